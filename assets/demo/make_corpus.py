@@ -1,0 +1,439 @@
+"""Makes the demo corpus: invented product titles and search queries with gold entities and categories.
+
+    python assets/demo/make_corpus.py OUT --seed 0 --train 3000 --gold 100 --dev 200 --test 800
+
+Standard library and Typer only. The same seed gives the same bytes, and each file has its own random stream,
+so that another size of one file leaves the others as they are (but for sentences that would occur twice).
+"""
+
+import csv
+import io
+import json
+import os
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+import typer
+
+HERE = Path(__file__).resolve().parent
+CATEGORIES = ("clothing", "shoes", "kitchen", "furniture", "toys", "garden")
+LABELS = ("BRAND", "PRODUCT", "MATERIAL", "COLOR", "PATTERN", "GROUP")
+FILES = {
+    "BRAND": "brands",
+    "PRODUCT": "products",
+    "MATERIAL": "materials",
+    "COLOR": "colors",
+    "PATTERN": "patterns",
+    "GROUP": "groups",
+}
+SHADES = ("dark", "light", "pale")
+LOWER_IN_TITLES = {"a", "and", "by", "for", "from", "in", "like", "made", "of", "or", "to", "with"}
+SIZES = ("size {}", "{} cm", "{} inch", "{} ml", "{} x {} cm", "size XL", "size M", "{} piece")
+TYPO_RATE = 0.042
+SHADE_RATE = 0.12
+PLURAL_RATE = 0.2
+TITLE_RATE = 0.65
+WRONG_LABEL_RATE = 0.1
+AMBIGUOUS_WEIGHT = 0.01
+COVERED = {"BRAND": 0.5, "PRODUCT": 0.53, "MATERIAL": 0.6, "COLOR": 0.55, "PATTERN": 0.5, "GROUP": 0.6}
+Span = Tuple[int, int, str]
+Sentence = Tuple[List[str], List[Span], Dict[str, float]]
+
+
+@dataclass
+class Word:
+    """A term of one of the word lists.
+
+    term (str): The words, in the case of the list.
+    categories (Tuple[str, ...]): Product categories in which it is used.
+    weight (float): How often it is drawn.
+    held_out (bool): Whether it occurs in dev and test only.
+    """
+
+    term: str
+    categories: Tuple[str, ...]
+    weight: float
+    held_out: bool = False
+
+
+@dataclass
+class World:
+    """All word lists and templates.
+
+    words (Dict[str, List[Word]]): The terms of each label, and of the slot DEPT.
+    noise (List[str]): Phrases without an entity.
+    wrong (List[Tuple[str, str]]): Label and term of wrong entries for the term list.
+    templates (Dict[str, List[Tuple[str, float]]]): Templates and their weights for "title" and "query".
+    """
+
+    words: Dict[str, List[Word]]
+    noise: List[str]
+    wrong: List[Tuple[str, str]]
+    templates: Dict[str, List[Tuple[str, float]]]
+    _by_category: Dict[Tuple[str, str, bool], Tuple[List[Word], List[float]]] = field(default_factory=dict)
+
+    def draw(self, rng: random.Random, name: str, category: str, held_out: bool) -> str:
+        """Draw a term for a category.
+
+        rng (random.Random): The random stream.
+        name (str): Label or "DEPT".
+        category (str): Product category.
+        held_out (bool): Whether held-out terms may be drawn.
+        RETURNS (str): The term.
+        """
+        key = (name, category, held_out)
+        if key not in self._by_category:
+            words = [w for w in self.words[name] if category in w.categories and (held_out or not w.held_out)]
+            self._by_category[key] = (words, list(accumulate(w.weight for w in words)))
+        words, cumulative = self._by_category[key]
+        return rng.choices(words, cum_weights=cumulative)[0].term
+
+    def surfaces(self, label: str) -> Set[str]:
+        """All correctly spelled surfaces of a label, in lower case.
+
+        label (str): The label.
+        RETURNS (Set[str]): Terms, plurals of products and colours with a shade included.
+        """
+        terms = {word.term.lower() for word in self.words[label]}
+        if label == "PRODUCT":
+            terms |= {plural(term) for term in terms}
+        if label == "COLOR":
+            terms |= {f"{shade} {term}" for shade in SHADES for term in terms}
+        return terms
+
+
+def read_rows(path: Path) -> List[Dict[str, str]]:
+    """Read a CSV file with a header.
+
+    path (Path): The file.
+    RETURNS (List[Dict[str, str]]): Its rows.
+    """
+    with path.open(encoding="utf8", newline="") as file_:
+        return list(csv.DictReader(file_))
+
+
+def load_world(folder: Path = HERE) -> World:
+    """Read the word lists and templates.
+
+    folder (Path): Folder with words/ and templates.csv.
+    RETURNS (World): The word lists and templates.
+    """
+    words: Dict[str, List[Word]] = {}
+    for name, file_name in {**FILES, "DEPT": "departments"}.items():
+        rows = read_rows(folder / "words" / f"{file_name}.csv")
+        # Frequent and rare terms: the rank is the same for every seed, so that all seeds share one world.
+        ranks = list(range(len(rows)))
+        random.Random(f"rank:{name}").shuffle(ranks)
+        words[name] = [
+            Word(
+                term=row["term"],
+                categories=tuple(row["categories"].split()) or CATEGORIES,
+                weight=(rank + 2) ** -1.15,
+                held_out=row.get("held_out") == "yes",
+            )
+            for row, rank in zip(rows, ranks, strict=True)
+        ]
+    others = {word.term for label in LABELS if label != "BRAND" for word in words[label]}
+    for word in words["BRAND"]:
+        if word.term.lower() in others:
+            word.weight = max(word.weight, AMBIGUOUS_WEIGHT)
+    templates: Dict[str, List[Tuple[str, float]]] = {"title": [], "query": []}
+    for row in read_rows(folder / "templates.csv"):
+        templates[row["kind"]].append((row["template"], float(row["weight"])))
+    return World(
+        words=words,
+        noise=(folder / "words" / "noise.txt").read_text(encoding="utf8").split("\n")[:-1],
+        wrong=[(row["label"], row["term"]) for row in read_rows(folder / "words" / "wrong_terms.csv")],
+        templates=templates,
+    )
+
+
+def plural(term: str) -> str:
+    """The plural of a product name.
+
+    term (str): Lower-case name.
+    RETURNS (str): Its plural, or the name itself if it ends like one.
+    """
+    if term.endswith(("s", "of drawers", "slip on")):
+        return term
+    if term.endswith("y") and term[-2] not in "aeiou":
+        return term[:-1] + "ies"
+    if term.endswith(("ch", "sh", "x")):
+        return term + "es"
+    if term.endswith(("knife", "shelf")):
+        return re.sub("fe?$", "ves", term)
+    return term + "s"
+
+
+def misspell(rng: random.Random, term: str) -> str:
+    """Change one letter of one of the longer words.
+
+    rng (random.Random): The random stream.
+    term (str): The term.
+    RETURNS (str): The term with a swapped, missing, doubled or wrong letter, if one is long enough.
+    """
+    words = term.split(" ")
+    long = [i for i, word in enumerate(words) if len(word) >= 4 and word.isalpha()]
+    if not long:
+        return term
+    i = rng.choice(long)
+    word = words[i]
+    # Not at the last two letters: "womens" would be split by the tokenizer's rules for contractions.
+    at = rng.randrange(1, len(word) - 2)
+    kind = rng.choice(("swap", "drop", "double", "replace"))
+    if kind == "swap":
+        word = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    elif kind == "drop":
+        word = word[:at] + word[at + 1 :]
+    elif kind == "double":
+        word = word[:at] + word[at] + word[at:]
+    else:
+        word = word[:at] + rng.choice("aeioulnrst") + word[at + 1 :]
+    words[i] = word
+    return " ".join(words)
+
+
+def expand(rng: random.Random, template: str) -> List[str]:
+    """Choose the optional and alternative parts of a template.
+
+    rng (random.Random): The random stream.
+    template (str): "[...]" is left out in half of the cases, "(a|b)" is one of both.
+    RETURNS (List[str]): Words and slots.
+    """
+    template = re.sub(r"\[([^\[\]]*)\]", lambda m: m.group(1) if rng.random() < 0.5 else "", template)
+    template = re.sub(r"\(([^()]*)\)", lambda m: rng.choice(m.group(1).split("|")), template)
+    return template.split()
+
+
+def title_case(word: str) -> str:
+    """Capitalise a word of a title.
+
+    word (str): The word.
+    RETURNS (str): The word, capitalised unless it is a function word.
+    """
+    return word if word in LOWER_IN_TITLES else word[:1].upper() + word[1:]
+
+
+def fill(rng: random.Random, world: World, slot: str, category: str, kind: str, held_out: bool) -> str:
+    """Fill one slot.
+
+    rng (random.Random): The random stream.
+    world (World): Word lists.
+    slot (str): Name of the slot.
+    category (str): Product category.
+    kind (str): "title" or "query".
+    held_out (bool): Whether held-out terms may be drawn.
+    RETURNS (str): Words for the slot.
+    """
+    if slot == "NOISE":
+        return rng.choice(world.noise)
+    if slot == "NUM":
+        return str(rng.choice((10, 15, 20, 25, 30, 40, 50, 100, 200)))
+    if slot == "YEAR":
+        return str(rng.choice((2022, 2023, 2024, 2025)))
+    if slot == "CODE":
+        letters = "".join(rng.choice("BDFGHKLNPQRTVXZ") for _ in range(2))
+        return f"{letters}{rng.randrange(100, 9999)}"
+    if slot == "SIZE":
+        return rng.choice(SIZES).replace("{}", str(rng.randrange(4, 60)))
+    term = world.draw(rng, slot, category, held_out)
+    if slot == "PRODUCT" and rng.random() < PLURAL_RATE:
+        term = plural(term)
+    if slot == "COLOR" and rng.random() < SHADE_RATE:
+        term = f"{rng.choice(SHADES)} {term}"
+    if slot in LABELS and rng.random() < TYPO_RATE:
+        term = misspell(rng, term)
+    return term
+
+
+def make_sentence(rng: random.Random, world: World, held_out: bool) -> Sentence:
+    """Make one title or query.
+
+    rng (random.Random): The random stream.
+    world (World): Word lists and templates.
+    held_out (bool): Whether held-out terms may occur.
+    RETURNS (Sentence): Tokens, entities and categories.
+    """
+    kind = "title" if rng.random() < TITLE_RATE else "query"
+    category = rng.choice(CATEGORIES)
+    templates = world.templates[kind]
+    template = rng.choices([t for t, _ in templates], weights=[w for _, w in templates])[0]
+    casing = rng.random()
+    upper_brand = rng.random() < 0.15
+    tokens: List[str] = []
+    ents: List[Span] = []
+    last: Dict[str, str] = {}
+    for part in expand(rng, template):
+        if not part.startswith("{"):
+            label, words = "", [part]
+        else:
+            label = part.strip("{*}")
+            if not part.endswith("*}"):
+                last[label] = fill(rng, world, label, category, kind, held_out)
+            words = last[label].split(" ")
+        if kind == "title" and casing < 0.85:
+            words = [title_case(word) for word in words]
+            if label == "BRAND" and upper_brand:
+                words = [word.upper() for word in words]
+        elif kind == "query" and casing < 0.9:
+            words = [word.lower() for word in words]
+        if label in LABELS:
+            ents.append((len(tokens), len(tokens) + len(words), label))
+        tokens.extend(words)
+    if kind == "title":
+        tokens[0] = tokens[0][:1].upper() + tokens[0][1:]
+    return tokens, ents, {name: float(name == category) for name in CATEGORIES}
+
+
+def sentences(world: World, seed: int, name: str, seen: Set[str], held_out: bool) -> Iterator[Dict]:
+    """Make sentences without end, none of them twice.
+
+    world (World): Word lists and templates.
+    seed (int): Seed.
+    name (str): Name of the file, part of the seed and of the ids.
+    seen (Set[str]): Sentences in lower case that may not occur; the new ones are added.
+    held_out (bool): Whether held-out terms may occur.
+    YIELDS (Dict): Rows with id, tokens, ents and cats.
+    """
+    rng = random.Random(f"{seed}:{name}")
+    number = 0
+    while True:
+        tokens, ents, cats = make_sentence(rng, world, held_out)
+        key = " ".join(tokens).lower()
+        if key in seen:
+            continue
+        seen.add(key)
+        spans = [list(ent) for ent in ents]
+        yield {"id": f"{name}-{number:05d}", "tokens": tokens, "ents": spans, "cats": cats}
+        number += 1
+
+
+def make_terms(world: World, seed: int) -> List[Tuple[str, str]]:
+    """Sample a term list that covers about half of the mentions, with some wrong entries.
+
+    The frequencies come from sentences of a stream of their own, so the list does not depend on any file.
+
+    world (World): Word lists and templates.
+    seed (int): Seed.
+    RETURNS (List[Tuple[str, str]]): Label and term, sorted.
+    """
+    counts: Counter = Counter()
+    stream = sentences(world, seed, "terms", set(), held_out=False)
+    for _ in range(4000):
+        row = next(stream)
+        for start, end, label in row["ents"]:
+            counts[label, " ".join(row["tokens"][start:end]).lower()] += 1
+    rng = random.Random(f"{seed}:list")
+    # Most surfaces with several labels are listed with their most frequent one only.
+    best: Dict[str, str] = {}
+    for (label, term), _ in counts.most_common():
+        best.setdefault(term, label)
+    terms: Set[Tuple[str, str]] = set(world.wrong)
+    for label in LABELS:
+        total = sum(count for (other, _), count in counts.items() if other == label)
+        candidates = sorted(word.term for word in world.words[label] if not word.held_out)
+        rng.shuffle(candidates)
+        covered = 0
+        for term in candidates:
+            count = counts[label, term.lower()]
+            if best.get(term.lower(), label) != label and rng.random() >= WRONG_LABEL_RATE:
+                continue
+            if covered + count <= COVERED[label] * total:
+                covered += count
+                terms.add((label, term))
+    return sorted(terms)
+
+
+def make_corpus(
+    seed: int = 0,
+    train: int = 3000,
+    gold: int = 100,
+    dev: int = 200,
+    test: int = 800,
+    world: Optional[World] = None,
+) -> Tuple[Dict[str, List[Dict]], List[Tuple[str, str]]]:
+    """Make the corpus in memory.
+
+    seed (int): Seed.
+    train (int): Number of training sentences, gold ones included.
+    gold (int): Number of training sentences with gold entities.
+    dev (int): Number of development sentences.
+    test (int): Number of test sentences.
+    world (Optional[World]): Word lists and templates; None reads those beside this file.
+    RETURNS (Tuple[Dict[str, List[Dict]], List[Tuple[str, str]]]): Rows of each split, and the term list.
+    """
+    if min(train, gold, dev, test) < 0 or gold > train:
+        raise ValueError("Sizes must not be negative, and --gold must not be larger than --train.")
+    world = world or load_world()
+    seen: Set[str] = set()
+    splits: Dict[str, List[Dict]] = {}
+    for name, size, held_out in (
+        ("test", test, True),
+        ("dev", dev, True),
+        ("gold", gold, False),
+        ("text", train - gold, False),
+    ):
+        stream = sentences(world, seed, name, seen, held_out)
+        splits[name] = [next(stream) for _ in range(size)]
+    return splits, make_terms(world, seed)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file in one step: to a temporary name, then renamed.
+
+    path (Path): The file.
+    text (str): Its content.
+    """
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_bytes(text.encode("utf8"))
+    os.replace(temporary, path)
+
+
+def to_jsonl(rows: Sequence[Dict], keys: Sequence[str]) -> str:
+    """Serialise rows.
+
+    rows (Sequence[Dict]): The rows.
+    keys (Sequence[str]): The keys to keep.
+    RETURNS (str): One JSON object a line.
+    """
+    return "".join(json.dumps({key: row[key] for key in keys}, ensure_ascii=False) + "\n" for row in rows)
+
+
+def main(
+    out: Annotated[Path, typer.Argument(help="Output folder", file_okay=False)],
+    seed: Annotated[int, typer.Option("--seed", help="Random seed")] = 0,
+    train: Annotated[int, typer.Option("--train", min=1, help="All training sentences")] = 3000,
+    gold: Annotated[int, typer.Option("--gold", min=0, help="Training sentences with gold entities")] = 100,
+    dev: Annotated[int, typer.Option("--dev", min=0, help="Development sentences")] = 200,
+    test: Annotated[int, typer.Option("--test", min=0, help="Test sentences")] = 800,
+) -> None:
+    """Make the demo corpus: gold, dev, test, text and text-gold as JSONL, and terms.csv."""
+    if gold > train:
+        raise typer.BadParameter("--gold must not be larger than --train.")
+    splits, terms = make_corpus(seed, train, gold, dev, test)
+    out.mkdir(parents=True, exist_ok=True)
+    full = ("id", "tokens", "ents", "cats")
+    for name, split, keys in (
+        ("gold", "gold", full),
+        ("dev", "dev", full),
+        ("test", "test", full),
+        ("text", "text", ("id", "tokens", "cats")),
+        ("text-gold", "text", full),
+    ):
+        write(out / f"{name}.jsonl", to_jsonl(splits[split], keys))
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("label", "term"))
+    writer.writerows(terms)
+    write(out / "terms.csv", buffer.getvalue())
+    sizes = ", ".join(f"{len(rows)} {name}" for name, rows in splits.items())
+    typer.echo(f"{out}: {sizes}, {len(terms)} terms")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,196 @@
+"""What the benchmark scripts share: evidence rows that are appended as runs end, and training through the command line.
+
+A row that is there already is skipped, so a script that was stopped goes on where it was.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import fix_random_seed
+
+from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.weak import GOLD_GROUP, doc_entities, group_entities
+from spacy_weakner.quality.scores import Counts, count_matches
+from spacy_weakner.training.readers import make_example
+
+ROOT = Path(__file__).parent.parent
+KEYS = ("benchmark", "dataset", "encoder", "preset", "method", "seed", "strong", "weak")
+PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
+
+
+class Run(NamedTuple):
+    """Identity of one row; the fields are explained in docs/evidence/README.md."""
+
+    benchmark: str
+    dataset: str
+    encoder: str
+    preset: str
+    method: str
+    seed: int
+    strong: int
+    weak: int
+
+
+class Evidence:
+    """Rows of a benchmark, one JSON object a line.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def rows(self) -> List[Dict[str, Any]]:
+        """RETURNS (List[Dict[str, Any]]): All rows."""
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+    def has(self, run: Run) -> bool:
+        """RETURNS (bool): Whether the row is there."""
+        return any(all(row[key] == value for key, value in run._asdict().items()) for row in self.rows())
+
+    def add(self, run: Run, counts: Counts, seconds: float, words_per_second: float) -> None:
+        """Append a row.
+
+        run (Run): What was run.
+        counts (Counts): Matches on the test set.
+        seconds (float): Time of the training, wall clock.
+        words_per_second (float): Speed of prediction on the test set.
+        """
+        scores = {"p": counts.precision, "r": counts.recall, "f1": counts.f1, "seconds": seconds}
+        row = {
+            **run._asdict(),
+            **{key: round(value, 2) for key, value in scores.items()},
+            "words_per_second": round(words_per_second),
+            "versions": versions(),
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file_:
+            file_.write(json.dumps(row) + "\n")
+        print(f"{run.dataset} {run.encoder} {run.method} seed {run.seed}: F1 {row['f1']}", flush=True)
+
+
+def versions() -> Dict[str, str]:
+    """RETURNS (Dict[str, str]): Versions of the packages that matter."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except ModuleNotFoundError:
+            continue
+    return found
+
+
+def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, float]:
+    """Train a pipeline with `spacy train` in a process of its own; a finished one is not trained again.
+
+    config (Path): The config.
+    output (Path): Folder for the pipelines.
+    overrides (Dict[str, Any]): Values of the config by dotted name.
+    RETURNS (Tuple[Path, float]): Folder that holds `model-best` and `model-last`, and the seconds it took.
+    """
+    receipt = output / "seconds.json"
+    if receipt.exists():
+        return output, float(json.loads(receipt.read_text()))
+    arguments = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(output)]
+    for key, value in overrides.items():
+        arguments += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
+    log = output.with_suffix(".log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    with log.open("w") as file_:
+        done = subprocess.run(arguments, stdout=file_, stderr=subprocess.STDOUT, env={**os.environ}, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"training failed, see {log}:\n{log.read_text()[-3000:]}")
+    seconds = time.perf_counter() - started
+    receipt.write_text(json.dumps(seconds))
+    return output, seconds
+
+
+def evaluate(model: Path, test: Path) -> Tuple[Counts, float]:
+    """Score a pipeline.
+
+    model (Path): The pipeline.
+    test (Path): Gold corpus.
+    RETURNS (Tuple[Counts, float]): Matches, and words per second.
+    """
+    nlp = spacy.load(model)
+    gold = list(read_docs(test, nlp.vocab))
+    return score(gold, *predict(nlp, gold))
+
+
+def predict(nlp: Language, gold: Iterable[Doc]) -> Tuple[List[Doc], float]:
+    """Predict on the tokens of a corpus.
+
+    nlp (Language): The pipeline.
+    gold (Iterable[Doc]): The corpus.
+    RETURNS (Tuple[List[Doc], float]): The predictions, and words per second.
+    """
+    docs = [make_example(doc).predicted for doc in gold]
+    started = time.perf_counter()
+    predicted = list(nlp.pipe(docs))
+    return predicted, sum(map(len, docs)) / (time.perf_counter() - started)
+
+
+def score(gold: List[Doc], predicted: List[Doc], words_per_second: float) -> Tuple[Counts, float]:
+    """Count matches of `doc.ents`."""
+    pairs = ((doc_entities(g), doc_entities(p)) for g, p in zip(gold, predicted, strict=True))
+    return count_matches(pairs)[0], words_per_second
+
+
+def score_weak(labelled: Path) -> Counts:
+    """Score weak labels in `doc.ents` against the gold that stands beside them.
+
+    labelled (Path): Corpus that `aggregate` wrote from a gold corpus.
+    RETURNS (Counts): Matches.
+    """
+    docs = read_docs(labelled, spacy.blank("xx").vocab)
+    return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)[0]
+
+
+def seed_everything(seed: int) -> None:
+    """Seed all generators."""
+    fix_random_seed(seed)
+
+
+def mean_and_spread(values: List[float]) -> str:
+    """RETURNS (str): Mean, and the standard deviation if there are several values."""
+    mean = sum(values) / len(values)
+    if len(values) == 1:
+        return f"{mean:.1f}"
+    spread = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+    return f"{mean:.1f} ± {spread:.1f}"
+
+
+def table(rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: Optional[List[str]] = None) -> str:
+    """Render rows as a Markdown table, mean and standard deviation over seeds.
+
+    rows (List[Dict[str, Any]]): Evidence rows.
+    group (Tuple[str, ...]): Keys that make up one line.
+    methods (Optional[List[str]]): Order of the methods.
+    RETURNS (str): The table.
+    """
+    lines: Dict[Tuple, List[Dict[str, Any]]] = {}
+    for row in rows:
+        lines.setdefault(tuple(row[key] for key in group), []).append(row)
+    if methods is not None:
+        at = group.index("method")
+        lines = dict(sorted(lines.items(), key=lambda item: (item[0][:at], methods.index(item[0][at]))))
+    numbers = ("p", "r", "f1", "seconds", "words_per_second")
+    out = ["| " + " | ".join([*group, "P", "R", "F1", "train s", "words/s", "seeds"]) + " |"]
+    out.append("|" + "---|" * (len(group) + 6))
+    for key, found in lines.items():
+        cells = [mean_and_spread([r[n] for r in found]) for n in numbers[:3]]
+        cells += [f"{sum(r[n] for r in found) / len(found):.0f}" for n in numbers[3:]]
+        out.append("| " + " | ".join([*map(str, key), *cells, str(len(found))]) + " |")
+    return "\n".join(out)

@@ -1,0 +1,217 @@
+"""From a term list to a trained pipeline on real text: BC5CDR, chemicals and diseases.
+
+    python benchmarks/foundation.py --data DIR --work DIR [--encoder cnn|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
+
+`--data` holds train, dev and test as JSONL, and a term list `gazetteer.jsonl`, each perhaps gzipped. Rows go to
+docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is written anew at the end.
+"""
+
+import argparse
+import random
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple
+
+import spacy
+from common import ROOT, Evidence, Run, evaluate, score_weak, table, train
+
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.stages.aggregate import aggregate
+from spacy_weakner.stages.convert import convert
+from spacy_weakner.stages.label import label
+from spacy_weakner.ty import Entity
+
+BENCHMARK = "foundation"
+DATASET = "bc5cdr"
+TOKENIZER = "spacy_weakner.WordTokenizer.v1"
+CONFIGS = ROOT / "configs" / "crf_ner"
+EVIDENCE = ROOT / "docs" / "evidence"
+# Sentences of train and of dev; 0 is all.
+PRESETS = {"quick": (2000, 300), "full": (0, 0)}
+GOLD = 250
+
+
+class Method(NamedTuple):
+    """How a row is trained.
+
+    train (str): Corpus, or "gold250+missing" for both.
+    product (str): "model-best" by dev, or "model-last" where there is no gold to choose by.
+    config (str): Suffix of the config.
+    encoders (Tuple[str, ...]): For which encoders.
+    """
+
+    train: str
+    product: str = "model-best"
+    component: str = "crf_ner"
+
+
+METHODS = {
+    "spacy_ner": Method("gold", component="ner"),
+    "crf_ner": Method("gold"),
+    "naive_half": Method("half_outside"),
+    "missing_half": Method("half_missing"),
+    "weak_naive": Method("weak_outside", "model-last"),
+    "weak_partial": Method("weak_missing", "model-last"),
+    "gold250": Method("gold250"),
+    "gold250_weak": Method("gold250+weak_missing"),
+}
+ORDER = ["match", *METHODS]
+
+
+def main() -> None:
+    """Run what is missing and render the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--work", type=Path, default=ROOT / "corpus" / BENCHMARK)
+    parser.add_argument("--encoder", default="cnn", help="cnn, or name or folder of a Transformer")
+    parser.add_argument("--preset", default="quick", choices=PRESETS)
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--methods", default=",".join(ORDER))
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    arguments = parser.parse_args()
+    evidence = Evidence(EVIDENCE / f"{BENCHMARK}.jsonl")
+    if not arguments.render:
+        for seed in map(int, arguments.seeds.split(",")):
+            run_seed(arguments, seed, evidence)
+    render(evidence)
+
+
+def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
+    """Run all methods with one seed, which also draws the subsets and the masks."""
+    folder = prepare(arguments.data, arguments.work / arguments.preset / f"seed{seed}", arguments.preset, seed)
+    encoder = "cnn" if arguments.encoder == "cnn" else Path(arguments.encoder).name
+    encoder = "minilm" if "minilm" in str(arguments.encoder).lower() else encoder
+    sizes = {path.stem: count(path) for path in folder.glob("*.spacy")}
+    for name in arguments.methods.split(","):
+        parts = METHODS[name].train.split("+") if name in METHODS else ["match"]
+        strong = sum(sizes[part] for part in parts if part in ("gold", "gold250", "half_outside", "half_missing"))
+        weak = sum(sizes[part] for part in parts if part.startswith("weak"))
+        if name == "match":
+            # The same for every encoder and seed.
+            run = Run(BENCHMARK, DATASET, "-", arguments.preset, name, 0, 0, 0)
+            if not evidence.has(run):
+                evidence.add(run, score_weak(folder / "test-labelled.spacy"), 0.0, 0.0)
+            continue
+        run = Run(BENCHMARK, DATASET, encoder, arguments.preset, name, seed, strong, weak)
+        if evidence.has(run) or (METHODS[name].component == "ner" and encoder != "cnn"):
+            continue
+        method = METHODS[name]
+        output = folder / f"{encoder}-{name}"
+        trained, seconds = train(config(method, encoder), output, overrides(method, folder, arguments.encoder, seed))
+        counts, speed = evaluate(trained / method.product, folder / "test.spacy")
+        evidence.add(run, counts, seconds, speed)
+
+
+def config(method: Method, encoder: str) -> Path:
+    """The config of a method."""
+    if method.component == "ner":
+        return ROOT / "benchmarks" / "spacy_ner.cfg"
+    kind = "cnn" if encoder == "cnn" else "transformer"
+    return CONFIGS / f"{kind}{'_strong_weak' if '+' in method.train else ''}.cfg"
+
+
+def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str, Any]:
+    """What a run sets in its config."""
+    values: Dict[str, Any] = {"paths.dev": str(folder / "dev.spacy"), "system.seed": seed}
+    if "+" in method.train:
+        strong, weak = method.train.split("+")
+        values.update({"paths.strong": str(folder / f"{strong}.spacy"), "paths.weak": str(folder / f"{weak}.spacy")})
+    else:
+        values["paths.train"] = str(folder / f"{method.train}.spacy")
+    if method.component != "ner":
+        values["nlp.tokenizer.@tokenizers"] = TOKENIZER
+    if encoder != "cnn":
+        values["paths.transformer"] = encoder
+    return values
+
+
+def prepare(data: Path, folder: Path, preset: str, seed: int) -> Path:
+    """Make the corpora of a seed: subsets, masks, and weak labels by the shipped stages.
+
+    data (Path): Folder of the data set.
+    folder (Path): Where to write.
+    preset (str): Sizes of train and dev.
+    seed (int): Draws subsets and masks.
+    RETURNS (Path): The folder.
+    """
+    if (folder / "done").exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    n_train, n_dev = PRESETS[preset]
+    for split in ("train", "dev", "test"):
+        if not (folder.parent / f"{split}.spacy").exists():
+            convert(find(data, split), folder.parent / f"{split}.spacy", tokenizer=TOKENIZER)
+    sample(folder.parent / "train.spacy", folder / "gold.spacy", n_train, seed)
+    # dev is the same for every seed
+    sample(folder.parent / "dev.spacy", folder / "dev.spacy", n_dev, 0)
+    sample(folder.parent / "test.spacy", folder / "test.spacy", 0, 0)
+    sample(folder / "gold.spacy", folder / "gold250.spacy", GOLD, seed)
+    write(folder / "half_outside.spacy", folder / "gold.spacy", halve(seed, "outside"))
+    write(folder / "half_missing.spacy", folder / "gold.spacy", halve(seed, "missing"))
+    for split, corpus in (("train", "gold"), ("test", "test")):
+        label(
+            folder / f"{corpus}.spacy",
+            folder / f"{split}-sources.spacy",
+            terms=find(data, "gazetteer"),
+            tokenizer=TOKENIZER,
+        )
+    aggregate(folder / "train-sources.spacy", folder / "weak_outside.spacy", unmatched="outside")
+    aggregate(folder / "train-sources.spacy", folder / "weak_missing.spacy", unmatched="missing")
+    aggregate(folder / "test-sources.spacy", folder / "test-labelled.spacy", unmatched="outside")
+    (folder / "done").touch()
+    return folder
+
+
+def find(data: Path, name: str) -> Path:
+    """A JSONL file of the data set, gzipped or not."""
+    for suffix in (".jsonl", ".jsonl.gz"):
+        if (data / f"{name}{suffix}").exists():
+            return data / f"{name}{suffix}"
+    raise SystemExit(f"{data} holds no {name}.jsonl or {name}.jsonl.gz")
+
+
+def sample(source: Path, target: Path, n: int, seed: int) -> None:
+    """Write n sentences drawn at random, in their order; 0: all."""
+    docs = list(read_docs(source, spacy.blank("en").vocab))
+    chosen = sorted(random.Random(seed).sample(range(len(docs)), n)) if n else range(len(docs))
+    write_docs(target, [docs[i] for i in chosen])
+
+
+def halve(seed: int, unmarked: str) -> Callable[[Any], None]:
+    """Remove half of the entities at random; all that is then unmarked is "outside" or "missing"."""
+    rng = random.Random(seed)
+
+    def change(doc: Any) -> None:
+        doc.set_ents([ent for ent in doc.ents if rng.random() < 0.5], default=unmarked)
+
+    return change
+
+
+def write(target: Path, source: Path, change: Callable[[Any], None]) -> None:
+    """Write a changed copy of a corpus."""
+    docs = list(read_docs(source, spacy.blank("en").vocab))
+    for doc in docs:
+        change(doc)
+    write_docs(target, docs)
+
+
+def count(path: Path) -> int:
+    """Number of sentences."""
+    return sum(1 for _ in read_docs(path, spacy.blank("en").vocab))
+
+
+def entities(path: Path) -> List[List[Entity]]:
+    """Entities of every sentence."""
+    return [doc_entities(doc) for doc in read_docs(path, spacy.blank("en").vocab)]
+
+
+def render(evidence: Evidence) -> None:
+    """Write the page from the rows."""
+    rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
+    page = (EVIDENCE / f"{BENCHMARK}.template.md").read_text(encoding="utf-8")
+    group = ("encoder", "preset", "method", "strong", "weak")
+    (EVIDENCE / f"{BENCHMARK}.md").write_text(page.replace("{table}", table(rows, group, ORDER)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+"""Train spaCy entity recognisers from raw text, term lists, noisy labels and a little gold.
+
+Everything registers itself through entry points: after installation, configs can name the components,
+architectures, losses, readers and callbacks of this package without `--code`.
+"""
+
+from .about import __version__
+
+__all__ = ["__version__"]

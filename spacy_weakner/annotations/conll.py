@@ -1,0 +1,157 @@
+"""CoNLL columns: one token a line, its tag in another column, a blank line after every sentence.
+
+IO, IOB1, BIO (IOB2), IOBES, BIOES and BILUO need no declaration, since one decoder reads them all: B, S and
+U begin an entity, and so does any tag after "O" or after another type; E, L, S and U end it.
+"""
+
+import re
+from pathlib import Path
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..files import atomic_path, read_lines
+from ..ty import Entity
+from .jsonl import at_line
+from .rows import RowError, row_from_doc, set_entities
+
+MISSING_TAGS = ("-", "?")
+_TAG = re.compile(r"([BIESLU])-(\S.*)")
+
+
+class _Line(NamedTuple):
+    token: str
+    tag: Optional[str]
+
+
+def read_conll(path: Path, nlp: Language, *, token_column: int = 0, tag_column: int = -1) -> Iterator[Doc]:
+    """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks.
+    Blank lines, `-DOCSTART-` lines and comments ("# ...") end a sentence.
+
+    path (Path): The file; `.gz` is unpacked.
+    nlp (Language): Its vocabulary is used.
+    token_column (int): The token's column, from 0; negative counts from the last.
+    tag_column (int): The tag's column. "O" is outside; "-" and "?" are missing.
+    YIELDS (Doc): One Doc per sentence.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    """
+    lines: List[_Line] = []
+    width: Optional[int] = None
+    for number, raw in enumerate(read_lines(path), start=1):
+        with at_line(path, number):
+            columns = _split(raw)
+            if not columns or columns[0] == "-DOCSTART-" or _is_comment(raw, columns, width, tag_column):
+                if lines:
+                    yield _make_doc(lines, nlp)
+                lines = []
+                continue
+            _check_width(columns, width, token_column, tag_column)
+            width = len(columns)
+            token = columns[token_column].strip()
+            if not token:
+                raise RowError("the token is empty")
+            lines.append(_Line(token, _check_tag(columns[tag_column])))
+    if lines:
+        yield _make_doc(lines, nlp)
+
+
+def write_conll(path: Path, docs: Iterable[Doc]) -> int:
+    """Write a CoNLL file, whole or not at all: token, tab, BIO tag; missing tags as "-". White-space tokens,
+    and Docs that hold nothing else, are left out.
+
+    path (Path): The file.
+    docs (Iterable[Doc]): What to write.
+    RETURNS (int): The number of sentences.
+    """
+    n = 0
+    with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
+        for doc in docs:
+            row = row_from_doc(doc)
+            tokens: List[str] = row["tokens"]
+            tags = _bio_tags(len(tokens), row["ents"], row.get("missing", []))
+            for token, tag in zip(tokens, tags, strict=True):
+                # A tab within a token would be read as a column.
+                file_.write(f"{' '.join(token.split())}\t{tag}\n")
+            if tokens:
+                file_.write("\n")
+                n += 1
+    return n
+
+
+def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
+    """Decode tags of any of the schemes above.
+
+    tags (Sequence[Optional[str]]): Tags; None is missing and ends an entity like "O".
+    RETURNS (List[Entity]): Entities from left to right.
+    """
+    entities: List[Entity] = []
+    start: Optional[int] = None
+    label = ""
+    for i, tag in enumerate([*tags, None]):
+        match = _TAG.fullmatch(tag or "")
+        prefix, type_ = match.groups() if match else ("O", "")
+        if start is not None and (prefix in "OBSU" or type_ != label):
+            entities.append((start, i, label))
+            start = None
+        if prefix != "O" and start is None:
+            start, label = i, type_
+        if start is not None and prefix in "ELSU":
+            entities.append((start, i + 1, label))
+            start = None
+    return entities
+
+
+def _bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tuple[int, int]]) -> List[str]:
+    if entities is None:
+        return ["-"] * n
+    tags = ["O"] * n
+    for start, end in missing:
+        tags[start:end] = ["-"] * (end - start)
+    for start, end, label in entities:
+        tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    return tags
+
+
+def _make_doc(lines: Sequence[_Line], nlp: Language) -> Doc:
+    doc = Doc(nlp.vocab, words=[line.token for line in lines])
+    tags = [line.tag for line in lines]
+    set_entities(doc, decode_tags(tags), [tag is not None for tag in tags])
+    return doc
+
+
+def _split(raw: str) -> List[str]:
+    line = raw.rstrip()
+    if not line:
+        return []
+    return line.split("\t") if "\t" in line else line.strip(" ").split()
+
+
+def _is_comment(raw: str, columns: Sequence[str], width: Optional[int], tag_column: int) -> bool:
+    if not raw.startswith("# "):
+        return False
+    # "#" is also a token. Such a line is one if it has the file's columns and ends in a real tag.
+    if len(columns) < 2 or width not in (None, len(columns)) or not -len(columns) <= tag_column < len(columns):
+        return True
+    tag = columns[tag_column]
+    return tag != "O" and tag not in MISSING_TAGS and not _TAG.fullmatch(tag)
+
+
+def _check_width(columns: Sequence[str], width: Optional[int], *wanted: int) -> None:
+    least = max(2, *(i + 1 if i >= 0 else -i for i in wanted))
+    if len(columns) < least:
+        raise RowError(f"expected at least {least} columns, got {len(columns)}")
+    if width is not None and len(columns) != width:
+        raise RowError(f"expected {width} columns as in the lines before, got {len(columns)}")
+
+
+def _check_tag(tag: str) -> Optional[str]:
+    tag = tag.strip()
+    if tag in MISSING_TAGS:
+        return None
+    if tag == "O":
+        return tag
+    match = _TAG.fullmatch(tag)
+    if match is None:
+        raise RowError(f"'{tag}' is no tag: expected O, -, or one of B I E S L U with a type, like B-PER")
+    return tag

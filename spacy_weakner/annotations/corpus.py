@@ -1,0 +1,73 @@
+"""Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
+
+from pathlib import Path
+from typing import Iterable, Iterator, List
+
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from ..errors import Errors, WeaknerError
+from ..files import atomic_path, existing
+from .weak import stored_user_data
+
+SUFFIX = ".spacy"
+
+
+def corpus_files(path: Path) -> List[Path]:
+    """The `.spacy` files of a corpus.
+
+    path (Path): A file, or a folder that is searched with its subfolders.
+    RETURNS (List[Path]): The files, sorted by name.
+    RAISES (WeaknerError): If the path does not exist or holds no such file.
+    """
+    path = existing(Path(path))
+    files = [path] if path.is_file() else sorted(f for f in path.rglob(f"*{SUFFIX}") if f.name[0] != ".")
+    if not files:
+        raise WeaknerError(Errors.E101.format(path=path))
+    return files
+
+
+def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Stream the Docs of a corpus; one file at a time is in memory.
+
+    path (Path): A `.spacy` file or a folder of them.
+    vocab (Vocab): The vocabulary of the Docs.
+    YIELDS (Doc): The Docs, in the order of the files.
+    RAISES (WeaknerError): If there is no such file, or one cannot be read.
+    """
+    for file_ in corpus_files(path):
+        yield from read_bin(file_).get_docs(vocab)
+
+
+def read_bin(path: Path) -> DocBin:
+    """Read one `.spacy` file.
+
+    path (Path): The file.
+    RETURNS (DocBin): Its contents.
+    RAISES (WeaknerError): If it is not one.
+    """
+    try:
+        return DocBin(store_user_data=True).from_disk(path)
+    except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
+        reason = f"{type(error).__name__}: {error}"
+        raise WeaknerError(Errors.E102.format(path=path, reason=reason)) from error
+
+
+def write_docs(path: Path, docs: Iterable[Doc]) -> int:
+    """Write one `.spacy` file, whole or not at all. Of `doc.user_data` only the keys of `annotations.weak` are
+    kept.
+
+    path (Path): The file.
+    docs (Iterable[Doc]): What to write.
+    RETURNS (int): The number of Docs.
+    """
+    bin_ = DocBin(store_user_data=True)
+    for doc in docs:
+        kept, doc.user_data = doc.user_data, stored_user_data(doc)
+        try:
+            bin_.add(doc)
+        finally:
+            doc.user_data = kept
+    with atomic_path(Path(path)) as temporary:
+        bin_.to_disk(temporary)
+    return len(bin_)

@@ -1,0 +1,98 @@
+"""Reading and writing JSONL files, one Doc per row. The layout of a row is described in `rows`."""
+
+import json
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterable, Iterator, Optional, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..errors import Errors, WeaknerError
+from ..files import atomic_path, read_lines
+from .rows import DEFAULT_SOURCE, Row, RowError, doc_from_row, row_from_doc, show
+
+
+@contextmanager
+def at_line(path: Path, line: int) -> Iterator[None]:
+    """Turn a `RowError` into an error that names the file and the line.
+
+    path (Path): The file.
+    line (int): The line, counted from 1.
+    """
+    try:
+        yield
+    except RowError as error:
+        raise WeaknerError(Errors.E103.format(path=path, line=line, reason=error)) from error
+    except UnicodeEncodeError as error:
+        reason = f"half of a surrogate pair in a string ({error.reason})"
+        raise WeaknerError(Errors.E103.format(path=path, line=line, reason=reason)) from error
+
+
+def read_rows(path: Path) -> Iterator[Tuple[int, Row]]:
+    """Stream the rows of a JSONL file; blank lines are skipped.
+
+    path (Path): The file; `.gz` is unpacked.
+    YIELDS (Tuple[int, Row]): Line number from 1, and the row.
+    RAISES (WeaknerError): If a line is not a JSON object.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        with at_line(path, number):
+            try:
+                row = json.loads(line, parse_constant=_refuse_constant)
+            except RecursionError as error:
+                raise RowError("nested too deeply") from error
+            except json.JSONDecodeError as error:
+                raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
+            if not isinstance(row, dict):
+                raise RowError(f"expected a JSON object, got {show(row)}")
+        yield number, row
+
+
+def read_jsonl(
+    path: Path,
+    nlp: Language,
+    *,
+    source: str = DEFAULT_SOURCE,
+    misaligned: str = "error",
+    counts: Optional[Counter[str]] = None,
+) -> Iterator[Doc]:
+    """Stream the Docs of a JSONL file.
+
+    path (Path): The file; `.gz` is unpacked.
+    nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
+        "drop".
+    counts (Optional[Counter[str]]): If given, dropped spans are counted under "misaligned".
+    YIELDS (Doc): One Doc per row.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    """
+    for number, row in read_rows(path):
+        with at_line(path, number):
+            doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=counts)
+        yield doc
+
+
+def write_jsonl(path: Path, docs: Iterable[Doc]) -> int:
+    """Write a JSONL file, whole or not at all. Docs without visible tokens are left out.
+
+    path (Path): The file.
+    docs (Iterable[Doc]): What to write.
+    RETURNS (int): The number of rows.
+    """
+    n = 0
+    with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
+        for doc in docs:
+            row = row_from_doc(doc)
+            if row["tokens"]:
+                file_.write(json.dumps(row, ensure_ascii=False) + "\n")
+                n += 1
+    return n
+
+
+def _refuse_constant(name: str) -> float:
+    raise RowError(f"not JSON: {name} is not a number")

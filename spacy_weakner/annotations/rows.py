@@ -1,0 +1,338 @@
+"""Rows of JSONL files as Docs, and back. One row:
+
+    {"id": "s1", "tokens": ["New", "York", "rocks"], "ents": [[0, 2, "CITY"]],
+     "weak_ents": {"terms": [[0, 1, "CITY", 0.7]]}, "cats": {"TRAVEL": 1.0}}
+
+- "tokens": words; offsets count tokens, the end is exclusive. "spaces" says which tokens a blank follows;
+  without it every token is followed by one.
+- "text" instead: raw text for the tokenizer; offsets count characters.
+- "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}. A list is complete: all
+  other tokens are outside. Null or no key: nothing is known, every token is missing.
+- "missing": [start, end] ranges about which nothing is known, beside a list of "ents".
+- "weak_ents": what weak sources say: a list, or one list per source; overlaps are allowed, a fourth element
+  (or "score") is the score, null means that the source has not looked.
+- "cats": sentence categories with numbers.
+- "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
+  kept beside them.
+"""
+
+import json
+from collections import Counter
+from itertools import pairwise
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from ..errors import Errors, WeaknerError
+from ..ty import Entity
+from . import weak
+
+Row = Dict[str, Any]
+MISALIGNED = ("error", "drop")
+DEFAULT_SOURCE = "imported"
+
+
+class RowError(WeaknerError):
+    """What is wrong with a row; `jsonl.at_line` adds the place."""
+
+
+class _Marked(NamedTuple):
+    start: int
+    end: int
+    label: str
+    score: Optional[float]
+
+
+def doc_from_row(
+    row: Row,
+    nlp: Language,
+    *,
+    source: str = DEFAULT_SOURCE,
+    misaligned: str = "error",
+    counts: Optional[Counter[str]] = None,
+) -> Doc:
+    """Make a Doc of one row.
+
+    row (Row): The row.
+    nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
+        "drop".
+    counts (Optional[Counter[str]]): If given, dropped spans are counted under "misaligned".
+    RETURNS (Doc): The Doc.
+    RAISES (RowError): For anything malformed.
+    """
+    if misaligned not in MISALIGNED:
+        expected = " or ".join(MISALIGNED)
+        raise WeaknerError(Errors.E005.format(setting="misaligned", value=misaligned, expected=expected))
+    doc = _make_doc(row, nlp)
+    spans = _SpanReader(doc, "text" in row, misaligned == "drop", counts)
+    if "ents" in row and "spans" in row:
+        raise RowError("both 'ents' and 'spans' are given")
+    key = "spans" if "spans" in row else "ents"
+    entities = None if row.get(key) is None else spans.read(row[key], key)
+    known = [entities is not None] * len(doc)
+    for start, end in spans.read_ranges(row.get("missing") or [], "missing"):
+        known[start:end] = [False] * (end - start)
+    set_entities(doc, entities or [], known)
+    for name, group in _weak_lists(row.get("weak_ents"), source):
+        marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
+        scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
+        weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores)
+    if row.get("gold") is not None:
+        weak.set_group(doc, weak.GOLD_GROUP, spans.read(row["gold"], "gold"))
+    doc.cats = _cats(row.get("cats"))
+    weak.set_id(doc, _identifier(row.get("id")))
+    weak.set_weak(doc, bool(row.get("weak")))
+    if row.get("confidence") is not None:
+        weak.set_confidence(doc, _number(row["confidence"], "confidence"))
+    return doc
+
+
+def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) -> None:
+    """Write `doc.ents`.
+
+    doc (Doc): The Doc.
+    entities (Sequence[Entity]): Entities without overlaps.
+    known (Sequence[bool]): Per token: False where nothing is known. Tokens of entities count as known.
+    """
+    inside = {i for start, end, _ in entities for i in range(start, end)}
+    unknown = [doc[i : i + 1] for i, k in enumerate(known) if not k and i not in inside]
+    spans = [Span(doc, start, end, label=label) for start, end, label in entities]
+    doc.set_ents(spans, missing=unknown, default="outside")
+
+
+def check_overlaps(entities: Sequence[Entity], what: str) -> None:
+    """Refuse overlapping entities.
+
+    entities (Sequence[Entity]): The entities, in any order.
+    what (str): What they are, for the message.
+    RAISES (RowError): If two overlap, with both.
+    """
+    ordered = sorted(entities)
+    for a, b in pairwise(ordered):
+        if b[0] < a[1]:
+            raise RowError(f"{what} overlap (in tokens): {show(a)} and {show(b)}")
+
+
+# Rows of Docs
+
+
+def row_from_doc(doc: Doc) -> Row:
+    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same
+    tokens.
+
+    Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout.
+
+    doc (Doc): The Doc.
+    RETURNS (Row): The row, always with "tokens"; entities without annotation are null.
+    """
+    visible = [token for token in doc if not token.text.isspace()]
+    # New position of each border between tokens: the number of visible tokens before it.
+    place = [0]
+    for token in doc:
+        place.append(place[-1] + (not token.text.isspace()))
+
+    def moved(entities: Iterable[Entity]) -> List[List[Any]]:
+        return [[place[s], place[e], label] for s, e, label in entities if place[s] < place[e]]
+
+    row: Row = {}
+    if weak.get_id(doc) is not None:
+        row["id"] = weak.get_id(doc)
+    row["tokens"] = [token.text for token in visible]
+    spaces = [
+        bool(token.whitespace_) or (token.i + 1 < len(doc) and doc[token.i + 1].text.isspace()) for token in visible
+    ]
+    if not all(spaces):
+        row["spaces"] = spaces
+    missing = [token.ent_iob == 0 for token in visible]
+    row["ents"] = None if all(missing) else moved(weak.doc_entities(doc))
+    if row["ents"] is not None and any(missing):
+        row["missing"] = _ranges(missing)
+    sources = weak.weak_sources(doc)
+    if sources:
+        row["weak_ents"] = {source: _scored(doc, source, place) for source in sources}
+    if doc.cats:
+        row["cats"] = dict(doc.cats)
+    if weak.GOLD_GROUP in doc.spans:
+        row["gold"] = moved(weak.group_entities(doc, weak.GOLD_GROUP))
+    if weak.is_weak(doc):
+        row["weak"] = True
+        if weak.get_confidence(doc) is not None:
+            row["confidence"] = weak.get_confidence(doc)
+    return row
+
+
+def _scored(doc: Doc, source: str, place: Sequence[int]) -> List[List[Any]]:
+    name = weak.weak_group(source)
+    rows: List[List[Any]] = []
+    entities = weak.group_entities(doc, name)
+    for (start, end, label), score in zip(entities, weak.group_scores(doc, name), strict=True):
+        if place[start] < place[end]:
+            rows.append([place[start], place[end], label] + ([] if score is None else [score]))
+    return rows
+
+
+def _ranges(flags: Sequence[bool]) -> List[List[int]]:
+    ranges: List[List[int]] = []
+    for i, flag in enumerate(flags):
+        if flag and ranges and ranges[-1][1] == i:
+            ranges[-1][1] = i + 1
+        elif flag:
+            ranges.append([i, i + 1])
+    return ranges
+
+
+# Parts of rows
+
+
+class _SpanReader:
+    """Reads the spans of one row.
+
+    doc (Doc): The Doc of the row.
+    characters (bool): Whether offsets count characters.
+    drop (bool): Leave out spans that do not end at token borders.
+    counts (Optional[Counter[str]]): Where to count those.
+    """
+
+    def __init__(self, doc: Doc, characters: bool, drop: bool, counts: Optional[Counter[str]]) -> None:
+        self.doc = doc
+        self.characters = characters
+        self.drop = drop
+        self.counts = counts
+        self.text = doc.text if characters else ""
+        self.length = len(self.text) if characters else len(doc)
+
+    def read(self, items: Any, what: str) -> List[Entity]:
+        entities = [(m.start, m.end, m.label) for m in self.read_marked(items, what)]
+        check_overlaps(entities, what)
+        return entities
+
+    def read_marked(self, items: Any, what: str, scored: bool = False) -> List[_Marked]:
+        result = []
+        for item in _a_list(items, what):
+            start, end, label, score = _parts(item, what, scored)
+            borders = self._tokens(start, end, item, what)
+            if borders is not None:
+                result.append(_Marked(*borders, label, score))
+        return result
+
+    def read_ranges(self, items: Any, what: str) -> List[Tuple[int, int]]:
+        result = []
+        for item in _a_list(items, what):
+            if not isinstance(item, list) or len(item) != 2:
+                raise RowError(f"{what}: expected [start, end], got {show(item)}")
+            borders = self._tokens(item[0], item[1], item, what)
+            if borders is not None:
+                result.append(borders)
+        return result
+
+    def _tokens(self, start: Any, end: Any, item: Any, what: str) -> Optional[Tuple[int, int]]:
+        if type(start) is not int or type(end) is not int:
+            raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
+        if not 0 <= start < end <= self.length:
+            unit = "characters" if self.characters else "tokens"
+            raise RowError(f"{what}: {show(item)} is empty or not within the {self.length} {unit}")
+        if not self.characters:
+            return start, end
+        covered = self.text[start:end]
+        if not covered.strip():
+            raise RowError(f"{what}: {show(item)} covers only white space")
+        start += len(covered) - len(covered.lstrip())
+        end -= len(covered) - len(covered.rstrip())
+        span = self.doc.char_span(start, end, alignment_mode="strict")
+        if span is not None:
+            return span.start, span.end
+        if not self.drop:
+            raise RowError(
+                f"{what}: {show(item)} ('{self.text[start:end]}') does not begin and end at token borders. "
+                "Choose another tokenizer, or drop such spans (misaligned = drop)"
+            )
+        if self.counts is not None:
+            self.counts["misaligned"] += 1
+        return None
+
+
+def _make_doc(row: Row, nlp: Language) -> Doc:
+    if "tokens" in row and "text" in row:
+        raise RowError("both 'tokens' and 'text' are given, so the unit of the offsets is not clear")
+    if "text" in row:
+        text = row["text"]
+        if not isinstance(text, str) or not text.strip():
+            raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
+        # Not nlp.make_doc, which refuses long texts for the parser's sake.
+        return nlp.tokenizer(text)
+    if "tokens" not in row:
+        raise RowError("neither 'tokens' nor 'text'")
+    words = _a_list(row["tokens"], "tokens")
+    if not words:
+        raise RowError("'tokens' is empty")
+    for i, word in enumerate(words):
+        if not isinstance(word, str) or not word.strip():
+            raise RowError(f"token {i} must be a string with visible characters, got {show(word)}")
+    spaces = row.get("spaces")
+    if spaces is not None and ([type(space) for space in _a_list(spaces, "spaces")] != [bool] * len(words)):
+        raise RowError("'spaces' must hold true or false for every token")
+    return Doc(nlp.vocab, words=words, spaces=spaces)
+
+
+def _parts(item: Any, what: str, scored: bool) -> Tuple[Any, Any, str, Optional[float]]:
+    score = None
+    if isinstance(item, dict) and {"start", "end", "label"} <= set(item):
+        start, end, label = item["start"], item["end"], item["label"]
+        score = item.get("score") if scored else None
+    elif isinstance(item, list) and (len(item) == 3 or (scored and len(item) == 4)):
+        start, end, label = item[:3]
+        score = item[3] if len(item) == 4 else None
+    else:
+        form = "[start, end, label, score]" if scored else "[start, end, label]"
+        raise RowError(f"{what}: expected {form}, got {show(item)}")
+    if not isinstance(label, str) or not label.strip():
+        raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
+    return start, end, label, None if score is None else _number(score, f"{what}: the score")
+
+
+def _weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:
+    if value is None:
+        return []
+    if not isinstance(value, dict):
+        return [(source, value)]
+    if any(not name for name in value):
+        raise RowError("weak_ents: the name of a source is empty")
+    return [(name, items) for name, items in value.items() if items is not None]
+
+
+def _cats(value: Any) -> Dict[str, float]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RowError(f"'cats' must be an object of numbers, got {show(value)}")
+    return {name: _number(v, f"cats: {name}") for name, v in value.items()}
+
+
+def _identifier(value: Any) -> Optional[str]:
+    if value is None or isinstance(value, str):
+        return value
+    if type(value) is int:
+        return str(value)
+    raise RowError(f"'id' must be a string, got {show(value)}")
+
+
+def _number(value: Any, what: str) -> float:
+    # Categories are often given as true and false.
+    if not isinstance(value, (int, float)):
+        raise RowError(f"{what} must be a number, got {show(value)}")
+    return float(value)
+
+
+def _a_list(value: Any, what: str) -> List[Any]:
+    if not isinstance(value, list):
+        raise RowError(f"'{what}' must be a list, got {show(value)}")
+    return value
+
+
+def show(value: Any) -> str:
+    """A value as JSON, cut short: lines can be very long, messages should not."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

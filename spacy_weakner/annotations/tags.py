@@ -1,0 +1,215 @@
+"""Tag schemes: entities as one tag per token, and back.
+
+| scheme | "New York" + "Paris" (LOC) | adjacent entities of one type |
+|--------|-----------------------------|-------------------------------|
+| IO     | I-LOC I-LOC I-LOC           | merge into one                |
+| BIO    | B-LOC I-LOC B-LOC           | kept apart                    |
+| IOBES  | B-LOC E-LOC S-LOC           | kept apart                    |
+"""
+
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Errors, WeaknerError
+from ..ty import Entity
+
+SCHEMES = ("IO", "BIO", "IOBES")
+MISSING = -1
+
+IntTags = NDArray[numpy.int64]
+BoolMask = NDArray[numpy.bool_]
+
+
+class TagScheme:
+    """Encodes entities of given labels as tag ids and decodes them. "O" is always tag 0.
+
+    name (str): "IO", "BIO" or "IOBES".
+    labels (Sequence[str]): Entity labels; their order fixes the tag ids.
+    """
+
+    def __init__(self, name: str, labels: Sequence[str]) -> None:
+        if name not in SCHEMES:
+            raise WeaknerError(Errors.E009.format(scheme=name, schemes=", ".join(SCHEMES)))
+        self.name = name
+        self.labels = tuple(labels)
+        self.prefixes = {"IO": "I", "BIO": "BI", "IOBES": "BIES"}[name]
+        self.tags: Tuple[str, ...] = ("O", *(f"{p}-{label}" for label in self.labels for p in self.prefixes))
+        self.index: Dict[str, int] = {tag: i for i, tag in enumerate(self.tags)}
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+    def tag_ids(self, tags: Iterable[Optional[str]]) -> IntTags:
+        """Look tags up.
+
+        tags (Iterable[Optional[str]]): Tags of this scheme; None is missing.
+        RETURNS (IntTags): Shape (n_tokens,); `MISSING` where the tag is None.
+        RAISES (WeaknerError): For a tag that the scheme does not have.
+        """
+        ids = []
+        for tag in tags:
+            if tag is not None and tag not in self.index:
+                raise WeaknerError(Errors.E010.format(tag=tag, scheme=self.name, labels=", ".join(self.labels)))
+            ids.append(MISSING if tag is None else self.index[tag])
+        return numpy.asarray(ids, dtype="int64")
+
+    def span_tags(self, label: str, length: int) -> List[int]:
+        """The tag ids that spell one entity.
+
+        label (str): The entity's label.
+        length (int): Its number of tokens, at least 1.
+        RETURNS (List[int]): `length` tag ids.
+        """
+        if self.name == "IO":
+            spelled = "I" * length
+        elif self.name == "BIO":
+            spelled = "B" + "I" * (length - 1)
+        else:
+            spelled = "S" if length == 1 else "B" + "I" * (length - 2) + "E"
+        return [self.index[f"{prefix}-{label}"] for prefix in spelled]
+
+    def encode(self, entities: Iterable[Entity], known: BoolMask) -> IntTags:
+        """Encode entities.
+
+        entities (Iterable[Entity]): Entities without overlaps.
+        known (BoolMask): Shape (n_tokens,); False where nothing is known. Tokens of entities count as known.
+        RETURNS (IntTags): Shape (n_tokens,); `MISSING` where nothing is known.
+        """
+        tags = numpy.where(known, 0, MISSING).astype("int64")
+        for start, end, label in entities:
+            tags[start:end] = self.span_tags(label, end - start)
+        return tags
+
+    def decode(self, tags: Iterable[int]) -> List[Entity]:
+        """Decode tag ids into entities. Sequences that break the scheme are read leniently: a tag that cannot
+        continue the entity before it begins a new one.
+
+        tags (Iterable[int]): Tag ids; `MISSING` ends an entity like "O".
+        RETURNS (List[Entity]): Entities from left to right.
+        """
+        entities: List[Entity] = []
+        start, previous = 0, 0
+        for i, tag in enumerate([*tags, 0]):
+            if previous > 0 and not self._continues(previous, tag):
+                entities.append((start, i, self.tags[previous][2:]))
+            if tag > 0 and not (previous > 0 and self._continues(previous, tag)):
+                start = i
+            previous = tag
+        return entities
+
+    def continuations(self) -> BoolMask:
+        """Which tag continues the entity of which tag.
+
+        RETURNS (BoolMask): Shape (n_tags, n_tags); [a, b] is True if b after a belongs to a's entity.
+        """
+        n = len(self.tags)
+        result = numpy.zeros((n, n), dtype=bool)
+        for a in range(1, n):
+            for b in range(1, n):
+                result[a, b] = self._continues(a, b)
+        return result
+
+    def allowed_transitions(self) -> Tuple[BoolMask, BoolMask, BoolMask]:
+        """Which tag sequences the scheme allows.
+
+        RETURNS (Tuple[BoolMask, BoolMask, BoolMask]): start (n_tags,), transitions from-to (n_tags, n_tags) and
+            end (n_tags,): True where allowed.
+        """
+        opens = numpy.array([tag[0] in ("O", "S", "B") or self.name == "IO" for tag in self.tags])
+        closes = numpy.array([tag[0] in ("O", "S", "E") or self.name != "IOBES" for tag in self.tags])
+        transitions = (closes[:, None] & opens[None, :]) | self.continuations()
+        return opens, transitions, closes
+
+    def _continues(self, a: int, b: int) -> bool:
+        if a <= 0 or b <= 0 or self.tags[a][2:] != self.tags[b][2:]:
+            return False
+        return self.tags[a][0] in "BI" and self.tags[b][0] in "IE"
+
+    # From Docs
+
+    def from_doc(self, doc: Doc) -> IntTags:
+        """Encode `doc.ents`; tokens without annotation are missing.
+
+        doc (Doc): The annotated Doc.
+        RETURNS (IntTags): Shape (n_tokens,).
+        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        """
+        annotation = doc.to_array([ENT_IOB, ENT_TYPE])
+        iob, types = annotation[:, 0], annotation[:, 1]
+        # ENT_IOB 3 without a type is "blocked": an explicit no.
+        entity = ((iob == 1) | (iob == 3)) & (types != 0)
+        tags = numpy.where(iob == 0, MISSING, 0).astype("int64")
+        if not entity.any():
+            return tags
+        begins = entity & (iob == 3)
+        follows = numpy.zeros_like(entity)
+        follows[:-1] = entity[1:] & (iob[1:] == 1)
+        ids = {doc.vocab.strings[label]: i for i, label in enumerate(self.labels)}
+        offsets = numpy.array([self._label_id(ids, int(key), doc) for key in types[entity]])
+        prefix = self._prefix_ids(begins[entity], follows[entity])
+        tags[entity] = 1 + offsets * len(self.prefixes) + prefix
+        return tags
+
+    def from_example(self, example: Example) -> IntTags:
+        """Encode the reference's entities on the tokens of the prediction. A token that an entity covers only in
+        part, or whose annotation is missing, is missing.
+
+        example (Example): Predicted and reference may be tokenised differently.
+        RETURNS (IntTags): Shape (n_tokens of the predicted Doc,).
+        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        """
+        if same_tokens(example.predicted, example.reference):
+            return self.from_doc(example.reference)
+        aligned = example.get_aligned_ner()
+        outside = numpy.array([tag == "O" for tag in aligned], dtype=bool)
+        entities = biluo_entities(aligned)
+        for _, _, label in entities:
+            if label not in self.labels:
+                raise KeyError(label)
+        return self.encode(entities, outside)
+
+    def _label_id(self, ids: Dict[int, int], key: int, doc: Doc) -> int:
+        if key not in ids:
+            raise KeyError(doc.vocab.strings[key])
+        return ids[key]
+
+    def _prefix_ids(self, begins: BoolMask, follows: BoolMask) -> IntTags:
+        if self.name == "IO":
+            return numpy.zeros(len(begins), dtype="int64")
+        if self.name == "BIO":
+            return (~begins).astype("int64")
+        # "BIES": B starts and goes on, S starts alone, E ends, I is in between.
+        first = numpy.where(follows, 0, 3)
+        later = numpy.where(follows, 1, 2)
+        return numpy.where(begins, first, later).astype("int64")
+
+
+def same_tokens(a: Doc, b: Doc) -> bool:
+    """Whether two Docs have the same tokens."""
+    return len(a) == len(b) and bool((a.to_array(ORTH) == b.to_array(ORTH)).all())
+
+
+def biluo_entities(tags: Sequence[Optional[str]]) -> List[Entity]:
+    """Entities of a BILUO sequence in which None is missing. An entity that missing tokens cut off is dropped.
+
+    tags (Sequence[Optional[str]]): BILUO tags, as `Example.get_aligned_ner` gives them.
+    RETURNS (List[Entity]): Whole entities.
+    """
+    entities: List[Entity] = []
+    start: Optional[int] = None
+    for i, tag in enumerate(tags):
+        prefix = tag[0] if tag else "O"
+        if prefix == "U":
+            entities.append((i, i + 1, tag[2:]))  # type: ignore[index]
+        elif prefix == "B":
+            start = i
+        elif prefix == "L" and start is not None:
+            entities.append((start, i + 1, tag[2:]))  # type: ignore[index]
+        if prefix not in "BI":
+            start = None
+    return entities

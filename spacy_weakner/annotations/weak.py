@@ -1,0 +1,172 @@
+"""What a Doc carries about weak labels: reserved span groups, and keys of `doc.user_data`.
+
+This is the only module that knows the names. Every source writes one span group:
+
+- `weak:<source>`: what a weak source says; several types for one phrase are allowed;
+- `pred:<pipe>`: the candidates of a trained component;
+- `gold`: gold entities kept beside weak ones; no training reader reads them.
+
+Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
+share `span._`.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.tokens import Doc, Span, SpanGroup
+from thinc.types import Floats2d
+
+from ..ty import Entity
+
+WEAK_PREFIX = "weak:"
+PREDICTED_PREFIX = "pred:"
+GOLD_GROUP = "gold"
+
+_ID = "weakner.id"
+_WEAK = "weakner.weak"
+_CONFIDENCE = "weakner.confidence"
+_TAGS = "weakner.tags"
+_SOFT = "weakner.soft"
+_AUGMENTED = "weakner.augmented"
+_STORED = (_ID, _WEAK, _CONFIDENCE, _TAGS, _SOFT, _AUGMENTED)
+
+
+class SoftLabels(NamedTuple):
+    """A distribution over tags per token.
+
+    labels (Tuple[str, ...]): The columns; contains "O".
+    scheme (str): Tag scheme of the labels.
+    probabilities (Floats2d): Shape (n_tokens, n_labels); rows sum to 1.
+    """
+
+    labels: Tuple[str, ...]
+    scheme: str
+    probabilities: Floats2d
+
+
+# Span groups
+
+
+def set_group(
+    doc: Doc, name: str, entities: Sequence[Entity], scores: Optional[Sequence[Optional[float]]] = None
+) -> SpanGroup:
+    """Write a span group, replacing an earlier one of that name.
+
+    doc (Doc): The Doc to write to.
+    name (str): Name of the group, for example `weak_group("terms")`.
+    entities (Sequence[Entity]): (start, end, label) in tokens.
+    scores (Optional[Sequence[Optional[float]]]): One per entity: a probability, or None where there is none.
+    RETURNS (SpanGroup): The group.
+    """
+    attrs = {} if scores is None else {"scores": [None if s is None else float(s) for s in scores]}
+    spans = [Span(doc, start, end, label=label) for start, end, label in entities]
+    group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)
+    doc.spans[name] = group
+    return group
+
+
+def group_entities(doc: Doc, name: str) -> List[Entity]:
+    """Read a span group as plain tuples; empty if the Doc does not have it."""
+    return [(span.start, span.end, span.label_) for span in doc.spans[name]] if name in doc.spans else []
+
+
+def group_scores(doc: Doc, name: str) -> List[Optional[float]]:
+    """Scores of a span group, in the order of its spans; None where there is none."""
+    if name not in doc.spans:
+        return []
+    group = doc.spans[name]
+    return list(group.attrs.get("scores", [None] * len(group)))
+
+
+def weak_group(source: str) -> str:
+    """Name of the span group of a weak source."""
+    return WEAK_PREFIX + source
+
+
+def weak_sources(doc: Doc) -> List[str]:
+    """The weak sources that have written to a Doc, sorted."""
+    return sorted(name[len(WEAK_PREFIX) :] for name in doc.spans if name.startswith(WEAK_PREFIX))
+
+
+def doc_entities(doc: Doc) -> List[Entity]:
+    """`doc.ents` as plain tuples."""
+    return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+
+# The sentence as a whole
+
+
+def get_id(doc: Doc) -> Optional[str]:
+    """The identifier that the sentence had in its source file."""
+    return doc.user_data.get(_ID)
+
+
+def set_id(doc: Doc, identifier: Optional[str]) -> None:
+    """Keep the identifier of the source file."""
+    _set(doc, _ID, identifier)
+
+
+def is_weak(doc: Doc) -> bool:
+    """Whether the sentence's `doc.ents` are weak labels."""
+    return bool(doc.user_data.get(_WEAK, False))
+
+
+def set_weak(doc: Doc, weak: bool = True) -> None:
+    """Say whether the sentence's `doc.ents` are weak labels."""
+    _set(doc, _WEAK, True if weak else None)
+
+
+def get_confidence(doc: Doc) -> Optional[float]:
+    """Probability that the sentence's labels are right: 1 for gold, None for weak ones until it is estimated."""
+    confidence: Optional[float] = doc.user_data.get(_CONFIDENCE)
+    return 1.0 if confidence is None and not is_weak(doc) else confidence
+
+
+def set_confidence(doc: Doc, confidence: Optional[float]) -> None:
+    """Set the confidence of a weak sentence, in [0, 1]."""
+    _set(doc, _CONFIDENCE, None if confidence is None else float(confidence))
+
+
+def get_tags(doc: Doc) -> Optional[List[Optional[str]]]:
+    """A completed tag sequence that cannot live in `doc.ents` (B-x followed by I-y); None if there is none."""
+    return doc.user_data.get(_TAGS)
+
+
+def set_tags(doc: Doc, tags: Optional[Sequence[Optional[str]]]) -> None:
+    """Keep a completed tag sequence; None in it is a missing tag."""
+    _set(doc, _TAGS, None if tags is None else list(tags))
+
+
+def get_soft_labels(doc: Doc) -> Optional[SoftLabels]:
+    """Soft labels of the Doc, if there are any."""
+    stored: Optional[Dict[str, Any]] = doc.user_data.get(_SOFT)
+    if stored is None:
+        return None
+    return SoftLabels(tuple(stored["labels"]), stored["scheme"], stored["probabilities"])
+
+
+def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
+    """Keep soft labels."""
+    _set(doc, _SOFT, None if soft is None else {**soft._asdict(), "labels": list(soft.labels)})
+
+
+def get_augmented(doc: Doc) -> Optional[List[str]]:
+    """The words of the sentence's augmented form, one per token."""
+    return doc.user_data.get(_AUGMENTED)
+
+
+def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:
+    """Keep the words of an augmented form, one per token."""
+    _set(doc, _AUGMENTED, None if words is None else list(words))
+
+
+def stored_user_data(doc: Doc) -> Dict[str, Any]:
+    """The part of `doc.user_data` that corpus files keep: the keys of this module and nothing else, since
+    components leave large objects there (a Transformer's output takes 1.8 kB per token)."""
+    return {key: doc.user_data[key] for key in _STORED if key in doc.user_data}
+
+
+def _set(doc: Doc, key: str, value: Any) -> None:
+    if value is None:
+        doc.user_data.pop(key, None)
+    else:
+        doc.user_data[key] = value

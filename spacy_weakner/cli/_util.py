@@ -1,0 +1,45 @@
+"""What all commands share. Nothing heavy is imported here: spaCy loads this package for each of its
+commands."""
+
+from contextlib import contextmanager
+from typing import Dict, Iterator
+
+import typer
+from wasabi import color
+from wasabi.util import locale_escape, supports_ansi
+
+from ..errors import WeaknerError
+
+INTERRUPTED = 130
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Turn errors of users, and Ctrl-C, into one line on stderr and an exit code.
+
+    RAISES (typer.Exit): With code 1 after an error, 130 after Ctrl-C.
+    """
+    try:
+        yield
+    except (WeaknerError, OSError) as error:
+        _fail(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        _fail("Interrupted. Finished files are kept; run the same command again to continue.")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def listing(counts: Dict[str, int]) -> str:
+    """Counts on one line.
+
+    counts (Dict[str, int]): Counts by name.
+    RETURNS (str): For example "12 (CITY 7, PER 5)".
+    """
+    total = sum(counts.values())
+    return f"{total} ({', '.join(f'{name} {n}' for name, n in counts.items())})" if counts else "0"
+
+
+def _fail(text: str) -> None:
+    # Not wasabi's Printer, which writes to stdout and breaks lines.
+    text = locale_escape(f"✘ {text}")
+    typer.echo(color(text, fg="red") if supports_ansi() else text, err=True)

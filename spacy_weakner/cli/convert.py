@@ -1,0 +1,53 @@
+"""`spacy weakner convert`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import listing, reporting
+
+
+def convert_cli(
+    input_path: Annotated[
+        Path, typer.Argument(help="File or folder: .jsonl .conll .iob .bio .tsv .txt (or .gz), .spacy")
+    ],
+    output_path: Annotated[Path, typer.Argument(help="A .spacy, .jsonl or .conll file, or a folder for .spacy shards")],
+    format: Annotated[Optional[str], typer.Option(help="Format of the input: jsonl, conll, text, spacy")] = None,
+    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
+    sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
+    source: Annotated[str, typer.Option(help="Name for 'weak_ents' that are a plain list")] = "imported",
+    limit: Annotated[Optional[int], typer.Option(help="Write at most so many documents")] = None,
+    misaligned: Annotated[str, typer.Option(help="Spans that do not end at token borders: error or drop")] = "error",
+    shard_size: Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")] = 5000,
+) -> None:
+    """Convert a corpus from or to JSONL, CoNLL columns, raw text and .spacy files."""
+    with reporting():
+        from ..stages.convert import convert
+
+        report = convert(
+            input_path,
+            output_path,
+            format=format,
+            lang=lang,
+            tokenizer=tokenizer,
+            sentences=sentences,
+            source=source,
+            limit=limit,
+            misaligned=misaligned,
+            shard_size=shard_size,
+            progress=True,
+        )
+        msg.good(f"{report.docs} documents, {report.tokens} tokens", output_path)
+        if report.unknown < report.docs:
+            msg.info(f"Entities: {listing(report.entities)}")
+        if report.unknown:
+            msg.info(f"Without entity annotation: {report.unknown} documents")
+        if report.weak:
+            msg.info(f"Weak spans: {listing(report.weak)}")
+        if report.empty:
+            msg.info(f"Empty lines passed over: {report.empty}")
+        if report.misaligned:
+            msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")

@@ -1,0 +1,249 @@
+"""Named-entity recognition with a conditional random field that understands missing labels."""
+
+from typing import Any, Callable, Iterable, List, Optional, Tuple
+
+import numpy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Config, Model
+from thinc.types import Floats2d
+
+from ..annotations.tags import SCHEMES, IntTags, TagScheme
+from ..errors import Errors, WeaknerError
+from ..training.base import Prediction, TrainableHead, trim_whitespace
+from ..ty import Entity, PathScore
+from .decoding import entity_log_probabilities, k_best, viterbi
+from .kernel import Batch, CRFParameters, Lattice, forward_backward, pad
+from .losses import SequenceLoss
+from .model import add_crf_gradient, crf_parameters
+
+DEFAULT_CONFIG = """
+[model]
+@architectures = "spacy_weakner.CRFTagger.v1"
+
+[model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+
+[loss]
+@losses = "spacy_weakner.PartialCRF.v1"
+"""
+DEFAULTS = Config().from_str(DEFAULT_CONFIG)
+
+
+@Language.factory(
+    "crf_ner",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config={
+        "model": DEFAULTS["model"],
+        "loss": DEFAULTS["loss"],
+        "scheme": "BIO",
+        "constrain": True,
+        "scores": False,
+        "n_best": 0,
+        "head_learn_rate": 1.0,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_crf_ner(
+    nlp: Language,
+    name: str,
+    model: Model[List[Doc], List[Floats2d]],
+    loss: SequenceLoss,
+    scheme: str,
+    constrain: bool,
+    scores: bool,
+    n_best: int,
+    head_learn_rate: float,
+    overwrite: bool,
+    scorer: Optional[Callable],
+) -> "CRFNer":
+    """Create the component; the arguments are those of `CRFNer`."""
+    return CRFNer(
+        nlp.vocab,
+        model,
+        name,
+        loss=loss,
+        scheme=scheme,
+        constrain=constrain,
+        scores=scores,
+        n_best=n_best,
+        head_learn_rate=head_learn_rate,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+class CRFNer(TrainableHead):
+    """Tag tokens with a linear-chain CRF and write the best sequence to `doc.ents`.
+
+    Tokens whose annotation is missing are marginalised in training. What stands in `doc.ents` already is kept
+    (unless `overwrite`): the tokens of such entities are "O" to the decoder.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], List[Floats2d]]): The tagger, e.g. `spacy_weakner.CRFTagger.v1`.
+    name (str): Name of the component in the pipeline.
+    loss (SequenceLoss): What to minimise, e.g. `spacy_weakner.PartialCRF.v1`.
+    scheme (str): Tag scheme: "IO", "BIO" or "IOBES".
+    constrain (bool): Forbid transitions that the scheme does not allow, in the partition function and in decoding.
+    scores (bool): Set `ent._.weakner_score` to the entity's marginal probability: the sum over all tag sequences in
+        which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
+    n_best (int): If above 0, write all entities of the n best sequences to the span group `pred:<name>`, with their
+        marginal probabilities in `attrs["scores"]`.
+    head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
+    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    scorer (Optional[Callable]): The scoring method.
+    RAISES (WeaknerError): For an unknown scheme or a negative `n_best`.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[List[Doc], List[Floats2d]],
+        name: str = "crf_ner",
+        *,
+        loss: SequenceLoss,
+        scheme: str = "BIO",
+        constrain: bool = True,
+        scores: bool = False,
+        n_best: int = 0,
+        head_learn_rate: float = 1.0,
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        if scheme not in SCHEMES:
+            raise WeaknerError(Errors.E009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
+        if n_best < 0:
+            raise WeaknerError(Errors.E005.format(setting="n_best", value=n_best, expected="at least 0"))
+        self.loss = loss
+        self.tag_scheme = scheme
+        self.constrain = constrain
+        self.scores = scores
+        self.n_best = n_best
+
+    @property
+    def scheme(self) -> TagScheme:
+        """RETURNS (TagScheme): The tag scheme over the component's labels."""
+        return TagScheme(self.tag_scheme, self.labels)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.scheme)
+
+    @property
+    def distribution_labels(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The columns of `distributions`: the tags."""
+        return self.scheme.tags
+
+    # Training
+
+    def encode_target(self, example: Example) -> IntTags:
+        return self.scheme.from_example(example)
+
+    def compute_loss(self, scores: List[Floats2d], targets: List[IntTags]) -> Tuple[float, List[Floats2d]]:
+        ops = self.model.ops
+        emissions = [ops.to_numpy(s) for s in scores]
+        result = self.loss(self._parameters(), emissions, targets)
+        add_crf_gradient(self.model, result.parameters)
+        return result.loss, [ops.asarray2f(g) for g in result.emissions]
+
+    # Prediction
+
+    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
+        used = [i for i, doc in enumerate(docs) if len(doc)]
+        empty: List[Entity] = []
+        result = [Prediction([], [], empty if self.n_best else None) for _ in docs]
+        if not used:
+            return result
+        scheme = self.scheme
+        parameters = self._parameters()
+        batch = self._restrict_to_free_tokens([docs[i] for i in used], pad([scores[i] for i in used]))
+        paths = viterbi(parameters, batch)
+        found = [trim_whitespace(docs[i], scheme.decode(p.tags)) for i, p in zip(used, paths, strict=True)]
+        if not self.scores and not self.n_best:
+            for i, entities in zip(used, found, strict=True):
+                result[i] = Prediction(entities, [None] * len(entities))
+            return result
+        lattice = self._lattice(parameters, batch)
+        rows = numpy.argsort(batch.order)
+        n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in used]
+        for i, row, entities, others in zip(used, rows, found, n_best, strict=True):
+            candidates = {entity for path in others for entity in trim_whitespace(docs[i], scheme.decode(path.tags))}
+            ordered = sorted({*entities, *candidates})
+            chances = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
+            own = [chances[entity] if self.scores else None for entity in entities]
+            listed = [entity for entity in ordered if entity in candidates] if self.n_best else None
+            result[i] = Prediction(entities, own, listed, [chances[entity] for entity in listed or []])
+        return result
+
+    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
+        """Marginal distribution over the tags of every token.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
+        """
+        docs = list(docs)
+        result = self.score_tokens(docs)
+        used = [i for i, doc in enumerate(docs) if len(doc)]
+        if used:
+            batch = pad([result[i] for i in used])
+            marginals = batch.unpad(self._lattice(self._parameters(), batch).token_marginals())
+            for i, rows in zip(used, marginals, strict=True):
+                result[i] = rows.astype("float32")
+        return result
+
+    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
+        """Best tag sequence of every Doc, with its Viterbi score and its log-probability.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
+        """
+        docs = list(docs)
+        scores = self.score_tokens(docs)
+        result = [PathScore([], 0.0, 0.0) for _ in docs]
+        used = [i for i, doc in enumerate(docs) if len(doc)]
+        if used:
+            tags, parameters, batch = self.scheme.tags, self._parameters(), pad([scores[i] for i in used])
+            log_z = self._lattice(parameters, batch).log_z[numpy.argsort(batch.order)]
+            for i, path, total in zip(used, viterbi(parameters, batch), log_z, strict=True):
+                log_probability = min(0.0, path.score / self.temperature - float(total))
+                result[i] = PathScore([tags[t] for t in path.tags], path.score, log_probability)
+        return result
+
+    def _parameters(self) -> CRFParameters:
+        parameters = crf_parameters(self.model)
+        return parameters.constrained(*self.scheme.allowed_transitions()) if self.constrain else parameters
+
+    def _lattice(self, parameters: CRFParameters, batch: Batch) -> Lattice:
+        cooled = Batch(batch.emissions / self.temperature, batch.lengths, batch.order)
+        return forward_backward(parameters.scaled(1 / self.temperature), cooled)
+
+    def _probabilities(self, lattice: Lattice, row: int, entities: List[Entity]) -> List[float]:
+        scheme = self.scheme
+        spans = [(start, end, scheme.span_tags(label, end - start)) for start, end, label in entities]
+        chances = entity_log_probabilities(lattice, row, spans, scheme.continuations())
+        return [float(numpy.exp(chance)) for chance in chances]
+
+    def _restrict_to_free_tokens(self, docs: List[Doc], batch: Batch) -> Batch:
+        # Tokens of entities that have to stay are "O" to the decoder.
+        preset = [self.preset_entities(doc) for doc in docs]
+        if not any(preset):
+            return batch
+        allowed: List[Any] = []
+        for doc, entities in zip(docs, preset, strict=True):
+            free = numpy.ones((len(doc), self.n_outputs), dtype=bool)
+            for start, end, _ in entities:
+                free[start:end, 1:] = False
+            allowed.append(free)
+        return batch.restrict(batch.pad_like(allowed, True, "bool"))

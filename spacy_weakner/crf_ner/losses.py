@@ -1,0 +1,231 @@
+"""Losses over tag sequences. Missing tags are marginalised: a missing tag may be any tag.
+
+    L = log Z - log Z(allowed)
+
+where Z(allowed) sums over the tag sequences that agree with the annotation (Tsuboi et al. 2008). With a complete
+annotation this is the negative log-likelihood. The gradient is the marginals of all paths minus those of the allowed
+ones; it is the sum over sentences, so that splitting a batch changes nothing. The reported value is the mean.
+"""
+
+from dataclasses import dataclass
+from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+import numpy
+from thinc.api import get_array_module
+
+from ..annotations.tags import MISSING, IntTags
+from ..errors import Errors, WeaknerError
+from .kernel import Array, Batch, CRFParameters, Lattice, forward_backward, pad, path_scores
+
+
+class CRFGradient(NamedTuple):
+    """Value and gradient of a sequence loss.
+
+    loss (float): Mean over the sentences that have tokens.
+    emissions (List[Array]): Per sentence (n_tokens, n_tags), float32; the sum over sentences is differentiated.
+    parameters (CRFParameters): Gradient of start, transitions and end.
+    """
+
+    loss: float
+    emissions: List[Array]
+    parameters: CRFParameters
+
+
+class SequenceLoss(Protocol):
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+        """Compute a loss.
+
+        parameters (CRFParameters): Scores of the CRF; -inf where a transition is forbidden.
+        emissions (Sequence[Array]): Per sentence (n_tokens, n_tags); sentences without tokens are allowed.
+        tags (Sequence[IntTags]): Per sentence (n_tokens,): gold tag ids, -1 where missing. Tag 0 is "O".
+        RETURNS (CRFGradient): Loss and gradient; zero for empty input and for sentences without any annotation.
+        RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
+        """
+
+
+@dataclass(frozen=True)
+class CRFNegativeLogLikelihood:
+    """Negative log-likelihood of a linear-chain CRF (Lafferty et al. 2001), marginalised over missing tags."""
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+        return _marginal_likelihood(parameters, emissions, tags)
+
+
+@dataclass(frozen=True)
+class PartialCRF:
+    """Marginalised CRF likelihood for annotations with holes.
+
+    A model that sees no "O" at all learns that everything is an entity. Two remedies, separately or together:
+
+    negative_rate (float): Share of the missing tags that are taken as "O", drawn anew in every update (a CRF form
+        of negative sampling, Li et al. 2021). 0 is the pure marginal likelihood, 1 reads all that is missing as "O".
+    entity_ratio (Optional[float]): Expected share of tokens inside entities (Effland and Collins 2021). If given,
+        `entity_ratio_weight * max(0, |expected share under the model - entity_ratio| - entity_ratio_margin)` is added
+        to the mean loss; it is a statistic of the batch.
+    """
+
+    negative_rate: float = 0.2
+    entity_ratio: Optional[float] = None
+    entity_ratio_margin: float = 0.05
+    entity_ratio_weight: float = 10.0
+
+    def __post_init__(self) -> None:
+        _check_range("negative_rate", self.negative_rate, 0.0, 1.0)
+        if self.entity_ratio is not None:
+            _check_range("entity_ratio", self.entity_ratio, 0.0, 1.0)
+        _check_range("entity_ratio_margin", self.entity_ratio_margin, 0.0, 1.0)
+        _check_range("entity_ratio_weight", self.entity_ratio_weight, 0.0, None)
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+        result = _marginal_likelihood(parameters, emissions, [self._sample_negatives(t) for t in tags])
+        if self.entity_ratio is not None and any(len(e) for e in emissions):
+            result = _add(result, self._ratio_penalty(parameters, emissions))
+        return result
+
+    def _sample_negatives(self, tags: IntTags) -> IntTags:
+        missing = tags == MISSING
+        if self.negative_rate == 0.0 or not missing.any():
+            return tags
+        # numpy's global generator is the one that spaCy seeds with [training] seed.
+        drawn = numpy.random.uniform(size=len(tags)) < self.negative_rate
+        return numpy.where(missing & drawn, 0, tags)
+
+    def _ratio_penalty(self, parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
+        used = [i for i, e in enumerate(emissions) if len(e)]
+        batch = pad([emissions[i] for i in used])
+        n_tokens = int(batch.lengths.sum())
+        # The expected number of entity tokens is the derivative of log Z along u, the direction that raises all
+        # tags but "O"; so its gradient is the derivative of the marginals along u (Pearlmutter 1994), taken by
+        # central differences in float64.
+        step = 1e-4
+        above, below = (_counts(parameters, _raise_entities(batch, sign * step)) for sign in (1, -1))
+        lattice = forward_backward(parameters, batch)
+        ratio = float(lattice.token_marginals()[:, :, 1:].sum()) / n_tokens
+        excess = abs(ratio - float(self.entity_ratio or 0.0)) - self.entity_ratio_margin
+        if excess <= 0.0:
+            return CRFGradient(0.0, [0.0 * e for e in emissions], CRFParameters(*(0.0 * p for p in above[1])))
+        sign = 1.0 if ratio > float(self.entity_ratio or 0.0) else -1.0
+        # Times the number of sentences, since the other gradient is a sum over them.
+        scale = sign * self.entity_ratio_weight * len(used) / n_tokens / (2 * step)
+        gradient = _unpad(batch, (above[0] - below[0]) * scale, emissions, used)
+        parts = CRFParameters(*((a - b) * scale for a, b in zip(above[1], below[1], strict=True)))
+        return CRFGradient(self.entity_ratio_weight * excess, gradient, parts)
+
+
+def make_crf_negative_log_likelihood() -> CRFNegativeLogLikelihood:
+    """Create the loss; registered as `spacy_weakner.CRFNegativeLogLikelihood.v1`."""
+    return CRFNegativeLogLikelihood()
+
+
+def make_partial_crf(
+    negative_rate: float = 0.2,
+    entity_ratio: Optional[float] = None,
+    entity_ratio_margin: float = 0.05,
+    entity_ratio_weight: float = 10.0,
+) -> PartialCRF:
+    """Create the loss; registered as `spacy_weakner.PartialCRF.v1`. Arguments as in `PartialCRF`."""
+    return PartialCRF(negative_rate, entity_ratio, entity_ratio_margin, entity_ratio_weight)
+
+
+def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+    """log Z - log Z(allowed), with its gradient."""
+    n_sentences = sum(len(e) > 0 for e in emissions)
+    used = [i for i, t in enumerate(tags) if (t != MISSING).any()]
+    if not used:
+        # Nothing is known: every path is allowed and the loss is zero.
+        nothing = CRFParameters(*(0.0 * _finite(p) for p in parameters))
+        return CRFGradient(0.0, [0.0 * e for e in emissions], nothing)
+    batch = pad([emissions[i] for i in used])
+    xp = get_array_module(batch.emissions)
+    lattice = forward_backward(parameters, batch)
+    gradient, counts = lattice.token_marginals(), _parameter_counts(lattice)
+    losses = lattice.log_z.copy()
+    padded = batch.pad_like([tags[i] for i in used], 0, "int64")
+    partial = (padded == MISSING).any(0)
+    for rows, target in _split_rows(batch, partial):
+        if target is None:
+            scores, marginals, own_counts = _path_counts(parameters, batch.select(rows), padded[:, rows])
+        else:
+            allowed = batch.select(rows)
+            wanted = padded[: len(allowed.emissions), rows, None]
+            allowed = allowed.restrict((wanted == MISSING) | (wanted == xp.arange(batch.emissions.shape[2])))
+            inside = forward_backward(parameters, allowed)
+            scores, marginals, own_counts = inside.log_z, inside.token_marginals(), _parameter_counts(inside)
+        losses[rows] -= scores
+        gradient[: len(marginals), rows] -= marginals
+        counts = CRFParameters(*(a - b for a, b in zip(counts, own_counts, strict=True)))
+    if not bool(xp.isfinite(losses).all()):
+        row = int(xp.nonzero(~xp.isfinite(losses))[0][0])
+        raise WeaknerError(Errors.E007.format(index=used[int(batch.order[row])]))
+    loss = float(losses.sum()) / n_sentences
+    return CRFGradient(loss, _unpad(batch, gradient, emissions, used), counts)
+
+
+def _split_rows(batch: Batch, partial: Array) -> List[Tuple[numpy.ndarray, Optional[bool]]]:
+    # Complete rows need one path, rows with holes a second lattice.
+    flags = partial if isinstance(partial, numpy.ndarray) else partial.get()
+    groups: List[Tuple[numpy.ndarray, Optional[bool]]] = []
+    if not flags.all():
+        groups.append((numpy.flatnonzero(~flags), None))
+    if flags.any():
+        groups.append((numpy.flatnonzero(flags), True))
+    return groups
+
+
+def _path_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Tuple[Array, Array, CRFParameters]:
+    """Score and counts of one given path per row."""
+    xp = get_array_module(batch.emissions)
+    n_steps, n_rows, n_tags = batch.emissions.shape
+    tags = tags[:n_steps]
+    mask = xp.asarray(batch.mask())
+    one_hot = ((tags[:, :, None] == xp.arange(n_tags)) & mask[:, :, None]).astype("float64")
+    pairs = (tags[:-1] * n_tags + tags[1:])[mask[1:]]
+    transitions = xp.bincount(pairs, minlength=n_tags * n_tags).reshape(n_tags, n_tags)
+    last = one_hot[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
+    counts = CRFParameters(one_hot[0].sum(0), transitions.astype("float64"), last.sum(0))
+    return path_scores(parameters, batch, tags), one_hot, counts
+
+
+def _parameter_counts(lattice: Lattice) -> CRFParameters:
+    """Expected use of every parameter, summed over the batch."""
+    xp = get_array_module(lattice.alpha)
+    first = xp.exp(lattice.alpha[0] + lattice.beta[0] - lattice.log_z[:, None])
+    steps, rows = xp.asarray(lattice.batch.lengths) - 1, xp.arange(len(lattice.batch.lengths))
+    last = xp.exp(lattice.alpha[steps, rows] + lattice.beta[steps, rows] - lattice.log_z[:, None])
+    return CRFParameters(first.sum(0), lattice.edge_counts(), last.sum(0))
+
+
+def _counts(parameters: CRFParameters, batch: Batch) -> Tuple[Array, CRFParameters]:
+    lattice = forward_backward(parameters, batch)
+    return lattice.token_marginals(), _parameter_counts(lattice)
+
+
+def _raise_entities(batch: Batch, by: float) -> Batch:
+    raised = batch.emissions.copy()
+    raised[:, :, 1:] += by
+    return Batch(raised, batch.lengths, batch.order)
+
+
+def _unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequence[int]) -> List[Array]:
+    # float32 per sentence, zeros for those that took no part
+    result = [0.0 * e for e in emissions]
+    for i, gradient in zip(used, batch.unpad(padded), strict=True):
+        result[i] = gradient.astype("float32")
+    return result
+
+
+def _finite(x: Array) -> Array:
+    xp = get_array_module(x)
+    return xp.where(xp.isfinite(x), x, 0.0)
+
+
+def _add(a: CRFGradient, b: CRFGradient) -> CRFGradient:
+    emissions = [x + y for x, y in zip(a.emissions, b.emissions, strict=True)]
+    parameters = CRFParameters(*(x + y for x, y in zip(a.parameters, b.parameters, strict=True)))
+    return CRFGradient(a.loss + b.loss, emissions, parameters)
+
+
+def _check_range(setting: str, value: float, low: float, high: Optional[float]) -> None:
+    if not (low <= value and (high is None or value <= high)):
+        expected = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise WeaknerError(Errors.E005.format(setting=setting, value=value, expected=expected))

@@ -1,0 +1,142 @@
+"""The CRF tagger as a Thinc model."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from thinc.api import Dropout, Linear, Model, PyTorchWrapper_v3, chain, with_array
+from thinc.types import Floats2d
+from thinc.util import get_torch_default_device
+
+from ..torch_io import module_from_bytes, module_to_bytes
+from .kernel import CRFParameters
+
+Emissions = List[Floats2d]
+
+
+def build_crf_tagger(
+    tok2vec: Model[List[Doc], List[Floats2d]], dropout: float = 0.0, nO: Optional[int] = None
+) -> Model[List[Doc], List[Floats2d]]:
+    """Build a tagger whose output are the emissions of a linear-chain CRF. Registered as
+    `spacy_weakner.CRFTagger.v1`.
+
+    The transitions live in a `torchcrf.CRF` module (node "crf"), so weights can be exchanged with pytorch-crf. The
+    module is not run in the forward pass: losses and decoding read its parameters (`crf_parameters`) and add their
+    gradients to it (`add_crf_gradient`).
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
+    dropout (float): Dropout on the token vectors outside `spacy train`, which sets its own rate (`training.dropout`).
+    nO (Optional[int]): Number of tags; found at initialisation.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
+    """
+    emissions: Model[Any, Any] = with_array(chain(Dropout(dropout), Linear(nO=nO)))
+    crf: Model[Any, Any] = PyTorchWrapper_v3(
+        None,  # type: ignore[arg-type]
+        serialize_model=_serialize_crf,
+        deserialize_model=_deserialize_crf,
+    )
+    head: Model[Any, Any] = Model(
+        "crf_head",
+        _head_forward,
+        init=_head_init,
+        layers=[emissions, crf],
+        dims={"nO": nO, "nI": None},
+        refs={"emissions": emissions, "crf": crf},
+    )
+    return Model(
+        "crf_tagger",
+        _tagger_forward,
+        init=_tagger_init,
+        layers=[tok2vec, head],
+        refs={"tok2vec": tok2vec, "head": head},
+    )
+
+
+def crf_module(model: Model) -> Any:
+    """The `torchcrf.CRF` of a tagger; None before it is initialised."""
+    node = next(node for node in model.walk() if node.name == "crf_head")
+    return node.layers[1].shims[0]._model
+
+
+def crf_parameters(model: Model) -> CRFParameters:
+    """Read the transition scores of a tagger.
+
+    model (Model): An initialised tagger.
+    RETURNS (CRFParameters): Copies on the host, float64.
+    """
+    module = crf_module(model)
+    tensors = (module.start_transitions, module.transitions, module.end_transitions)
+    return CRFParameters(*(tensor.detach().cpu().double().numpy() for tensor in tensors))
+
+
+def add_crf_gradient(model: Model, gradient: CRFParameters) -> None:
+    """Add to the gradients of the transition scores; `finish_update` steps them with the other weights.
+
+    model (Model): An initialised tagger.
+    gradient (CRFParameters): Arrays on the host.
+    """
+    import torch
+
+    module = crf_module(model)
+    tensors = (module.start_transitions, module.transitions, module.end_transitions)
+    for tensor, own in zip(tensors, gradient, strict=True):
+        addend = torch.as_tensor(numpy.ascontiguousarray(own), dtype=tensor.dtype, device=tensor.device)
+        tensor.grad = addend if tensor.grad is None else tensor.grad + addend
+
+
+def _tagger_init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
+    tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
+    tok2vec.initialize(X=X)
+    if X is None:
+        head.initialize()
+        return
+    vectors = tok2vec.predict(X)
+    head.initialize(X=vectors, Y=Y)
+
+
+def _tagger_forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Emissions, Callable[[Emissions], Any]]:
+    vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
+    emissions, backprop_head = model.get_ref("head")(vectors, is_train)
+
+    def backprop(gradient: Emissions) -> Any:
+        return backprop_vectors(backprop_head(gradient))
+
+    return emissions, backprop
+
+
+def _head_init(model: Model, X: Optional[List[Floats2d]] = None, Y: Optional[List[Floats2d]] = None) -> None:
+    if X is not None and Y is not None:
+        model.set_dim("nI", X[0].shape[1])
+        model.set_dim("nO", Y[0].shape[1])
+    emissions, crf = model.get_ref("emissions"), model.get_ref("crf")
+    emissions.initialize(X=X, Y=Y)
+    crf.shims[0]._model = _make_crf(model.get_dim("nO")).to(get_torch_default_device())
+
+
+def _head_forward(
+    model: Model, vectors: List[Floats2d], is_train: bool
+) -> Tuple[Emissions, Callable[[Emissions], List[Floats2d]]]:
+    # Some encoders give (0, 0) arrays for Docs without tokens.
+    nI = model.get_dim("nI")
+    fitting = [v if v.shape[1] == nI else model.ops.alloc2f(0, nI) for v in vectors]
+    emissions, backprop_emissions = model.get_ref("emissions")(fitting, is_train)
+
+    def backprop(gradient: Emissions) -> List[Floats2d]:
+        back = backprop_emissions(gradient)
+        return [b if b.shape == v.shape else v for b, v in zip(back, vectors, strict=True)]
+
+    return emissions, backprop
+
+
+def _make_crf(n_tags: int) -> Any:
+    from torchcrf import CRF
+
+    return CRF(n_tags, batch_first=True)
+
+
+def _serialize_crf(module: Any) -> bytes:
+    return module_to_bytes(module, {"n_tags": module.num_tags} if module is not None else {})
+
+
+def _deserialize_crf(module: Any, data: bytes, device: Any) -> Any:
+    return module_from_bytes(data, _make_crf, device)

@@ -1,0 +1,258 @@
+"""Reading term lists: CSV, TSV, JSONL, rows of spaCy's rulers, plain text; each also with `.gz`."""
+
+import csv
+import json
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
+
+from ..errors import Errors, WeaknerError
+from ..files import read_lines
+
+MAX_LENGTH = 1000  # characters; anything longer is a sentence or a broken row, not a term
+_TOKEN_KEYS = ("ORTH", "TEXT", "LOWER")
+
+
+class Term(NamedTuple):
+    """A phrase and what it names.
+
+    label (str): Entity label.
+    text (str): The phrase, without white space around it.
+    """
+
+    label: str
+    text: str
+
+
+# Terms as a component takes them: a reader's result, or terms and rows written down one by one.
+TermSource = Union[Callable[[], Iterable[Term]], Sequence[Union[Term, Dict[str, Any]]]]
+# Where a row stands (a line, for error messages), and its label and term as found.
+_Row = Tuple[int, Any, Any]
+
+
+class BadTerm(ValueError):
+    """A row that gives no term; who reads it adds the place to the message."""
+
+
+def make_term_list(path: Path, label: Optional[str] = None) -> Callable[[], Iterator[Term]]:
+    """Create a reader of a term list. The file is read when the component is initialised, not before.
+
+    path (Path): The file. Its suffix tells the format: `.csv` and `.tsv` (a header with the columns `label`
+        and `term`, others are ignored), `.jsonl` (`{"label", "term"}`, or patterns of spaCy's rulers) or
+        `.txt` (one term a line); each also with `.gz`.
+    label (Optional[str]): Label of the terms for which the file gives none.
+    RETURNS (Callable[[], Iterator[Term]]): Reads the terms.
+    """
+    return partial(read_terms, Path(path), label)
+
+
+def read_terms(path: Path, label: Optional[str] = None) -> Iterator[Term]:
+    """Stream the terms of a file, each once. Blank lines are skipped.
+
+    path (Path): The file; see `make_term_list` for the formats.
+    label (Optional[str]): Label of the terms for which the file gives none.
+    YIELDS (Term): The terms, in the order of the file.
+    RAISES (WeaknerError): If the file is missing, malformed or holds no terms; the message names the line.
+    """
+    path = Path(path)
+    rows = _format_reader(path)
+    seen: Set[Term] = set()
+    for line, row_label, text in rows(path, label):
+        try:
+            term = make_term(label if _is_blank(row_label) else row_label, text)
+        except BadTerm as error:
+            raise _line_error(path, line, str(error)) from error
+        if term not in seen:
+            seen.add(term)
+            yield term
+    if not seen:
+        raise WeaknerError(Errors.E200.format(path=path))
+
+
+def make_term(label: Any, text: Any) -> Term:
+    """Check what a row says.
+
+    label (Any): The label as found.
+    text (Any): The term as found.
+    RETURNS (Term): The term, without white space around its parts.
+    RAISES (BadTerm): If one of the two is empty, no string, or too long.
+    """
+    for name, value in (("label", label), ("term", text)):
+        if value is not None and not isinstance(value, str):
+            raise BadTerm(f"the {name} {value!r} is not a string. Put it in quotes.")
+    if _is_blank(text):
+        raise BadTerm("the term is empty. Fill it in, or remove the row.")
+    if _is_blank(label):
+        raise BadTerm("the label is empty. Fill it in, or give 'label' for the whole list.")
+    term = Term(label.strip(), text.strip())
+    if len(term.text) > MAX_LENGTH:
+        raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
+    try:
+        "".join(term).encode("utf-8")
+    except UnicodeEncodeError as error:  # JSON can spell half a surrogate pair, which no Doc can hold
+        raise BadTerm(f"the row holds a broken character ({error.reason}). Correct its \\u escapes.") from error
+    return term
+
+
+def term_fields(row: Any) -> Tuple[Any, Any]:
+    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`.
+
+    row (Any): The row, as parsed.
+    RETURNS (Tuple[Any, Any]): Its label (None if there is none) and its term.
+    RAISES (BadTerm): If it is neither.
+    """
+    if not isinstance(row, dict):
+        raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
+    if "term" in row:
+        return row.get("label"), row["term"]
+    if "pattern" not in row:
+        raise BadTerm(f'no "term" (or "pattern") here, only: {", ".join(map(str, row)) or "nothing"}. Add it.')
+    pattern = row["pattern"]
+    return row.get("label"), _pattern_text(pattern) if isinstance(pattern, list) else pattern
+
+
+def iter_terms(source: TermSource, name: str) -> Iterator[Term]:
+    """Go through terms however they were given.
+
+    source (TermSource): A reader's result, or a sequence of terms or of rows (as in JSONL).
+    name (str): Name of the component, for error messages.
+    YIELDS (Term): The terms, duplicates included.
+    RAISES (WeaknerError): If a row is malformed.
+    """
+    for i, row in enumerate(source() if callable(source) else source, start=1):
+        try:
+            # A Term comes back from a config's validation as a plain tuple.
+            pair = isinstance(row, (tuple, list)) and len(row) == 2
+            yield make_term(*row) if pair else make_term(*term_fields(row))
+        except BadTerm as error:
+            raise WeaknerError(Errors.E207.format(index=i, name=name, reason=error)) from error
+
+
+# Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`
+
+
+def _csv_rows(path: Path, label: Optional[str], delimiter: str = ",") -> Iterator[_Row]:
+    # The csv module wants the line ends: they may be part of a quoted field.
+    reader = csv.reader((f"{line}\n" for line in _lines(path)), delimiter=delimiter, strict=True)
+    columns: Optional[Tuple[int, Optional[int]]] = None
+    width = 0
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            reason = f"{error}. A field that begins with a quote must end with one; double the quotes inside it."
+            raise _line_error(path, line, reason) from error
+        if row is None:
+            return
+        if not any(cell.strip() for cell in row):
+            continue
+        if columns is None:
+            width = len(row)
+            columns, is_header = _columns(path, line, row, label)
+            if is_header:
+                continue
+        if len(row) != width:
+            reason = f"{len(row)} columns here, but {width} in the first row."
+            raise _line_error(path, line, f"{reason} Put a term with a {delimiter!r} in quotes.")
+        text, label_ = columns
+        yield line, None if label_ is None else row[label_], row[text]
+
+
+def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tuple[Tuple[int, Optional[int]], bool]:
+    """Find the columns of the term and the label, and whether the first row is a header."""
+    names = [cell.strip().lower() for cell in row]
+    if "term" in names and ("label" in names or label is not None):
+        return (names.index("term"), names.index("label") if "label" in names else None), True
+    if len(names) == 1 and label is not None:
+        return (0, None), False
+    needed = "a column 'term'" if label is not None else "the columns 'label' and 'term'"
+    hint = "" if label is not None or "term" not in names else ", or give 'label' for the whole list"
+    reason = f"the header needs {needed}, but has: {', '.join(row)}. Add a first row with the names{hint}."
+    raise _line_error(path, line, reason)
+
+
+def _tsv_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
+    return _csv_rows(path, label, delimiter="\t")
+
+
+def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
+    for i, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield (i, *term_fields(json.loads(line)))
+        except json.JSONDecodeError as error:
+            reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
+            raise _line_error(path, i, reason) from error
+        except BadTerm as error:
+            raise _line_error(path, i, str(error)) from error
+
+
+def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
+    for i, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        if label is None:
+            raise _line_error(path, i, "plain text gives no labels. Give 'label' for the whole list.")
+        yield i, None, line
+
+
+_FORMATS: Dict[str, Callable[[Path, Optional[str]], Iterator[_Row]]] = {
+    ".csv": _csv_rows,
+    ".tsv": _tsv_rows,
+    ".jsonl": _jsonl_rows,
+    ".txt": _text_rows,
+}
+
+
+def _format_reader(path: Path) -> Callable[[Path, Optional[str]], Iterator[_Row]]:
+    name = path.name.lower()
+    suffix = Path(name[: -len(".gz")] if name.endswith(".gz") else name).suffix
+    if suffix not in _FORMATS:
+        raise WeaknerError(Errors.E205.format(path=path, suffixes=", ".join(_FORMATS)))
+    return _FORMATS[suffix]
+
+
+def _pattern_text(pattern: List[Any]) -> str:
+    """Join a token pattern that spells a phrase. Whether case counts is up to the component's settings."""
+    words = []
+    for token in pattern:
+        items = list(token.items()) if isinstance(token, dict) else []
+        if len(items) != 1 or str(items[0][0]).upper() not in _TOKEN_KEYS or not isinstance(items[0][1], str):
+            raise BadTerm(
+                f"the token pattern {json.dumps(token, ensure_ascii=False)} is not a plain word (one of "
+                f"{', '.join(_TOKEN_KEYS)} with a string). Write the phrase as a string, or keep this "
+                "pattern in a 'span_ruler'."
+            )
+        words.append(items[0][1])
+    return " ".join(words)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        yield from read_lines(path)
+    except (OSError, EOFError, zlib.error) as error:
+        raise WeaknerError(Errors.E206.format(path=path, reason=error)) from error
+
+
+def _line_error(path: Path, line: int, reason: str) -> WeaknerError:
+    return WeaknerError(Errors.E201.format(path=path, line=line, reason=reason))
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())

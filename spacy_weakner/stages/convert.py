@@ -1,0 +1,170 @@
+"""Converts corpora: JSONL, CoNLL, raw text and `.spacy` files into `.spacy` files, JSONL or CoNLL."""
+
+import os
+import shutil
+from collections import Counter
+from itertools import chain, islice
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional
+from uuid import uuid4
+
+from spacy.tokens import Doc
+from tqdm import tqdm
+
+from ..annotations import weak
+from ..annotations.conll import write_conll
+from ..annotations.corpus import SUFFIX, write_docs
+from ..annotations.jsonl import write_jsonl
+from ..annotations.rows import DEFAULT_SOURCE
+from ..errors import Errors, WeaknerError
+from .formats import read_corpus
+from .pipelines import blank_pipeline
+from .shards import receipt_path
+
+OUTPUT_SUFFIXES = (SUFFIX, ".jsonl", ".conll")
+SHARD_SIZE = 5000
+_SHARD_NAME = "part-{:05d}" + SUFFIX
+
+
+class ConvertReport(NamedTuple):
+    """What was converted.
+
+    docs (int): Docs written.
+    tokens (int): Their tokens.
+    unknown (int): Docs without any entity annotation.
+    entities (Dict[str, int]): Entities of `doc.ents` per label.
+    weak (Dict[str, int]): Weak spans per source.
+    empty (int): Empty lines of raw text that were passed over.
+    misaligned (int): Spans that were dropped because they do not end at token borders.
+    files (int): Files written.
+    """
+
+    docs: int
+    tokens: int
+    unknown: int
+    entities: Dict[str, int]
+    weak: Dict[str, int]
+    empty: int
+    misaligned: int
+    files: int
+
+
+def convert(
+    input_path: Path,
+    output_path: Path,
+    *,
+    format: Optional[str] = None,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    sentences: bool = True,
+    source: str = DEFAULT_SOURCE,
+    limit: Optional[int] = None,
+    misaligned: str = "error",
+    shard_size: int = SHARD_SIZE,
+    progress: bool = False,
+) -> ConvertReport:
+    """Convert a corpus. The output is written whole or not at all.
+
+    input_path (Path): A file or a folder: `.jsonl`, `.conll` `.iob` `.bio` `.tsv`, `.txt` (one text per
+        line), all of them also as `.gz`, or `.spacy`.
+    output_path (Path): A `.spacy`, `.jsonl` or `.conll` file, or a folder (no suffix) that takes `.spacy`
+        shards.
+    format (Optional[str]): Format of the input: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
+    lang (str): Language of the text.
+    tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
+    sentences (bool): Split text without annotations into sentences.
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    limit (Optional[int]): Write at most so many Docs.
+    misaligned (str): "error" or "drop", for spans in JSONL text that do not end at token borders.
+    shard_size (int): Docs per shard, if the output is a folder.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (ConvertReport): What was converted.
+    RAISES (WeaknerError): For malformed, empty or missing input, and for unusable settings.
+    """
+    for setting, value in (("limit", limit), ("shard_size", shard_size)):
+        if value is not None and value < 1:
+            raise WeaknerError(Errors.E005.format(setting=setting, value=value, expected="at least 1"))
+    output_path = Path(output_path)
+    as_folder = output_path.is_dir() or not output_path.suffix
+    if not as_folder and output_path.suffix not in OUTPUT_SUFFIXES:
+        suffixes = ", ".join(OUTPUT_SUFFIXES) + " or a folder"
+        raise WeaknerError(Errors.E105.format(path=output_path, suffixes=suffixes))
+    counts: Counter[str] = Counter()
+    entities: Counter[str] = Counter()
+    spans: Counter[str] = Counter()
+    docs = read_corpus(
+        input_path,
+        blank_pipeline(lang, tokenizer),
+        format=format,
+        sentences=sentences,
+        source=source,
+        misaligned=misaligned,
+        counts=counts,
+    )
+    docs = _counted(islice(docs, limit), Path(input_path), counts, entities, spans)
+    docs = tqdm(docs, unit="doc", desc=output_path.name, leave=False, disable=None if progress else True)
+    files = _write(docs, output_path, as_folder, shard_size)
+    return ConvertReport(
+        docs=counts["docs"],
+        tokens=counts["tokens"],
+        unknown=counts["unknown"],
+        entities=dict(sorted(entities.items())),
+        weak=dict(sorted(spans.items())),
+        empty=counts["empty"],
+        misaligned=counts["misaligned"],
+        files=files,
+    )
+
+
+def _counted(
+    docs: Iterable[Doc],
+    path: Path,
+    counts: "Counter[str]",
+    entities: "Counter[str]",
+    spans: "Counter[str]",
+) -> Iterator[Doc]:
+    for doc in docs:
+        counts["docs"] += 1
+        counts["tokens"] += len(doc)
+        counts["unknown"] += not doc.has_annotation("ENT_IOB")
+        entities.update(ent.label_ for ent in doc.ents)
+        for source in weak.weak_sources(doc):
+            spans[source] += len(doc.spans[weak.weak_group(source)])
+        yield doc
+    # Raised where the writers still hold a temporary file, so that no empty one is left.
+    if not counts["docs"]:
+        raise WeaknerError(Errors.E101.format(path=path))
+
+
+def _write(docs: Iterable[Doc], output_path: Path, as_folder: bool, shard_size: int) -> int:
+    if as_folder:
+        return _write_shards(docs, output_path, shard_size)
+    writers = {SUFFIX: write_docs, ".jsonl": write_jsonl, ".conll": write_conll}
+    writers[output_path.suffix](output_path, docs)
+    return 1
+
+
+def _write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
+    ours = set(folder.glob("part-*" + SUFFIX))
+    foreign = sorted(set(folder.rglob("*" + SUFFIX)) - ours) if folder.is_dir() else []
+    foreign += sorted(path for path in ours if receipt_path(path).exists())
+    if foreign:
+        # They would become part of the corpus, or they are the work of a later stage.
+        raise WeaknerError(Errors.E300.format(path=foreign[0]))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # All shards are made aside and moved at the end: a folder never holds a part of a corpus.
+    aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        names: List[str] = []
+        rest = iter(docs)
+        for first in rest:
+            names.append(_SHARD_NAME.format(len(names)))
+            write_docs(aside / names[-1], chain([first], islice(rest, shard_size - 1)))
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            os.replace(aside / name, folder / name)
+        for path in ours - {folder / name for name in names}:
+            path.unlink()
+        return len(names)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,154 @@
+"""Which file holds what, and streaming all of them as Docs."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..annotations.conll import read_conll
+from ..annotations.corpus import read_docs
+from ..annotations.jsonl import at_line, read_rows
+from ..annotations.rows import DEFAULT_SOURCE, Row, doc_from_row
+from ..annotations.weak import get_id, set_id
+from ..errors import Errors, WeaknerError
+from ..files import existing, read_lines
+
+FORMATS = ("jsonl", "conll", "text", "spacy")
+SUFFIXES: Dict[str, str] = {
+    ".jsonl": "jsonl",
+    ".conll": "conll",
+    ".iob": "conll",
+    ".bio": "conll",
+    ".tsv": "conll",
+    ".txt": "text",
+    ".spacy": "spacy",
+}
+_ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold")
+
+
+def file_format(path: Path) -> Optional[str]:
+    """Tell the format of a file from its name.
+
+    path (Path): The file; an ending `.gz` is passed over, except that `.spacy` files are compressed already.
+    RETURNS (Optional[str]): One of `FORMATS`, or None.
+    """
+    name = path.name.lower()
+    plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
+    format_ = SUFFIXES.get(plain.suffix)
+    return None if format_ == "spacy" and name.endswith(".gz") else format_
+
+
+def input_files(path: Path, format: Optional[str] = None) -> List[Tuple[Path, str]]:
+    """Find the files of a corpus.
+
+    path (Path): A file, or a folder that is searched with its subfolders.
+    format (Optional[str]): The format. None: each file's suffix tells, and other files of a folder are
+        passed over.
+    RETURNS (List[Tuple[Path, str]]): Files and their formats, sorted by name.
+    RAISES (WeaknerError): If there are none, or the format is unknown.
+    """
+    path = existing(Path(path))
+    if format is not None and format not in FORMATS:
+        raise WeaknerError(Errors.E005.format(setting="format", value=format, expected=", ".join(FORMATS)))
+    if path.is_dir():
+        inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] != ".")
+        found = [(f, format or file_format(f)) for f in inside]
+        files = [(f, format_) for f, format_ in found if format_ is not None]
+        if not files:
+            raise WeaknerError(Errors.E101.format(path=path))
+        return files
+    wanted = format or file_format(path)
+    if wanted is None:
+        raise WeaknerError(Errors.E105.format(path=path, suffixes=", ".join(SUFFIXES)))
+    return [(path, wanted)]
+
+
+def read_corpus(
+    path: Path,
+    nlp: Language,
+    *,
+    format: Optional[str] = None,
+    sentences: bool = True,
+    source: str = DEFAULT_SOURCE,
+    misaligned: str = "error",
+    counts: Optional["Counter[str]"] = None,
+) -> Iterator[Doc]:
+    """Stream the Docs of a corpus in any format.
+
+    path (Path): A file or a folder.
+    nlp (Language): Its vocabulary and tokenizer are used.
+    format (Optional[str]): One of `FORMATS`; None: the suffixes tell.
+    sentences (bool): Split text without annotations into sentences.
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    misaligned (str): "error" or "drop", for spans in JSONL text that do not end at token borders.
+    counts (Optional[Counter[str]]): If given, "misaligned" spans and "empty" lines of text are counted.
+    YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    """
+    tally: Counter[str] = Counter() if counts is None else counts
+    splitter = SentenceSplitter(nlp)
+    for file_, format_ in input_files(path, format):
+        if format_ == "spacy":
+            yield from read_docs(file_, nlp.vocab)
+        elif format_ == "conll":
+            yield from read_conll(file_, nlp)
+        elif format_ == "text":
+            yield from _read_text(file_, splitter, sentences, tally)
+        else:
+            for number, row in read_rows(file_):
+                with at_line(file_, number):
+                    doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=tally)
+                if sentences and _is_bare_text(row):
+                    yield from splitter.split(row["text"], get_id(doc))
+                else:
+                    yield doc
+
+
+class SentenceSplitter:
+    """Splits raw text into one Doc per sentence, with spaCy's rule-based sentencizer.
+
+    nlp (Language): Its vocabulary and tokenizer are used; the pipeline itself is not changed.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        self.nlp = nlp
+        # The sentencizer is run apart, since a component of the pipeline would also run on annotated Docs.
+        self.sentencizer = nlp.create_pipe("sentencizer")
+
+    def whole(self, text: str) -> Doc:
+        """One Doc of a text. Runs of white space become one blank, so that no token is white space."""
+        return self.nlp.tokenizer(" ".join(text.split()))
+
+    def split(self, text: str, identifier: Optional[str] = None) -> Iterator[Doc]:
+        """Split a text.
+
+        text (str): The text.
+        identifier (Optional[str]): Identifier of the text; its sentences become `<identifier>.1`, `.2` and
+            so on.
+        YIELDS (Doc): One Doc per sentence.
+        """
+        doc = self.sentencizer(self.whole(text))
+        for number, sentence in enumerate(doc.sents, start=1):
+            words = [token.text for token in sentence]
+            spaces = [bool(token.whitespace_) for token in sentence]
+            spaces[-1] = False
+            result = Doc(self.nlp.vocab, words=words, spaces=spaces)
+            if identifier is not None:
+                set_id(result, f"{identifier}.{number}")
+            yield result
+
+
+def _read_text(path: Path, splitter: SentenceSplitter, sentences: bool, tally: "Counter[str]") -> Iterator[Doc]:
+    for line in read_lines(path):
+        if not line.strip():
+            tally["empty"] += 1
+        elif sentences:
+            yield from splitter.split(line)
+        else:
+            yield splitter.whole(line)
+
+
+def _is_bare_text(row: Row) -> bool:
+    return "text" in row and all(row.get(key) is None for key in _ANNOTATIONS)

@@ -1,0 +1,42 @@
+"""Pipelines that stages read corpora and label with."""
+
+from pathlib import Path
+from typing import Any, Dict, Optional, Union
+
+import spacy
+from spacy.language import Language
+
+from ..errors import Errors, WeaknerError
+
+
+def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Language:
+    """Create a pipeline without components.
+
+    lang (str): Language code.
+    tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
+    RETURNS (Language): The pipeline.
+    RAISES (WeaknerError): If there is no such language or tokenizer.
+    """
+    config: Dict[str, Any] = {}
+    if tokenizer is not None:
+        if not spacy.registry.has("tokenizers", tokenizer):
+            names = ", ".join(sorted(spacy.registry.tokenizers.get_all()))
+            raise WeaknerError(Errors.E106.format(name=tokenizer, names=names))
+        config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer}}}
+    try:
+        return spacy.blank(lang, config=config)
+    except ImportError as error:  # also raised where a language needs a package for its tokenizer
+        raise WeaknerError(Errors.E107.format(lang=lang, reason=error)) from error
+
+
+def load_pipeline(name: Union[str, Path]) -> Language:
+    """Load a trained pipeline.
+
+    name (Union[str, Path]): Its folder, or the name of an installed package.
+    RETURNS (Language): The pipeline.
+    RAISES (WeaknerError): If there is none.
+    """
+    try:
+        return spacy.load(name)
+    except OSError as error:
+        raise WeaknerError(Errors.E108.format(name=name, reason=error)) from error

@@ -1,0 +1,36 @@
+"""Torch modules as bytes: plain arrays instead of `torch.save`, which would pickle."""
+
+from typing import Any, Callable, Dict
+
+import srsly
+
+
+def module_to_bytes(module: Any, kwargs: Dict[str, Any]) -> bytes:
+    """Serialise a torch module.
+
+    module (Any): The module, or None before initialisation.
+    kwargs (Dict[str, Any]): What builds it again; values that JSON can hold.
+    RETURNS (bytes): Empty for None.
+    """
+    if module is None:
+        return b""
+    state = {name: tensor.detach().cpu().numpy() for name, tensor in module.state_dict().items()}
+    return srsly.msgpack_dumps({"kwargs": kwargs, "state": state})
+
+
+def module_from_bytes(data: bytes, make: Callable[..., Any], device: Any) -> Any:
+    """Rebuild a torch module.
+
+    data (bytes): As `module_to_bytes` made them.
+    make (Callable[..., Any]): Builds the module from its kwargs.
+    device (Any): The torch device to put it on.
+    RETURNS (Any): The module, or None.
+    """
+    import torch
+
+    if not data:
+        return None
+    stored = srsly.msgpack_loads(data)
+    module = make(**stored["kwargs"])
+    module.load_state_dict({name: torch.as_tensor(array.copy()) for name, array in stored["state"].items()})
+    return module.to(device)

@@ -1,0 +1,312 @@
+"""What all trainable components of this package share. A head adds targets, loss and decoding."""
+
+import math
+from abc import abstractmethod
+from itertools import islice
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc, Span
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer, set_dropout_rate
+from thinc.types import Floats2d
+
+from ..annotations.weak import PREDICTED_PREFIX, set_group
+from ..errors import Errors, WeaknerError
+from ..ty import Entity, Tick
+
+if not Span.has_extension("weakner_score"):
+    Span.set_extension("weakner_score", default=None)
+
+
+class Prediction(NamedTuple):
+    """What a head predicts for one Doc.
+
+    entities (List[Entity]): Without overlaps.
+    scores (List[Optional[float]]): Probability of each entity; None where it was not asked for.
+    candidates (Optional[List[Entity]]): For the group `pred:<name>`; None: write no group.
+    candidate_scores (List[Optional[float]]): Probability of each candidate.
+    """
+
+    entities: List[Entity]
+    scores: List[Optional[float]]
+    candidates: Optional[List[Entity]] = None
+    candidate_scores: Sequence[Optional[float]] = ()
+
+
+class TrainableHead(TrainablePipe):
+    """Base of the heads: labels, initialisation, the update protocol, annotation and serialisation.
+
+    The model is a Model[List[Doc], List[Floats2d]] with the references "tok2vec" (the encoder, or a listener) and
+    "head" (all that is the component's own). In `cfg`, which is saved, stands only what training creates; settings
+    are plain attributes, so that those of the loading config win.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): The model.
+    name (str): Name of the component in the pipeline.
+    head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
+    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
+        predicted entities fill the rest.
+    scorer (Optional[Callable]): The scoring method.
+    """
+
+    needs_clock = False
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[List[Doc], List[Floats2d]],
+        name: str,
+        *,
+        head_learn_rate: float = 1.0,
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.head_learn_rate = head_learn_rate
+        self.overwrite = overwrite
+        self.scorer = scorer
+        self.cfg: Dict[str, Any] = {"labels": [], "temperature": 1.0}
+        self._tick: Optional[Tick] = None
+
+    # Labels
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The entity labels, in the order that fixes the model's outputs."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> List[str]:
+        """RETURNS (List[str]): The labels as `spacy init labels` stores them."""
+        return list(self.cfg["labels"])
+
+    @property
+    def temperature(self) -> float:
+        """RETURNS (float): Divides the scores before they become probabilities; 1 until it is calibrated."""
+        return float(self.cfg["temperature"])
+
+    def add_label(self, label: str) -> int:
+        """Add a label before the component is initialised.
+
+        label (str): The label.
+        RETURNS (int): 0 if it was there already, else 1.
+        RAISES (ValueError): If it is not a string, or the component is initialised already.
+        """
+        if not isinstance(label, str):
+            raise WeaknerError(Errors.E005.format(setting="label", value=repr(label), expected="a string"))
+        if label in self.labels:
+            return 0
+        if self.is_initialized:
+            listed = ", ".join(self.labels)
+            raise WeaknerError(Errors.E002.format(name=self.name, labels=listed, label=label))
+        self.cfg["labels"] = [*self.cfg["labels"], label]
+        self.vocab.strings.add(label)
+        return 1
+
+    @property
+    def is_initialized(self) -> bool:
+        """RETURNS (bool): Whether the model has its weights."""
+        return bool(self.model.get_ref("head").maybe_get_dim("nO"))
+
+    def example_labels(self, example: Example) -> Iterable[str]:
+        """The labels that an example shows; by default those of its entities."""
+        return (ent.label_ for ent in example.reference.ents)
+
+    # Initialisation
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
+        if labels is None and not self.cfg["labels"]:
+            labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
+        for label in labels or []:
+            self.add_label(label)
+        if not self.labels:
+            raise WeaknerError(Errors.E001.format(name=self.name))
+        docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
+        docs = docs or [Doc(self.vocab, words=["x"])]
+        ops = self.model.ops
+        outputs = [ops.alloc2f(len(doc), self.n_outputs) for doc in docs]
+        self.model.initialize(X=docs, Y=outputs)
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """RETURNS (int): Width of the model's output."""
+
+    # Training
+
+    @abstractmethod
+    def encode_target(self, example: Example) -> Any:
+        """The target of one example, on the tokens of its predicted Doc."""
+
+    @abstractmethod
+    def compute_loss(self, scores: List[Floats2d], targets: List[Any]) -> Tuple[float, List[Floats2d]]:
+        """The mean loss per sentence, and the gradient of the sum over sentences with respect to the scores."""
+
+    def get_loss(self, examples: Iterable[Example], scores: List[Floats2d]) -> Tuple[float, List[Floats2d]]:
+        """Compute loss and gradient. Heads with parameters outside the model's forward pass (a CRF) accumulate
+        their gradient here.
+
+        examples (Iterable[Example]): The batch.
+        scores (List[Floats2d]): The model's output; not written to.
+        RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence, and gradient per Doc.
+        RAISES (WeaknerError): For an unknown label, or if the loss is not a number.
+        """
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.get_loss")
+        targets = []
+        for example in examples:
+            try:
+                targets.append(self.encode_target(example))
+            except KeyError as error:
+                labels = ", ".join(self.labels)
+                message = Errors.E003.format(name=self.name, label=error.args[0], labels=labels)
+                raise WeaknerError(message) from error
+        loss, gradient = self.compute_loss(scores, targets)
+        if not math.isfinite(loss):
+            raise WeaknerError(Errors.E006.format(name=self.name, loss=loss))
+        return loss, gradient
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional[Optimizer] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Learn from a batch. Backpropagates even if the batch teaches nothing, since a shared encoder gets its
+        gradient only when its last listener calls back.
+
+        examples (Iterable[Example]): The batch.
+        drop (float): Dropout rate.
+        sgd (Optional[Optimizer]): If given, the weights are updated.
+        losses (Optional[Dict[str, float]]): Losses by component, added to.
+        RETURNS (Dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        docs = [eg.predicted for eg in examples]
+        if not any(len(doc) for doc in docs):
+            return losses
+        if not self.is_initialized:
+            raise WeaknerError(Errors.E008.format(name=self.name))
+        if self.needs_clock and self._tick is None:
+            raise WeaknerError(Errors.E004.format(name=self.name))
+        set_dropout_rate(self.model, drop)
+        scores, backprop = self.model.begin_update(docs)
+        loss, gradient = self.get_loss(examples, scores)
+        backprop(gradient)
+        if sgd is not None:
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights from the gradients, the head's at its own learning rate.
+
+        sgd (Optimizer): The optimizer.
+        """
+
+        def scaled(key: Any, weights: Any, gradient: Any) -> Any:
+            return sgd(key, weights, gradient, lr_scale=self.head_learn_rate)
+
+        self.model.get_ref("tok2vec").finish_update(sgd)
+        self.model.get_ref("head").finish_update(scaled)  # type: ignore[arg-type]
+
+    def tick(self, tick: Tick) -> None:
+        """Take note of how far the training is; called by the training clock at every step."""
+        self._tick = tick
+
+    # Prediction
+
+    @abstractmethod
+    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
+        """Turn the model's output into predictions; Docs without tokens are among them."""
+
+    def score_tokens(self, docs: Sequence[Doc]) -> List[Floats2d]:
+        """Run the model.
+
+        docs (Sequence[Doc]): The Docs.
+        RETURNS (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
+        RAISES (WeaknerError): If the component is not initialised.
+        """
+        if not self.is_initialized:
+            raise WeaknerError(Errors.E008.format(name=self.name))
+        if not any(len(doc) for doc in docs):
+            return [numpy.zeros((0, self.n_outputs), dtype="float32") for _ in docs]  # type: ignore[misc]
+        ops = self.model.ops
+        return [ops.to_numpy(scores) for scores in self.model.predict(list(docs))]
+
+    def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
+        """Predict without changing the Docs.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (List[Prediction]): One per Doc.
+        """
+        docs = list(docs)
+        return self.decode(docs, self.score_tokens(docs))
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
+        """Write `doc.ents`, `ent._.weakner_score` and, where there are candidates, the span group `pred:<name>`.
+
+        docs (Iterable[Doc]): The Docs.
+        predictions (List[Prediction]): As `predict` gave them.
+        """
+        for doc, prediction in zip(docs, predictions, strict=True):
+            kept = self.preset_entities(doc)
+            ents = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) in kept]
+            for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
+                ent = Span(doc, start, end, label=label)
+                if score is not None:
+                    ent._.weakner_score = score
+                ents.append(ent)
+            doc.set_ents(sorted(ents, key=lambda ent: ent.start))
+            if prediction.candidates is not None:
+                group = PREDICTED_PREFIX + self.name
+                set_group(doc, group, prediction.candidates, list(prediction.candidate_scores))
+
+    def preset_entities(self, doc: Doc) -> List[Entity]:
+        """The entities that stand in a Doc already and have to stay."""
+        if self.overwrite:
+            return []
+        return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+
+def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
+    """Take white-space tokens off the ends of entities, and drop entities that consist of nothing else.
+
+    doc (Doc): The Doc of the entities.
+    entities (Iterable[Entity]): The entities.
+    RETURNS (List[Entity]): What remains.
+    """
+    result = []
+    for start, end, label in entities:
+        while start < end and doc[start].is_space:
+            start += 1
+        while start < end and doc[end - 1].is_space:
+            end -= 1
+        if start < end:
+            result.append((start, end, label))
+    return result

@@ -1,0 +1,71 @@
+"""A clock for components that change with the progress of training.
+
+spaCy tells components neither how long the training will be nor gives them the corpus, and its epoch count stays 0
+while a corpus streams. This callback does both.
+"""
+
+from typing import Any, Callable, Dict, Iterable, Optional
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..errors import Errors, WeaknerError
+from ..ty import Clocked, Renewable, Tick
+
+Reader = Callable[[Language], Iterable[Example]]
+
+
+class TrainingClock:
+    """Callback for `[training.before_update]`.
+
+    corpus (Optional[Reader]): Given to the components at each renewal.
+    total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
+    total_epochs (Optional[int]): Length of the training in epochs; 0 or None if it is given in steps.
+    interval (int): Steps between renewals; 0: no renewals.
+    RAISES (WeaknerError): If the length is not given in exactly one way, or an interval comes without a corpus.
+    """
+
+    def __init__(
+        self,
+        corpus: Optional[Reader] = None,
+        total_steps: Optional[int] = None,
+        total_epochs: Optional[int] = None,
+        interval: int = 0,
+    ) -> None:
+        if (total_steps or 0) < 0 or (total_epochs or 0) < 0 or bool(total_steps) == bool(total_epochs):
+            raise WeaknerError(Errors.E016.format(total_steps=total_steps, total_epochs=total_epochs))
+        if interval < 0:
+            raise WeaknerError(Errors.E005.format(setting="interval", value=interval, expected="at least 0"))
+        if interval and corpus is None:
+            raise WeaknerError(Errors.E017)
+        self.corpus = corpus
+        self.total_steps = total_steps
+        self.total_epochs = total_epochs
+        self.interval = interval
+
+    def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
+        """Tick; spaCy calls this before every update.
+
+        nlp (Language): The pipeline in training.
+        args (Dict[str, Any]): "step" and "epoch".
+        """
+        step, epoch = int(args["step"]), int(args["epoch"])
+        done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
+        tick = Tick(step, epoch, min(1.0, done))
+        for _, pipe in nlp.pipeline:
+            if isinstance(pipe, Clocked):
+                pipe.tick(tick)
+        if self.interval and self.corpus is not None and step % self.interval == 0:
+            for _, pipe in nlp.pipeline:
+                if isinstance(pipe, Renewable):
+                    pipe.renew(self.corpus(nlp))
+
+
+def make_training_clock(
+    corpus: Optional[Reader] = None,
+    total_steps: Optional[int] = None,
+    total_epochs: Optional[int] = None,
+    interval: int = 0,
+) -> TrainingClock:
+    """Create the clock; registered as `spacy_weakner.TrainingClock.v1`. Arguments as in `TrainingClock`."""
+    return TrainingClock(corpus, total_steps, total_epochs, interval)

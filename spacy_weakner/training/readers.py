@@ -1,0 +1,137 @@
+"""Corpora for training: JSONL files, and gold and weak sentences together."""
+
+import random
+from pathlib import Path
+from typing import Callable, Iterable, Iterator, List, Optional
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus, Example
+
+from ..annotations.jsonl import read_jsonl
+from ..annotations.weak import is_weak, set_weak
+from ..errors import Errors, WeaknerError
+
+Reader = Callable[[Language], Iterable[Example]]
+
+
+class JsonlCorpus:
+    """Read JSONL rows as examples; the layout is that of `annotations.jsonl`.
+
+    path (Path): A `.jsonl` or `.jsonl.gz` file.
+    limit (int): Read so many rows at most; 0: all.
+    """
+
+    def __init__(self, path: Path, limit: int = 0) -> None:
+        self.path = path
+        self.limit = limit
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """Stream the examples.
+
+        nlp (Language): Its tokenizer reads rows that have no tokens.
+        YIELDS (Example): One per row.
+        RAISES (WeaknerError): For a missing file or a malformed row, or if there are no rows.
+        """
+        count = 0
+        for count, doc in enumerate(read_jsonl(self.path, nlp), start=1):
+            yield make_example(doc)
+            if count == self.limit:
+                break
+        if count == 0:
+            raise WeaknerError(Errors.E101.format(path=self.path))
+
+
+class StrongWeakCorpus:
+    """Mix gold ("strong") and weakly labelled sentences.
+
+    Without `strong_share` every sentence comes once, the strong ones first; `spacy train` shuffles them. With it, all
+    weak sentences come once, and strong ones are drawn between them, each as often as any other, so that they make up
+    that share. The weak sentences stream; the strong ones are kept in memory.
+
+    strong (Reader): Reader of the gold corpus.
+    weak (Reader): Reader of the weak corpus.
+    strong_share (Optional[float]): Share of strong sentences, in (0, 1).
+    seed (int): Seeds the mixing.
+    """
+
+    def __init__(self, strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0) -> None:
+        if strong_share is not None and not 0.0 < strong_share < 1.0:
+            message = Errors.E005.format(setting="strong_share", value=strong_share, expected="between 0 and 1")
+            raise WeaknerError(message)
+        for which, reader in (("strong", strong), ("weak", weak)):
+            _check_reader(which, reader)
+        self.strong = strong
+        self.weak = weak
+        self.strong_share = strong_share
+        self.seed = seed
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """Stream the examples. Those of the weak corpus are marked as weak.
+
+        nlp (Language): The pipeline.
+        YIELDS (Example): Strong and weak examples.
+        RAISES (WeaknerError): If one of the corpora is empty.
+        """
+        strong = list(self.strong(nlp))
+        if not strong:
+            raise WeaknerError(Errors.E019.format(which="strong"))
+        weak = _marked(self.weak(nlp))
+        if self.strong_share is None:
+            yield from strong
+            yield from weak
+        else:
+            yield from self._mixed(strong, weak, self.strong_share)
+
+    def _mixed(self, strong: List[Example], weak: Iterator[Example], share: float) -> Iterator[Example]:
+        rng = random.Random(self.seed)
+        waiting: List[Example] = []
+        for example in weak:
+            while rng.random() < share:
+                if not waiting:
+                    waiting = rng.sample(strong, len(strong))
+                yield waiting.pop()
+            yield example
+
+
+def make_jsonl_corpus(path: Path, limit: int = 0) -> Reader:
+    """Create the reader; registered as `spacy_weakner.JsonlCorpus.v1`. Arguments as in `JsonlCorpus`."""
+    return JsonlCorpus(path, limit)
+
+
+def make_strong_weak_corpus(
+    strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0
+) -> Reader:
+    """Create the reader; registered as `spacy_weakner.StrongWeakCorpus.v1`. Arguments as in `StrongWeakCorpus`."""
+    return StrongWeakCorpus(strong, weak, strong_share, seed)
+
+
+def make_example(doc: Doc) -> Example:
+    """Make an example whose predicted Doc has the words of the reference and nothing else.
+
+    doc (Doc): The annotated Doc.
+    RETURNS (Example): The example.
+    """
+    words = [token.text for token in doc]
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Example(Doc(doc.vocab, words=words, spaces=spaces), doc)
+
+
+def _marked(examples: Iterable[Example]) -> Iterator[Example]:
+    empty = True
+    for example in examples:
+        empty = False
+        if not is_weak(example.reference):
+            set_weak(example.reference)
+        yield example
+    if empty:
+        raise WeaknerError(Errors.E019.format(which="weak"))
+
+
+def _check_reader(which: str, reader: Reader) -> None:
+    # These settings make new Docs from parts of old ones, without their user_data.
+    if isinstance(reader, Corpus):
+        for setting in ("max_length", "gold_preproc"):
+            value = getattr(reader, setting)
+            if value:
+                raise WeaknerError(Errors.E018.format(which=which, setting=setting, value=value))

@@ -1,0 +1,97 @@
+"""Start a stage from the weights of an earlier pipeline.
+
+`source =` in a config copies a component with all its old settings and skips its initialisation, so it cannot change
+a loss or reset a head. Here every stage's config builds its components anew, and this callback then loads weights.
+"""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+from spacy.language import Language
+from spacy.util import load_model
+from thinc.api import Model
+
+from ..errors import Errors, WeaknerError
+from ..files import existing
+
+WHOLE = "all"
+# The names that configs use, and the references of our models.
+PARTS = {"encoder": "tok2vec", "head": "head"}
+
+
+class LoadWeights:
+    """Callback for `[initialize.after_init]`.
+
+    path (Path): The earlier pipeline.
+    components (Optional[Dict[str, List[str]]]): Parts to load by component: "encoder", "head" or "all". None: all of
+        every trainable component of this pipeline.
+    """
+
+    def __init__(self, path: Path, components: Optional[Dict[str, List[str]]] = None) -> None:
+        self.path = path
+        self.components = components
+
+    def __call__(self, nlp: Language) -> Language:
+        """Load the weights.
+
+        nlp (Language): The initialised pipeline.
+        RETURNS (Language): The same pipeline.
+        RAISES (WeaknerError): For a missing pipeline, component or part, other labels, or weights that do not fit.
+        """
+        source = load_model(existing(self.path, "train the earlier stage first"))
+        wanted = self.components
+        if wanted is None:
+            wanted = {name: [WHOLE] for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)}
+        for name, parts in wanted.items():
+            target_pipe = _get_pipe(nlp, name, Errors.E012)
+            source_pipe = _get_pipe(source, name, Errors.E011, path=str(self.path))
+            for part in parts:
+                self._load(name, part, source_pipe, target_pipe)
+        return nlp
+
+    def _load(self, name: str, part: str, source: Any, target: Any) -> None:
+        source_node, target_node = _find_part(name, part, source.model), _find_part(name, part, target.model)
+        if part != "encoder" and hasattr(target, "labels"):
+            self._adopt_labels(name, source, target)
+        try:
+            target_node.from_bytes(source_node.to_bytes())
+        except Exception as error:  # thinc, numpy and torch each have their own for another shape
+            reason = str(error).splitlines()[0]
+            message = Errors.E014.format(name=name, part=part, path=self.path, reason=reason)
+            raise WeaknerError(message) from error
+
+    def _adopt_labels(self, name: str, source: Any, target: Any) -> None:
+        ours, theirs = list(target.labels), list(source.labels)
+        if sorted(ours) != sorted(theirs):
+            message = Errors.E015.format(name=name, path=self.path, labels=ours, other=theirs)
+            raise WeaknerError(message)
+        if ours != theirs and isinstance(getattr(target, "cfg", None), dict) and "labels" in target.cfg:
+            # The rows of the loaded weights stand in the order of their labels.
+            target.cfg["labels"] = theirs
+        elif ours != theirs:
+            message = Errors.E015.format(name=name, path=self.path, labels=ours, other=theirs)
+            raise WeaknerError(message)
+
+
+def make_load_weights(path: Path, components: Optional[Dict[str, List[str]]] = None) -> Callable[[Language], Language]:
+    """Create the callback; registered as `spacy_weakner.LoadWeights.v1`. Arguments as in `LoadWeights`."""
+    return LoadWeights(path, components)
+
+
+def _get_pipe(nlp: Language, name: str, message: str, path: str = "") -> Any:
+    if name not in nlp.component_names:
+        raise WeaknerError(message.format(name=name, path=path, names=", ".join(nlp.component_names)))
+    pipe = nlp.get_pipe(name)
+    if not hasattr(pipe, "model"):
+        raise WeaknerError(Errors.E013.format(name=name, part=WHOLE, parts="no weights"))
+    return pipe
+
+
+def _find_part(name: str, part: str, model: Model) -> Model:
+    if part == WHOLE:
+        return model
+    reference = PARTS.get(part)
+    if reference is None or not model.has_ref(reference):
+        known = [WHOLE, *(key for key, ref in PARTS.items() if model.has_ref(ref))]
+        raise WeaknerError(Errors.E013.format(name=name, part=part, parts=", ".join(known)))
+    return model.get_ref(reference)

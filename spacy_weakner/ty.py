@@ -1,0 +1,83 @@
+"""Structural types: what stages may ask of any pipe, and small types that several rooms share."""
+
+from typing import Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.types import Floats2d
+
+# (start, end, label): token offsets, end exclusive.
+Entity = Tuple[int, int, str]
+
+
+class Tick(NamedTuple):
+    """What the training clock tells at every step.
+
+    step (int): Steps done so far.
+    epoch (int): Epochs done so far; stays 0 while a corpus streams.
+    progress (float): Share of the training done, in [0, 1].
+    """
+
+    step: int
+    epoch: int
+    progress: float
+
+
+class PathScore(NamedTuple):
+    """The best tag sequence of a Doc.
+
+    tags (List[str]): One tag per token.
+    score (float): Its unnormalised (Viterbi) score.
+    log_probability (float): score - log Z, at most 0.
+    """
+
+    tags: List[str]
+    score: float
+    log_probability: float
+
+
+@runtime_checkable
+class TokenDistributions(Protocol):
+    """A pipe that gives a distribution over tags for every token."""
+
+    @property
+    def distribution_labels(self) -> Tuple[str, ...]:
+        """The columns of the distributions: contains "O"."""
+
+    @property
+    def tag_scheme(self) -> str:
+        """Name of the scheme that the columns are written in."""
+
+    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
+        """Per Doc float32 (n_tokens, n_labels); rows sum to 1."""
+
+
+@runtime_checkable
+class PathScorer(Protocol):
+    """A pipe that scores whole tag sequences."""
+
+    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
+        """Best path per Doc with its score and log-probability."""
+
+
+@runtime_checkable
+class Clocked(Protocol):
+    """A component that wants to know how far the training is."""
+
+    def tick(self, tick: Tick) -> None: ...
+
+
+@runtime_checkable
+class Renewable(Protocol):
+    """A component that renews something (teacher, statistics) from the corpus at intervals."""
+
+    def renew(self, examples: Iterable[Example]) -> None: ...
+
+
+class SupportsTokens(Protocol):
+    """Turns text into a Doc: spaCy's tokenizers, `nlp.make_doc`."""
+
+    def __call__(self, text: str) -> Doc: ...
+
+
+Entities = Sequence[Entity]

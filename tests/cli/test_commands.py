@@ -1,0 +1,132 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.cli.app import app
+
+RUNNER = CliRunner()
+
+
+def invoke(*args):
+    return RUNNER.invoke(app, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def data(tmp_path):
+    rows = [{"tokens": ["Paris", "rocks"], "ents": [[0, 1, "CITY"]]}, {"tokens": ["No"], "ents": []}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "terms.jsonl").write_text('{"label": "CITY", "term": "Paris"}\n')
+    return tmp_path
+
+
+def test_convert_label_aggregate(data):
+    result = invoke("convert", data / "a.jsonl", data / "corpus")
+    assert result.exit_code == 0, result.output
+    assert "2 documents, 3 tokens" in result.output
+    result = invoke("label", data / "corpus", data / "weak", "--terms", data / "terms.jsonl", "--only-matched")
+    assert result.exit_code == 0, result.output
+    assert "1 (CITY 1)" in result.output
+    result = invoke("aggregate", data / "weak", data / "out.spacy", "--source", "gazetteer")
+    assert result.exit_code == 0, result.output
+    assert "Gold moved" in result.output
+    result = invoke("convert", data / "out.spacy", data / "out.jsonl")
+    row = json.loads((data / "out.jsonl").read_text())
+    assert row["ents"] == row["gold"] == row["weak_ents"]["gazetteer"] == [[0, 1, "CITY"]]
+    assert row["missing"] == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["convert", "none.jsonl", "x"], "[W100]"),
+        (["label", "a.jsonl", "x"], "[W303]"),
+        (["aggregate", "none", "x"], "[W100]"),
+    ],
+)
+def test_errors_are_one_line_without_traceback(data, monkeypatch, args, message):
+    monkeypatch.chdir(data)
+    result = invoke(*args)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "error, code, text",
+    [(KeyboardInterrupt(), 130, "Interrupted"), (PermissionError("no entry"), 1, "no entry")],
+)
+def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("spacy_weakner.stages.convert.convert", fail)
+    result = invoke("convert", data / "a.jsonl", data / "x.spacy")
+    assert result.exit_code == code
+    assert text in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_every_option_is_passed_on(data, monkeypatch):
+    seen = {}
+
+    def fake(*args, **kwargs):
+        seen.update(kwargs)
+        raise KeyboardInterrupt
+
+    commands = {
+        "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
+        "--shard-size 7",
+        "label": "--terms t --pipeline p --source s --attr ORTH --acronym-length 3 --term-label L --lang de "
+        "--tokenizer t --exclude a --exclude b --only-matched",
+        "aggregate": "--policy drop --source a --source b --unmatched outside",
+    }
+    for command, options in commands.items():
+        monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
+        seen.clear()
+        assert invoke(command, "in", "out", *options.split()).exit_code == 130
+        given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
+        given = {{"no_sentences": "sentences"}.get(o, o) for o in given}
+        wanted = {"sources" if command == "aggregate" and o == "source" else o for o in given}
+        assert wanted | {"progress"} == set(seen)
+    assert seen["sources"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("command", [["spacy", "weakner"], ["spacy_weakner"]])
+def test_subprocess(data, command):
+    command = [sys.executable, "-m", *command, "convert", str(data / "a.jsonl"), str(data / "a.spacy")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "2 documents" in result.stdout
+    assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_leaves_no_temporary_files(data):
+    rows = [{"tokens": ["Paris", str(i)]} for i in range(20_000)]
+    (data / "big.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert invoke("convert", data / "big.jsonl", data / "big", "--shard-size", 500).exit_code == 0
+    command = [sys.executable, "-m", "spacy_weakner", "label", str(data / "big"), str(data / "out")]
+    process = subprocess.Popen(
+        [*command, "--terms", str(data / "terms.jsonl")], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not (data / "out" / "part-00001.spacy").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.decode().strip().splitlines()[-1].endswith("run the same command again to continue.")
+    assert "Traceback" not in stderr.decode()
+    names = {f.name for f in (data / "out").iterdir()}
+    assert not [name for name in names if name.startswith(".") or name.endswith(".tmp")]
+    shards = {name for name in names if name.endswith(".spacy")}
+    assert 2 <= len(shards) < 40
+    from spacy.vocab import Vocab
+
+    assert len(list(read_docs(data / "out", Vocab()))) == 500 * len(shards)

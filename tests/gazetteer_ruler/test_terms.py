@@ -1,0 +1,204 @@
+"""Reading term lists: formats, and what is said about files that cannot be read."""
+
+import gzip
+import json
+
+import pytest
+from spacy import registry
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.terms import Term, iter_terms, make_term_list, read_terms
+
+ASPIRIN = Term("Chemical", "aspirin")
+FAILURE = Term("Disease", "heart failure")
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(name, text):
+        path = tmp_path / name
+        data = text if isinstance(text, bytes) else text.encode("utf-8")
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return _write
+
+
+def jsonl(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+FILES = [
+    ("a.csv", "label,term\nChemical,aspirin\nDisease,heart failure\n", None),
+    ("a.csv", "id,Term,source, Label\n1,aspirin,x,Chemical\n2,heart failure,y,Disease\n", None),
+    ("a.csv", "\n\nlabel,term\r\nChemical, aspirin \r\n\r\n , \r\nDisease,heart failure", None),
+    ("a.csv", '\ufefflabel,term\n"Chemical","aspirin"\nDisease,"heart failure"\n', None),
+    ("a.csv", "label,term\nChemical,aspirin\n,heart failure\n", "Disease"),
+    ("a.tsv", "label\tterm\nChemical\taspirin\nDisease\theart failure\n", None),
+    ("a.jsonl", jsonl({"label": "Chemical", "term": "aspirin"}, {"label": "Disease", "term": "heart failure"}), None),
+    ("a.jsonl", jsonl({"label": "Chemical", "term": "aspirin"}, {"term": "heart failure"}), "Disease"),
+    (
+        "patterns.jsonl",
+        jsonl(
+            {"label": "Chemical", "pattern": "aspirin", "id": "x"},
+            {"label": "Disease", "pattern": [{"LOWER": "heart"}, {"ORTH": "failure"}]},
+            {"label": "Disease", "pattern": [{"lower": "heart"}, {"TEXT": "failure"}]},
+        ),
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("name, text, label", FILES)
+def test_formats(write, name, text, label, suffix):
+    assert list(read_terms(write(name + suffix, text), label)) == [ASPIRIN, FAILURE]
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("a.txt", "aspirin\n\n  heart failure\t\r\n"),
+        ("a.txt.gz", "aspirin\nheart failure"),
+        ("a.TXT", "aspirin\nheart failure\n"),
+        ("a.csv", "aspirin\nheart failure\n"),
+        ("a.csv", "term\naspirin\nheart failure\n"),
+        ("a.tsv", "id\tterm\n1\taspirin\n2\theart failure\n"),
+    ],
+)
+def test_one_label_for_the_file(write, name, text):
+    terms = list(read_terms(write(name, text), "X"))
+    assert terms == [Term("X", "aspirin"), Term("X", "heart failure")]
+
+
+def test_quoted_fields(write):
+    text = 'label,term\nA,"1,2-DMH"\nA,"5"" pipe"\nA,"two\nlines"\nA,5" pipe b\n'
+    terms = [term.text for term in read_terms(write("a.csv", text))]
+    assert terms == ["1,2-DMH", '5" pipe', "two\nlines", '5" pipe b']
+
+
+def test_duplicates_are_dropped(write):
+    path = write("a.txt", "b\na\nb\n a\n")
+    assert [term.text for term in read_terms(path, "X")] == ["b", "a"]
+
+
+def test_two_labels_for_one_term_are_kept(write):
+    terms = list(read_terms(write("a.csv", "label,term\nA,x\nB,x\n")))
+    assert terms == [Term("A", "x"), Term("B", "x")]
+
+
+def test_longest_term(write):
+    assert len(next(read_terms(write("a.txt", "x" * 1000), "X")).text) == 1000
+
+
+@pytest.mark.parametrize(
+    "name, text, line, said",
+    [
+        ("a.csv", "a,b\nc,d\n", 1, "the columns 'label' and 'term', but has: a, b"),
+        ("a.csv", "\nterm\naspirin\n", 2, "or give 'label'"),
+        ("a.tsv", "label,term\nA,b\n", 1, "the columns 'label' and 'term'"),
+        ("a.csv", "label,term\nA,x\nA,1,2-DMH\n", 3, "3 columns here, but 2 in the first row"),
+        ("a.csv", "label,term\nA\n", 2, "1 columns here"),
+        ("a.csv", 'label,term\nA,x\nA,"open\nA,y\n', 3, "end with one"),
+        ("a.tsv", 'label\tterm\nA\t"x" y\n', 2, "double the quotes"),
+        ("a.csv", "label,term\nA,x\n\nA,\n", 4, "the term is empty"),
+        ("a.csv", 'label,term\nA,"two\nlines"\n,y\n', 4, "the label is empty"),
+        ("a.jsonl", '{"label": "A", "term": "x"}\n{"label": "A"\n', 2, "not valid JSON"),
+        ("a.jsonl", '["A", "x"]\n', 1, "expected an object"),
+        ("a.jsonl", jsonl({"label": "A", "text": "x"}), 1, 'no "term" (or "pattern") here, only: label, text'),
+        ("a.jsonl", jsonl({"label": "A", "term": "x"}, {"term": "y"}), 2, "the label is empty"),
+        ("a.jsonl", jsonl({"label": "A", "term": None}), 1, "the term is empty"),
+        ("a.jsonl", jsonl({"label": "A", "term": 5}), 1, "the term 5 is not a string"),
+        ("a.jsonl", jsonl({"label": ["A"], "term": "x"}), 1, "is not a string"),
+        ("a.jsonl", jsonl({"label": "A", "pattern": []}), 1, "the term is empty"),
+        ("a.jsonl", jsonl({"label": "A", "pattern": [{"LEMMA": "go"}]}), 1, '{"LEMMA": "go"} is not a plain word'),
+        ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a", "OP": "?"}]}), 1, "is not a plain word"),
+        ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": {"REGEX": "a"}}]}), 1, "is not a plain word"),
+        ("a.jsonl", jsonl({"label": "A", "pattern": ["a"]}), 1, "is not a plain word"),
+        ("a.jsonl", '{"label": "A", "term": "\\ud800"}\n', 1, "broken character"),
+        ("a.txt", "\nx\n", 2, "plain text gives no labels. Give 'label'"),
+        ("a.csv", f"label,term\nA,{'x' * 1001}\n", 2, "1001 characters long (at most 1000)"),
+    ],
+)
+def test_malformed_line(write, name, text, line, said):
+    path = write(name, text)
+    with pytest.raises(WeaknerError) as error:
+        list(read_terms(path))
+    assert f"{path}, line {line}: " in str(error.value)
+    assert said in str(error.value)
+
+
+def test_several_columns_with_a_label_need_a_term_column(write):
+    with pytest.raises(WeaknerError, match="needs a column 'term', but has: a, b"):
+        list(read_terms(write("a.csv", "a,b\nc,d\n"), "X"))
+
+
+@pytest.mark.parametrize(
+    "name, text, code",
+    [
+        ("a.csv", "label,term\n", "W200"),
+        ("a.jsonl", "\n", "W200"),
+        ("a.txt", "", "W200"),
+        ("a.txt", b"caf\xe9\n", "W104"),
+        ("a.xlsx", "", "W205"),
+        ("terms", "", "W205"),
+        ("a.gz", "", "W205"),
+    ],
+)
+def test_unreadable_file(write, name, text, code):
+    path = write(name, text)
+    with pytest.raises(WeaknerError, match=code) as error:
+        list(read_terms(path, "X"))
+    assert str(path) in str(error.value)
+
+
+def test_damaged_gzip(tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"aspirin\n" * 1000)[:-12])
+    with pytest.raises(WeaknerError, match="W206"):
+        list(read_terms(path, "X"))
+    path.write_bytes(b"aspirin\n")
+    with pytest.raises(WeaknerError, match="W206"):
+        list(read_terms(path, "X"))
+
+
+def test_folder_instead_of_file(tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(WeaknerError, match="W206"):
+        list(read_terms(tmp_path / "a.csv"))
+
+
+def test_reading_is_streamed(write):
+    terms = read_terms(write("a.jsonl", jsonl({"label": "Chemical", "term": "aspirin"}) + "broken"))
+    assert next(terms) == ASPIRIN
+    with pytest.raises(WeaknerError, match="line 2"):
+        next(terms)
+
+
+def test_registered_reader_reads_when_called(write, tmp_path):
+    make = registry.readers.get("spacy_weakner.TermList.v1")
+    assert make is make_term_list
+    read = make(tmp_path / "a.txt", label="X")
+    with pytest.raises(WeaknerError, match="W100"):
+        list(read())
+    write("a.txt", "aspirin\n")
+    assert list(read()) == list(read()) == [Term("X", "aspirin")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        [Term("A", "x"), Term("B", "y")],
+        [("A", "x"), ["B", "y"]],
+        [{"label": "A", "term": "x"}, {"label": "B", "pattern": [{"LOWER": "y"}]}],
+        lambda: iter([Term("A", "x"), Term("B", "y")]),
+    ],
+)
+def test_terms_in_python(source):
+    assert list(iter_terms(source, "ruler")) == [Term("A", "x"), Term("B", "y")]
+
+
+@pytest.mark.parametrize("row", [{"label": "A"}, {"label": "", "term": "x"}, ("A", " "), "A x", None])
+def test_malformed_entry(row):
+    with pytest.raises(WeaknerError, match="Entry 2 of the terms of 'ruler'"):
+        list(iter_terms([Term("A", "x"), row], "ruler"))

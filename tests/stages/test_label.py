@@ -1,0 +1,151 @@
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages.label import label
+
+NLP = spacy.blank("en")
+TEXTS = ["I love New York", "Paris rocks", "nothing here", "AIDS in paris", "aids help"]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    docs = []
+    for text in TEXTS:
+        doc = Doc(NLP.vocab, words=text.split())
+        doc.set_ents([Span(doc, 0, 1, label="GOLD")], default="outside")
+        weak.set_group(doc, "weak:other", [(0, 1, "O1")], [0.5])
+        weak.set_id(doc, text)
+        docs.append(doc)
+    write_docs(tmp_path / "in" / "a.spacy", docs[:3])
+    write_docs(tmp_path / "in" / "b.spacy", docs[3:])
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def terms(tmp_path):
+    rows = [("New York", "CITY"), ("York", "CITY"), ("paris", "CITY"), ("AIDS", "DIS")]
+    path = tmp_path / "terms.jsonl"
+    path.write_text("".join(json.dumps({"label": b, "term": a}) + "\n" for a, b in rows))
+    return path
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "CITY", "pattern": "Paris"}, {"label": "P", "pattern": "I"}])
+    nlp.to_disk(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def read(path):
+    return list(read_docs(path, NLP.vocab))
+
+
+def groups(path, source):
+    return {weak.get_id(doc): weak.group_entities(doc, f"weak:{source}") for doc in read(path)}
+
+
+def test_terms(corpus, terms, tmp_path):
+    report = label(corpus, tmp_path / "out", terms=terms)
+    assert groups(tmp_path / "out", "gazetteer") == {
+        "I love New York": [(2, 4, "CITY"), (3, 4, "CITY")],
+        "Paris rocks": [(0, 1, "CITY")],
+        "nothing here": [],
+        "AIDS in paris": [(0, 1, "DIS"), (2, 3, "CITY")],
+        "aids help": [],
+    }
+    assert report == (5, 0, 2, {"CITY": 4, "DIS": 1}, 0)
+
+
+def test_settings_reach_the_component(corpus, terms, tmp_path):
+    label(corpus, tmp_path / "a", terms=terms, source="s", attr="ORTH")
+    assert groups(tmp_path / "a", "s")["Paris rocks"] == []
+    label(corpus, tmp_path / "b", terms=terms, acronym_length=0)
+    assert groups(tmp_path / "b", "gazetteer")["aids help"] == [(0, 1, "DIS")]
+    (tmp_path / "plain.txt").write_text("Paris\n")
+    label(corpus, tmp_path / "c", terms=tmp_path / "plain.txt", term_label="PLACE")
+    assert groups(tmp_path / "c", "gazetteer")["Paris rocks"] == [(0, 1, "PLACE")]
+
+
+def test_entities_and_other_groups_stay(corpus, terms, pipeline, tmp_path):
+    label(corpus, tmp_path / "a", terms=terms)
+    label(tmp_path / "a", tmp_path / "b", pipeline=pipeline, source="ruler")
+    for doc in read(tmp_path / "b"):
+        assert weak.doc_entities(doc) == [(0, 1, "GOLD")]
+        assert weak.weak_sources(doc) == ["gazetteer", "other", "ruler"]
+        assert weak.group_scores(doc, "weak:other") == [0.5]
+        assert not weak.is_weak(doc)
+
+
+def test_pipeline_does_not_see_gold(corpus, pipeline, tmp_path):
+    report = label(corpus, tmp_path / "out", pipeline=pipeline, source="ruler")
+    assert groups(tmp_path / "out", "ruler") == {
+        "I love New York": [(0, 1, "P")],
+        "Paris rocks": [(0, 1, "CITY")],
+        "nothing here": [],
+        "AIDS in paris": [],
+        "aids help": [],
+    }
+    assert report.spans == {"CITY": 1, "P": 1}
+
+
+def test_sentences_of_other_corpora_are_excluded(corpus, terms, tmp_path):
+    dev = tmp_path / "dev.txt"
+    dev.write_text("i LOVE  New York\nNot there\n")
+    doc = Doc(NLP.vocab, words=["Paris", "rocks", "aids", "help"], sent_starts=[True, False, True, False])
+    write_docs(tmp_path / "test.spacy", [doc])
+    report = label(corpus, tmp_path / "out", terms=terms, exclude=[dev, tmp_path / "test.spacy"])
+    assert list(groups(tmp_path / "out", "gazetteer")) == ["nothing here", "AIDS in paris"]
+    assert (report.docs, report.excluded, report.unmatched) == (2, 3, 1)
+
+
+def test_only_matched(corpus, terms, tmp_path):
+    report = label(corpus, tmp_path / "out", terms=terms, only_matched=True)
+    assert list(groups(tmp_path / "out", "gazetteer")) == ["I love New York", "Paris rocks", "AIDS in paris"]
+    assert (report.docs, report.unmatched) == (3, 2)
+
+
+def test_rerun_skips_until_something_changes(corpus, terms, tmp_path):
+    first = label(corpus, tmp_path / "out", terms=terms)
+    again = label(corpus, tmp_path / "out", terms=terms)
+    assert again == first._replace(skipped=2)
+    assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
+    with terms.open("a") as file_:
+        file_.write('{"label": "X", "term": "help"}\n')
+    assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
+
+
+def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
+    label(corpus, tmp_path / "out", pipeline=pipeline)
+    assert label(corpus, tmp_path / "out", pipeline=pipeline).skipped == 2
+    (pipeline / "meta.json").write_text((pipeline / "meta.json").read_text() + " ")
+    assert label(corpus, tmp_path / "out", pipeline=pipeline).skipped == 0
+    (tmp_path / "dev.txt").write_text("x\n")
+    assert label(corpus, tmp_path / "out", pipeline=pipeline, exclude=[tmp_path / "dev.txt"]).skipped == 0
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({}, "W303"),
+        ({"terms": "terms.jsonl", "pipeline": "model"}, "W303"),
+        ({"terms": "terms.jsonl", "source": ""}, "W005.*source"),
+        ({"terms": "none.jsonl"}, "W100"),
+        ({"pipeline": "none"}, "W108"),
+        ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "W100"),
+        ({"terms": "terms.jsonl", "lang": "qqq"}, "W107"),
+        ({"terms": "terms.jsonl", "attr": "SHAPE"}, "W005.*attr"),
+    ],
+)
+def test_errors(corpus, terms, tmp_path, monkeypatch, settings, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WeaknerError, match=message):
+        label(corpus, tmp_path / "out", **settings)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,167 @@
+import json
+from collections import Counter
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages.shards import receipt_path, run_shards
+
+NLP = spacy.blank("en")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for name, words in {"a": "one two", "sub/b": "three four", "c": "five"}.items():
+        docs = [Doc(NLP.vocab, words=[word]) for word in words.split()]
+        write_docs(tmp_path / "in" / f"{name}.spacy", docs)
+    return tmp_path / "in"
+
+
+def mark(docs):
+    for doc in docs:
+        weak.set_group(doc, "weak:x", [(0, 1, "X")])
+        weak.set_group(doc, "weak:empty", [])
+        yield doc
+
+
+def contents(folder):
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def run(source, target, transform=mark, settings=None, counts=None):
+    return run_shards(source, target, transform, settings or {"a": 1}, NLP.vocab, counts=counts)
+
+
+def test_every_shard_keeps_its_name(corpus, tmp_path):
+    report = run(corpus, tmp_path / "out")
+    assert (report.written, report.skipped, report.docs_in, report.docs_out) == (3, 0, 5, 5)
+    names = ["a.spacy", "a.spacy.json", "c.spacy", "c.spacy.json", "sub/b.spacy", "sub/b.spacy.json"]
+    assert sorted(contents(tmp_path / "out")) == names
+    docs = list(read_docs(tmp_path / "out", NLP.vocab))
+    assert [doc[0].text for doc in docs] == ["one", "two", "five", "three", "four"]
+    assert all(weak.weak_sources(doc) == ["empty", "x"] for doc in docs)
+
+
+def test_file_as_output_takes_all(corpus, tmp_path):
+    report = run(corpus, tmp_path / "all.spacy")
+    assert report.written == 1
+    assert len(list(read_docs(tmp_path / "all.spacy", NLP.vocab))) == 5
+    assert run(corpus, tmp_path / "all.spacy").skipped == 1
+
+
+def test_single_file_into_folder(corpus, tmp_path):
+    run(corpus / "a.spacy", tmp_path / "out")
+    assert (tmp_path / "out" / "a.spacy").exists()
+
+
+def test_finished_shards_are_skipped(corpus, tmp_path):
+    run(corpus, tmp_path / "out")
+    times = {f: f.stat().st_mtime_ns for f in (tmp_path / "out").rglob("*")}
+    report = run(corpus, tmp_path / "out")
+    assert (report.written, report.skipped, report.docs_out) == (0, 3, 5)
+    assert {f: f.stat().st_mtime_ns for f in (tmp_path / "out").rglob("*")} == times
+
+
+def test_counts_of_skipped_shards_come_from_receipts(corpus, tmp_path):
+    counts: Counter = Counter()
+
+    def count(docs):
+        for doc in docs:
+            counts[doc[0].text] += 1
+            yield doc
+
+    first = run(corpus, tmp_path / "out", count, counts=counts)
+    (tmp_path / "out" / "c.spacy").unlink()
+    second = run(corpus, tmp_path / "out", count, counts=counts)
+    assert (second.written, second.skipped) == (1, 2)
+    assert first.counts == second.counts == Counter(["one", "two", "three", "four", "five"])
+
+
+def test_changes_redo_only_what_they_touch(corpus, tmp_path):
+    out = tmp_path / "out"
+    run(corpus, out)
+    assert run(corpus, out, settings={"a": 2}).written == 3
+    write_docs(corpus / "a.spacy", [Doc(NLP.vocab, words=["changed"])])
+    assert run(corpus, out, settings={"a": 2}).written == 1
+    (out / "c.spacy").write_bytes(b"damaged")
+    assert run(corpus, out, settings={"a": 2}).written == 1
+    receipt_path(out / "c.spacy").write_text("{broken")
+    assert run(corpus, out, settings={"a": 2}).written == 1
+    assert run(corpus, out, settings={"a": 2}).written == 0
+
+
+def test_receipt_says_what_was_done(corpus, tmp_path):
+    run(corpus, tmp_path / "out")
+    receipt = json.loads((tmp_path / "out" / "a.spacy.json").read_text())
+    assert sorted(receipt) == ["counts", "docs_in", "docs_out", "input", "output", "settings", "version"]
+    assert (receipt["docs_in"], receipt["docs_out"]) == (2, 2)
+
+
+def test_interrupt_keeps_finished_shards_and_a_rerun_gives_the_same_bytes(corpus, tmp_path):
+    run(corpus, tmp_path / "whole")
+
+    def interrupted(docs):
+        for doc in mark(docs):
+            if doc[0].text == "four":
+                raise KeyboardInterrupt
+            yield doc
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        run(corpus, out, interrupted)
+    assert sorted(contents(out)) == ["a.spacy", "a.spacy.json", "c.spacy", "c.spacy.json"]
+    report = run(corpus, out)
+    assert (report.written, report.skipped) == (1, 2)
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_interrupt_between_receipt_and_shard_is_mended(corpus, tmp_path):
+    run(corpus, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    (tmp_path / "out" / "a.spacy").unlink()
+    assert run(corpus, tmp_path / "out").written == 1
+    assert contents(tmp_path / "out") == before
+
+
+def test_shards_of_an_earlier_larger_run_go(corpus, tmp_path):
+    run(corpus, tmp_path / "out")
+    (corpus / "c.spacy").unlink()
+    run(corpus, tmp_path / "out")
+    assert not (tmp_path / "out" / "c.spacy").exists()
+    assert not (tmp_path / "out" / "c.spacy.json").exists()
+
+
+@pytest.mark.parametrize("target", ["in", "in/out", "in/a.spacy"])
+def test_input_is_never_overwritten(corpus, tmp_path, target):
+    before = contents(corpus)
+    with pytest.raises(WeaknerError, match="W304"):
+        run(corpus, tmp_path / target)
+    with pytest.raises(WeaknerError, match="W304"):
+        run(corpus / "a.spacy", corpus)
+    assert contents(corpus) == before
+
+
+def test_files_of_others_are_never_overwritten(corpus, tmp_path):
+    gold = tmp_path / "dev.spacy"
+    write_docs(gold, [])
+    with pytest.raises(WeaknerError, match=r"W300.*dev\.spacy"):
+        run(corpus, gold)
+    (tmp_path / "out").mkdir()
+    gold.rename(tmp_path / "out" / "dev.spacy")
+    with pytest.raises(WeaknerError, match=r"W300.*dev\.spacy"):
+        run(corpus, tmp_path / "out")
+
+
+def test_missing_and_empty_input(tmp_path):
+    with pytest.raises(WeaknerError, match="W100"):
+        run(tmp_path / "none", tmp_path / "out")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(WeaknerError, match="W101"):
+        run(tmp_path / "in", tmp_path / "out")
+    write_docs(tmp_path / "in" / "a.spacy", [])
+    with pytest.raises(WeaknerError, match="W101"):
+        run(tmp_path / "in", tmp_path / "out")

@@ -1,0 +1,250 @@
+"""The demo corpus: deterministic, valid, without leaks, and with the difficulties that it promises."""
+
+import csv
+import importlib.util
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Dict, Iterator, List, Set, Tuple
+
+import pytest
+import spacy
+
+DEMO = Path(__file__).resolve().parent.parent / "assets" / "demo"
+NAMES = ("gold", "dev", "test", "text-gold")
+
+
+def load_script():
+    """Import the script by its path, since assets/ is no package.
+
+    RETURNS (ModuleType): The module.
+    """
+    spec = importlib.util.spec_from_file_location("demo_make_corpus", DEMO / "make_corpus.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+make_corpus = load_script()
+
+
+def run(out: Path, *args: str) -> subprocess.CompletedProcess:
+    """Run the command.
+
+    out (Path): Output folder.
+    *args (str): More arguments.
+    RETURNS (subprocess.CompletedProcess): The finished process.
+    """
+    command = [sys.executable, str(DEMO / "make_corpus.py"), str(out), *args]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def read(folder: Path, name: str) -> List[Dict]:
+    """Read a JSONL file.
+
+    folder (Path): The folder.
+    name (str): Name without suffix.
+    RETURNS (List[Dict]): The rows.
+    """
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf8").splitlines()]
+
+
+def read_terms(folder: Path) -> List[Tuple[str, str]]:
+    """Read the term list.
+
+    folder (Path): The folder.
+    RETURNS (List[Tuple[str, str]]): Label and lower-case term.
+    """
+    with (folder / "terms.csv").open(encoding="utf8", newline="") as file_:
+        reader = csv.DictReader(file_)
+        assert reader.fieldnames == ["label", "term"]
+        return [(row["label"], row["term"].lower()) for row in reader]
+
+
+def mentions(rows: List[Dict]) -> Iterator[Tuple[str, str]]:
+    """Label and lower-case surface of each entity.
+
+    rows (List[Dict]): The rows.
+    YIELDS (Tuple[str, str]): Label and surface.
+    """
+    for row in rows:
+        for start, end, label in row["ents"]:
+            yield label, " ".join(row["tokens"][start:end]).lower()
+
+
+def match(tokens: List[str], terms: Dict[str, str]) -> Set[Tuple[int, int, str]]:
+    """Match terms in lower case, longest first, then leftmost.
+
+    tokens (List[str]): The tokens.
+    terms (Dict[str, str]): Label of each term.
+    RETURNS (Set[Tuple[int, int, str]]): Spans without overlaps.
+    """
+    lower = [token.lower() for token in tokens]
+    spans: Set[Tuple[int, int, str]] = set()
+    used: Set[int] = set()
+    for size in range(max(len(term.split()) for term in terms), 0, -1):
+        for start in range(len(lower) - size + 1):
+            label = terms.get(" ".join(lower[start : start + size]))
+            if label and not used & set(range(start, start + size)):
+                used |= set(range(start, start + size))
+                spans.add((start, start + size, label))
+    return spans
+
+
+@pytest.fixture(scope="module", params=[2])
+def corpus(request, tmp_path_factory) -> Path:
+    """The corpus in its default sizes, for two seeds."""
+    out = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    done = run(out, "--seed", str(request.param))
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_files(corpus):
+    names = {"gold.jsonl", "dev.jsonl", "test.jsonl", "text.jsonl", "text-gold.jsonl", "terms.csv"}
+    assert {path.name for path in corpus.iterdir()} == names
+    sizes = {name: len(read(corpus, name)) for name in (*NAMES, "text")}
+    assert sizes == {"gold": 100, "dev": 200, "test": 800, "text-gold": 2900, "text": 2900}
+    text, gold = read(corpus, "text"), read(corpus, "text-gold")
+    assert all(set(row) == {"id", "tokens", "cats"} for row in text)
+    assert text == [{key: value for key, value in row.items() if key != "ents"} for row in gold]
+    ids = [row["id"] for name in NAMES for row in read(corpus, name)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_same_seed_same_bytes(tmp_path):
+    small = ("--train", "60", "--gold", "10", "--dev", "10", "--test", "20")
+    for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        assert run(tmp_path / name, "--seed", seed, *small).returncode == 0
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        assert (tmp_path / "a" / name).read_bytes() != (tmp_path / "c" / name).read_bytes()
+
+
+def test_sizes_are_independent():
+    world = make_corpus.load_world()
+    small, small_terms = make_corpus.make_corpus(0, train=150, gold=30, dev=20, test=40, world=world)
+    large, large_terms = make_corpus.make_corpus(0, train=400, gold=50, dev=20, test=40, world=world)
+    assert small_terms == large_terms
+    assert small["test"] == large["test"] and small["dev"] == large["dev"]
+    assert small["gold"] == large["gold"][:30]
+
+
+def test_wrong_sizes(tmp_path):
+    done = run(tmp_path / "out", "--train", "10", "--gold", "11")
+    assert done.returncode == 2 and "--gold" in done.stderr
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="gold"):
+        make_corpus.make_corpus(0, train=10, gold=11)
+
+
+def test_gold_is_valid(corpus):
+    labels = set()
+    for name in NAMES:
+        for row in read(corpus, name):
+            end_before = 0
+            for start, end, label in sorted(row["ents"]):
+                assert end_before <= start < end <= len(row["tokens"])
+                end_before = end
+                labels.add(label)
+            assert all(token and not token.isspace() for token in row["tokens"])
+    assert labels == set(make_corpus.LABELS)
+
+
+def test_cats_are_exclusive(corpus):
+    seen = set()
+    for name in (*NAMES, "text"):
+        for row in read(corpus, name):
+            assert list(row["cats"]) == list(make_corpus.CATEGORIES)
+            assert sorted(row["cats"].values()) == [0.0] * 5 + [1.0]
+            seen.add(max(row["cats"], key=row["cats"].get))
+    assert seen == set(make_corpus.CATEGORIES)
+
+
+def test_no_sentence_twice(corpus):
+    keys = [" ".join(row["tokens"]).lower() for name in NAMES for row in read(corpus, name)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_term_list(corpus):
+    rows, terms = read(corpus, "test"), read_terms(corpus)
+    gold = list(mentions(rows))
+    coverage = sum(mention in set(terms) for mention in gold) / len(gold)
+    assert 0.4 <= coverage <= 0.6
+    labels: Dict[str, str] = {}
+    for label, term in terms:
+        labels.setdefault(term, label)
+    predicted = correct = 0
+    for row in rows:
+        spans = match(row["tokens"], labels)
+        predicted += len(spans)
+        correct += len(spans & {tuple(ent) for ent in row["ents"]})
+    assert 0.8 <= correct / predicted <= 0.95
+    assert {label for label, _ in terms} == set(make_corpus.LABELS)
+
+
+def test_ambiguity(corpus):
+    labels = defaultdict(set)
+    for label, surface in mentions(read(corpus, "test")):
+        labels[surface].add(label)
+    ambiguous = {surface: found for surface, found in labels.items() if len(found) > 1}
+    assert len(ambiguous) >= 8
+    assert any("BRAND" in found and "COLOR" in found for found in ambiguous.values())
+    assert any("MATERIAL" in found and "COLOR" in found for found in ambiguous.values())
+
+
+def test_unseen_brands(corpus):
+    held_out = {word.term.lower() for word in make_corpus.load_world().words["BRAND"] if word.held_out}
+    terms = {term for _, term in read_terms(corpus)}
+    in_gold = {surface for label, surface in mentions(read(corpus, "gold")) if label == "BRAND"}
+    in_train = {surface for _, surface in mentions(read(corpus, "text-gold"))} | in_gold
+    in_test = [surface for label, surface in mentions(read(corpus, "test")) if label == "BRAND"]
+    unseen = [surface for surface in in_test if surface not in terms and surface not in in_gold]
+    assert len(unseen) / len(in_test) >= 0.15
+    assert len(held_out & set(in_test)) >= 10
+    assert not held_out & (in_train | terms)
+
+
+def test_misspellings(corpus):
+    world = make_corpus.load_world()
+    surfaces = {label: world.surfaces(label) for label in make_corpus.LABELS}
+    gold = list(mentions(read(corpus, "text-gold")))
+    wrong = [surface for label, surface in gold if surface not in surfaces[label]]
+    assert 0.025 <= len(wrong) / len(gold) <= 0.055
+
+
+def test_variety(corpus):
+    rows = read(corpus, "text-gold")
+    titles = [row for row in rows if row["tokens"][0][:1].isupper()]
+    assert 0.02 <= sum(not row["ents"] for row in rows) / len(rows) <= 0.1
+    assert any(all(label != "BRAND" for _, _, label in row["ents"]) for row in titles)
+    assert any(token.isupper() and len(token) > 4 for row in titles for token in row["tokens"])
+    lower = [row for row in rows if " ".join(row["tokens"]).islower()]
+    assert len(lower) / len(rows) > 0.2
+    repeated = [row for row in rows if len(set(mentions([row]))) < len(row["ents"])]
+    assert len(repeated) / len(rows) > 0.01
+    assert {1, 2, 3} <= {end - start for row in rows for start, end, _ in row["ents"]}
+    firsts = [row["ents"][0][2] for row in rows if row["ents"]]
+    assert all(firsts.count(label) / len(firsts) > 0.03 for label in make_corpus.LABELS)
+    noise = {term for phrase in make_corpus.load_world().noise for term in phrase.split()}
+    assert noise & {term for _, term in read_terms(corpus)}
+
+
+def test_word_lists():
+    world = make_corpus.load_world()
+    for label, number in zip(make_corpus.LABELS, (180, 180, 50, 50, 25, 25), strict=True):
+        terms = [word.term.lower() for word in world.words[label]]
+        assert len(set(terms)) == len(terms) >= number
+        for category in make_corpus.CATEGORIES:
+            assert any(category in word.categories for word in world.words[label])
+
+
+def test_tokens_are_those_of_spacy(corpus):
+    nlp = spacy.blank("en")
+    rows = [row for name in NAMES for row in read(corpus, name)]
+    same = [[token.text for token in nlp.make_doc(" ".join(row["tokens"]))] == row["tokens"] for row in rows]
+    assert sum(same) / len(same) >= 0.995
