@@ -99,3 +99,9 @@ class Errors:
         "For both, label twice with different names of the source."
     )
     E304 = "[W304] {path} is part of the input. A stage never overwrites its input: choose another output."
+    # Quality
+    E400 = (
+        "[W400] {path} does not hold the sentences of {test} (they differ from sentence {number} on). "
+        "Compare label sets that were made from the test corpus."
+    )
+    E401 = "[W401] Give candidates as NAME=PATH (got '{value}')."
