@@ -1,8 +1,10 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterable, Iterator, List
+from typing import Any, Dict, Iterable, Iterator, List
 
+import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -36,7 +38,13 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     RAISES (WeaknerError): If there is no such file, or one cannot be read.
     """
     for file_ in corpus_files(path):
-        yield from read_bin(file_).get_docs(vocab)
+        docs = read_bin(file_).get_docs(vocab)
+        while True:
+            with _converters_looked_up_once():
+                doc = next(docs, None)
+            if doc is None:
+                break
+            yield doc
 
 
 def read_bin(path: Path) -> DocBin:
@@ -65,9 +73,29 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     for doc in docs:
         kept, doc.user_data = doc.user_data, stored_user_data(doc)
         try:
-            bin_.add(doc)
+            with _converters_looked_up_once():
+                bin_.add(doc)
         finally:
             doc.user_data = kept
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
+
+
+@contextmanager
+def _converters_looked_up_once() -> Iterator[None]:
+    # srsly searches all entry points of the environment for msgpack converters again and again, several times per
+    # Doc: most of the time of reading and writing. What it finds cannot change within a process.
+    registries = (srsly.msgpack_encoders, srsly.msgpack_decoders)
+    for registry in registries:
+        if id(registry) not in _CONVERTERS:
+            _CONVERTERS[id(registry)] = registry.get_all()
+        registry.get_all = _CONVERTERS[id(registry)].copy
+    try:
+        yield
+    finally:
+        for registry in registries:
+            vars(registry).pop("get_all", None)
+
+
+_CONVERTERS: Dict[int, Dict[str, Any]] = {}

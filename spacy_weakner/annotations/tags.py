@@ -165,13 +165,14 @@ class TagScheme:
         """
         if same_tokens(example.predicted, example.reference):
             return self.from_doc(example.reference)
-        aligned = example.get_aligned_ner()
-        outside = numpy.array([tag == "O" for tag in aligned], dtype=bool)
-        entities = biluo_entities(aligned)
-        for _, _, label in entities:
-            if label not in self.labels:
-                raise KeyError(label)
-        return self.encode(entities, outside)
+        iob, types = example.get_aligned("ENT_IOB"), example.get_aligned("ENT_TYPE")
+        outside = [i == 2 or (i == 3 and kind == 0) for i, kind in zip(iob, types, strict=True)]
+        spans = example.get_aligned_spans_y2x(example.reference.ents)
+        for span in spans:
+            if span.label_ not in self.labels:
+                raise KeyError(span.label_)
+        entities = [(span.start, span.end, span.label_) for span in spans]
+        return self.encode(entities, numpy.array(outside, dtype=bool))
 
     def _label_id(self, ids: Dict[int, int], key: int, doc: Doc) -> int:
         if key not in ids:
@@ -192,24 +193,3 @@ class TagScheme:
 def same_tokens(a: Doc, b: Doc) -> bool:
     """Whether two Docs have the same tokens."""
     return len(a) == len(b) and bool((a.to_array(ORTH) == b.to_array(ORTH)).all())
-
-
-def biluo_entities(tags: Sequence[Optional[str]]) -> List[Entity]:
-    """Entities of a BILUO sequence in which None is missing. An entity that missing tokens cut off is dropped.
-
-    tags (Sequence[Optional[str]]): BILUO tags, as `Example.get_aligned_ner` gives them.
-    RETURNS (List[Entity]): Whole entities.
-    """
-    entities: List[Entity] = []
-    start: Optional[int] = None
-    for i, tag in enumerate(tags):
-        prefix = tag[0] if tag else "O"
-        if prefix == "U":
-            entities.append((i, i + 1, tag[2:]))  # type: ignore[index]
-        elif prefix == "B":
-            start = i
-        elif prefix == "L" and start is not None:
-            entities.append((start, i + 1, tag[2:]))  # type: ignore[index]
-        if prefix not in "BI":
-            start = None
-    return entities

@@ -4,8 +4,10 @@ The score of a tag sequence y over emissions e is
 
     s(y) = start[y_1] + sum_t e[t, y_t] + sum_t transitions[y_t, y_t+1] + end[y_T]
 
-and p(y) = exp(s(y) - log Z). Everything is computed in log space and float64, so emissions of any size are safe.
+and p(y) = exp(s(y) - log Z). Everything is computed in float64 and in log space, so emissions of any size are safe;
+`expectations`, which training calls, multiplies probabilities where that is exact as well, and is much faster.
 What is forbidden (by a tag scheme, or by a partial annotation) has the score -inf, in the partition as in decoding.
+If that leaves a sequence no path, its log Z is -inf and its marginals are zero.
 
 Batches are time-major and sorted by length, longest first: the sequences that are still running at a step are the
 first rows, so padding costs nothing. Arrays may be numpy's or cupy's.
@@ -20,8 +22,10 @@ from thinc.api import get_array_module
 # Sums below this may have lost terms to underflow and are computed again, exactly.
 TINY = 1e-280
 LOWEST = -1e300
-# exp() of more than this would come near the largest float64.
-LARGEST_EXPONENT = 600.0
+# Products of probabilities are exact while all factors and all normalised sums are 0 or above these: then no product
+# of two sums and a factor comes near the smallest float64, and nothing can vanish in one step.
+SMALLEST_FACTOR = 1e-50
+SMALLEST_SUM = 1e-100
 
 Array = Any  # numpy or cupy array; shapes are in the docstrings
 
@@ -80,8 +84,8 @@ class Batch:
     def unpad(self, padded: Array) -> List[Array]:
         """Split a time-major array into one array per given sequence, in the order they were given in."""
         result: List[Array] = [None] * len(self.order)
-        for row, given in enumerate(self.order):
-            result[given] = padded[: self.lengths[row], row]
+        for row, (given, length) in enumerate(zip(self.order.tolist(), self.lengths.tolist(), strict=True)):
+            result[given] = padded[:length, row]
         return result
 
     def pad_like(self, sequences: Sequence[Array], fill: Any, dtype: str) -> Array:
@@ -89,8 +93,8 @@ class Batch:
         xp = get_array_module(self.emissions)
         shape = (*self.emissions.shape[:2], *sequences[0].shape[1:])
         padded = xp.full(shape, fill, dtype=dtype)
-        for row, given in enumerate(self.order):
-            padded[: self.lengths[row], row] = xp.asarray(sequences[given])
+        for row, (given, length) in enumerate(zip(self.order.tolist(), self.lengths.tolist(), strict=True)):
+            padded[:length, row] = xp.asarray(sequences[given])
         return padded
 
     def restrict(self, allowed: Array) -> "Batch":
@@ -122,6 +126,19 @@ def pad(sequences: Sequence[Array]) -> Batch:
     return Batch(empty.pad_like(sequences, 0.0, "float64"), empty.lengths, order)
 
 
+class Expectations(NamedTuple):
+    """What the gradient of log Z consists of.
+
+    log_z (Array): Shape (n_sequences,): log-sum of all paths.
+    tokens (Array): Shape (max_length, n_sequences, n_tags): probability of each tag; zero in the padding.
+    counts (CRFParameters): Expected number of uses of every parameter, summed over the batch.
+    """
+
+    log_z: Array
+    tokens: Array
+    counts: CRFParameters
+
+
 @dataclass(frozen=True)
 class Lattice:
     """The sums over all paths through a batch.
@@ -136,99 +153,105 @@ class Lattice:
     alpha: Array
     beta: Array
     log_z: Array
-    # exp(x - top) and top of what entered each step, forwards [:, 0] and backwards [:, 1]
-    weights: Array
-    tops: Array
 
     def token_marginals(self) -> Array:
         """Probability of each tag at each token.
 
-        RETURNS (Array): Shape (max_length, n_sequences, n_tags); zero in the padding.
+        RETURNS (Array): Shape (max_length, n_sequences, n_tags); zero in the padding, and where there is no path.
         """
         xp = get_array_module(self.alpha)
-        marginals = xp.exp(self.alpha + self.beta - self.log_z[None, :, None])
-        if self.batch.lengths[-1] < len(self.alpha):
-            marginals *= xp.asarray(self.batch.mask())[:, :, None]
-        return marginals
+        mask = xp.asarray(self.batch.mask())[:, :, None]
+        return xp.exp(xp.where(mask, self.alpha + self.beta - self._norm()[:, None], -xp.inf))
 
     def edge_marginals(self) -> Array:
         """Probability of each pair of tags at neighbouring tokens.
 
-        RETURNS (Array): Shape (max_length - 1, n_sequences, n_tags, n_tags); zero in the padding.
+        RETURNS (Array): Shape (max_length - 1, n_sequences, n_tags, n_tags); zero in the padding, and where there is
+            no path.
         """
+        n_steps, n_rows, n_tags = self.alpha.shape
         xp = get_array_module(self.alpha)
-        ways_on = self.beta[1:] + self.batch.emissions[1:] - self.log_z[None, :, None]
-        edges = self.alpha[:-1, :, :, None] + self.parameters.transitions + ways_on[:, :, None, :]
-        mask = xp.asarray(self.batch.mask()[1:])[:, :, None, None]
-        return xp.where(mask, xp.exp(edges), 0.0)
+        edges = xp.zeros((n_steps - 1, n_rows, n_tags, n_tags))
+        for t, n in enumerate(self.batch.n_running[1:]):
+            edges[t, :n] = self._edges(t, n)
+        return edges
+
+    def expectations(self) -> Expectations:
+        """Everything that the gradient of log Z consists of.
+
+        RETURNS (Expectations): Marginals and counts.
+        """
+        tokens = self.token_marginals()
+        return Expectations(self.log_z, tokens, _sum_counts(self.batch, tokens, self.edge_counts()))
 
     def edge_counts(self) -> Array:
-        """Expected number of times that each pair of tags occurs in the batch: `edge_marginals` summed over tokens
-        and sequences, at the price of one matrix product.
+        """Expected number of times that each pair of tags occurs: `edge_marginals` summed over tokens and sequences,
+        without holding them all.
 
         RETURNS (Array): Shape (n_tags, n_tags).
         """
+        counts = get_array_module(self.alpha).zeros_like(self.parameters.transitions)
+        for t, n in enumerate(self.batch.n_running[1:]):
+            counts += self._edges(t, n).sum(0)
+        return counts
+
+    def _edges(self, t: int, n: int) -> Array:
         xp = get_array_module(self.alpha)
-        transitions = self.parameters.transitions
-        steps, rows = numpy.nonzero(self.batch.mask()[1:])
-        if len(steps) == 0:
-            return xp.zeros_like(transitions)
-        # The edge t -> t + 1 leaves forward step t and enters backward step (length - 1) - (t + 1).
-        left = (xp.asarray(steps), 0, xp.asarray(rows))
-        right = (xp.asarray(self.batch.lengths[rows] - 2 - steps), 1, left[2])
-        top = max(float(transitions.max()), LOWEST)
-        exponents = self.tops[left] + self.tops[right] + top - self.log_z[left[2], None]
-        counts = xp.zeros_like(transitions)
-        if float(exponents.max()) > LARGEST_EXPONENT:
-            # Neighbours whose best tags exclude each other: the product of their weights would overflow.
-            unsafe = (exponents > LARGEST_EXPONENT)[:, 0]
-            ways_on = (self.beta + self.batch.emissions)[1:][left[0], left[2]][unsafe]
-            edges = self.alpha[left[0], left[2]][unsafe][:, :, None] + transitions + ways_on[:, None, :]
-            counts += xp.exp(edges - self.log_z[left[2]][unsafe][:, None, None]).sum(0)
-            exponents = xp.where(unsafe[:, None], -xp.inf, exponents)
-        product = (self.weights[left] * xp.exp(exponents)).T @ self.weights[right]
-        return counts + product * xp.exp(transitions - top)
+        ways_on = self.beta[t + 1, :n] + self.batch.emissions[t + 1, :n] - self._norm()[:n]
+        return xp.exp(self.alpha[t, :n, :, None] + self.parameters.transitions + ways_on[:, None, :])
+
+    def _norm(self) -> Array:
+        # (n_sequences, 1); 0 where there is no path, so that nothing is subtracted from -inf.
+        xp = get_array_module(self.alpha)
+        return xp.where(self.log_z == -xp.inf, 0.0, self.log_z)[:, None]
 
 
 def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
-    """Sum over all paths (Lafferty et al. 2001; Rabiner 1989). The backward pass is the forward pass over the
-    reversed sequences, so both run in one loop.
+    """Sum over all paths (Lafferty et al. 2001; Rabiner 1989), in log space. The backward pass is the forward pass
+    over the reversed sequences, so both run in one loop.
 
     parameters (CRFParameters): Scores of the CRF.
     batch (Batch): Emissions; -inf where a tag is not allowed.
     RETURNS (Lattice): The sums.
     """
     xp = get_array_module(batch.emissions)
-    n_steps, n_rows, n_tags = batch.emissions.shape
+    n_rows = len(batch.lengths)
     backwards = _reversal(batch)
     emissions = xp.stack([batch.emissions, _gather(batch.emissions, backwards)], axis=1)
     transitions = xp.stack([parameters.transitions, parameters.transitions.T])
     top_transition = max(float(transitions.max()), LOWEST)
     exponentials = xp.exp(transitions - top_transition)
     # before[t, d, b] sums the paths that lead to a tag at step t, without its emission.
-    before = xp.zeros((n_steps, 2, n_rows, n_tags))
+    before = xp.zeros_like(emissions)
     before[0, 0], before[0, 1] = parameters.start, parameters.end
-    weights = xp.empty_like(before)
-    tops = xp.empty((n_steps, 2, n_rows, 1))
     with numpy.errstate(divide="ignore"):
         for t, n in enumerate(batch.n_running[1:], start=1):
             x = before[t - 1, :, :n] + emissions[t - 1, :, :n]
-            weight, top, after = weights[t - 1, :, :n], tops[t - 1, :, :n], before[t, :, :n]
-            xp.max(x, axis=-1, keepdims=True, out=top)
-            xp.maximum(top, LOWEST, out=top)
-            xp.exp(x - top, out=weight)
-            sums = xp.matmul(weight, exponentials)
+            after = before[t, :, :n]
+            top = xp.maximum(x.max(-1, keepdims=True), LOWEST)
+            sums = xp.matmul(xp.exp(x - top), exponentials)
             xp.log(sums, out=after)
             after += top + top_transition
             if sums.min() < TINY:
                 # Underflow, or nothing leads there: these are computed again, term by term.
                 d, row, tag = xp.nonzero(sums < TINY)
                 after[d, row, tag] = logsumexp(x[d, row] + transitions[d, :, tag])
-        alpha = before[:, 0] + batch.emissions
-        beta = _gather(before[:, 1], backwards)
-        last = alpha[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
-        log_z = logsumexp(last + parameters.end)
-    return Lattice(parameters, batch, alpha, beta, log_z, weights, tops)
+    alpha = before[:, 0] + batch.emissions
+    beta = _gather(before[:, 1], backwards)
+    last = alpha[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
+    return Lattice(parameters, batch, alpha, beta, logsumexp(last + parameters.end))
+
+
+def expectations(parameters: CRFParameters, batch: Batch) -> Expectations:
+    """Compute log Z and its gradient: as `forward_backward(...).expectations()`, by products of probabilities if
+    none of them comes near underflow.
+
+    parameters (CRFParameters): Scores of the CRF.
+    batch (Batch): Emissions; -inf where a tag is not allowed.
+    RETURNS (Expectations): log Z, marginals and counts.
+    """
+    result = _scaled_expectations(parameters, batch)
+    return forward_backward(parameters, batch).expectations() if result is None else result
 
 
 def path_scores(parameters: CRFParameters, batch: Batch, tags: Array) -> Array:
@@ -270,3 +293,64 @@ def _reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
 
 def _gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
     return x[::-1] if index is None else x[index]
+
+
+def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Expectations]:
+    # Forward-backward with sums normalised at every step; None unless it is exact.
+    xp = get_array_module(batch.emissions)
+    n_steps, n_rows, n_tags = batch.emissions.shape
+    backwards = _reversal(batch)
+    # As in `forward_backward`: before[t, d, b] without the emission of step t, upto with it, and normalised.
+    before = xp.zeros((n_steps, 2, n_rows, n_tags))
+    upto = xp.empty_like(before)
+    tops = [_exponentials(batch.emissions, upto[:, 0]), _exponentials(parameters.start, before[0, 0])]
+    tops += [_exponentials(parameters.end, before[0, 1])]
+    transitions = xp.empty((2, n_tags, n_tags))
+    tops += [_exponentials(parameters.transitions, transitions[0])]
+    if None in tops:
+        return None
+    if backwards is not None:
+        upto[:, 0][~xp.asarray(batch.mask())] = 0.0
+    upto[:, 1] = _gather(upto[:, 0], backwards)
+    transitions[1] = transitions[0].T
+    ones = xp.ones((n_tags, 1))
+    norms = xp.ones((n_steps, 2, n_rows, 1))
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        for t, n in enumerate(batch.n_running):
+            own, norm = upto[t, :, :n], norms[t, :, :n]
+            if t > 0:
+                xp.matmul(upto[t - 1, :, :n], transitions, out=before[t, :, :n])
+            own *= before[t, :, :n]
+            xp.matmul(own, ones, out=norm)
+            own /= norm
+        ways_on = _gather(upto[:, 1], backwards)
+        tokens = before[:, 0] * ways_on
+        totals = xp.where(xp.asarray(batch.mask())[:, :, None], tokens @ ones, 1.0)
+        log_z = xp.log(totals[0, :, 0]) + xp.log(norms[:, 1, :, 0]).sum(0)
+    small = upto < SMALLEST_SUM
+    if not bool((totals > 0).all()) or bool(upto[small].any()):
+        return None
+    tokens /= totals
+    left = (upto[:-1, 0] / totals[1:]).reshape(-1, n_tags)
+    edges = transitions[0] * (left.T @ ways_on[1:].reshape(-1, n_tags))
+    lengths = xp.asarray(batch.lengths)
+    log_z += tops[0] * lengths + tops[1] + tops[2] + tops[3] * (lengths - 1)
+    return Expectations(log_z, tokens, _sum_counts(batch, tokens, edges))
+
+
+def _exponentials(scores: Array, out: Array) -> Optional[float]:
+    # Write exp(scores - top) and return top; None if that loses scores that are not forbidden.
+    xp = get_array_module(scores)
+    top = float(scores.max())
+    if not numpy.isfinite(top):
+        return None
+    xp.subtract(scores, top, out=out)
+    xp.exp(out, out=out)
+    lost = out < SMALLEST_FACTOR
+    return None if bool((xp.broadcast_to(scores, out.shape)[lost] > -xp.inf).any()) else top
+
+
+def _sum_counts(batch: Batch, tokens: Array, edges: Array) -> CRFParameters:
+    xp = get_array_module(tokens)
+    last = tokens[xp.asarray(batch.lengths) - 1, xp.arange(len(batch.lengths))]
+    return CRFParameters(tokens[0].sum(0), edges, last.sum(0))

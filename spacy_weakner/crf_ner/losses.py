@@ -7,15 +7,16 @@ annotation this is the negative log-likelihood. The gradient is the marginals of
 ones; it is the sum over sentences, so that splitting a batch changes nothing. The reported value is the mean.
 """
 
+import math
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Protocol, Sequence
 
 import numpy
 from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, IntTags
 from ..errors import Errors, WeaknerError
-from .kernel import Array, Batch, CRFParameters, Lattice, forward_backward, pad, path_scores
+from .kernel import Array, Batch, CRFParameters, Expectations, expectations, pad, path_scores
 
 
 class CRFGradient(NamedTuple):
@@ -94,21 +95,20 @@ class PartialCRF:
         used = [i for i, e in enumerate(emissions) if len(e)]
         batch = pad([emissions[i] for i in used])
         n_tokens = int(batch.lengths.sum())
+        expected = expectations(parameters, batch)
+        deviation = float(expected.tokens[:, :, 1:].sum()) / n_tokens - float(self.entity_ratio or 0.0)
+        excess = abs(deviation) - self.entity_ratio_margin
+        if excess <= 0.0:
+            return _zero(parameters, emissions)
         # The expected number of entity tokens is the derivative of log Z along u, the direction that raises all
         # tags but "O"; so its gradient is the derivative of the marginals along u (Pearlmutter 1994), taken by
         # central differences in float64.
         step = 1e-4
-        above, below = (_counts(parameters, _raise_entities(batch, sign * step)) for sign in (1, -1))
-        lattice = forward_backward(parameters, batch)
-        ratio = float(lattice.token_marginals()[:, :, 1:].sum()) / n_tokens
-        excess = abs(ratio - float(self.entity_ratio or 0.0)) - self.entity_ratio_margin
-        if excess <= 0.0:
-            return CRFGradient(0.0, [0.0 * e for e in emissions], CRFParameters(*(0.0 * p for p in above[1])))
-        sign = 1.0 if ratio > float(self.entity_ratio or 0.0) else -1.0
+        above, below = (expectations(parameters, _raise_entities(batch, sign * step)) for sign in (1, -1))
         # Times the number of sentences, since the other gradient is a sum over them.
-        scale = sign * self.entity_ratio_weight * len(used) / n_tokens / (2 * step)
-        gradient = _unpad(batch, (above[0] - below[0]) * scale, emissions, used)
-        parts = CRFParameters(*((a - b) * scale for a, b in zip(above[1], below[1], strict=True)))
+        scale = math.copysign(self.entity_ratio_weight, deviation) * len(used) / n_tokens / (2 * step)
+        gradient = _unpad(batch, (above.tokens - below.tokens) * scale, emissions, used)
+        parts = CRFParameters(*((a - b) * scale for a, b in zip(above.counts, below.counts, strict=True)))
         return CRFGradient(self.entity_ratio_weight * excess, gradient, parts)
 
 
@@ -130,74 +130,62 @@ def make_partial_crf(
 def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
     """log Z - log Z(allowed), with its gradient."""
     n_sentences = sum(len(e) > 0 for e in emissions)
-    used = [i for i, t in enumerate(tags) if (t != MISSING).any()]
+    used = _annotated(tags)
     if not used:
         # Nothing is known: every path is allowed and the loss is zero.
-        nothing = CRFParameters(*(0.0 * _finite(p) for p in parameters))
-        return CRFGradient(0.0, [0.0 * e for e in emissions], nothing)
+        return _zero(parameters, emissions)
     batch = pad([emissions[i] for i in used])
     xp = get_array_module(batch.emissions)
-    lattice = forward_backward(parameters, batch)
-    gradient, counts = lattice.token_marginals(), _parameter_counts(lattice)
-    losses = lattice.log_z.copy()
+    losses, gradient, counts = expectations(parameters, batch)
     padded = batch.pad_like([tags[i] for i in used], 0, "int64")
-    partial = (padded == MISSING).any(0)
-    for rows, target in _split_rows(batch, partial):
-        if target is None:
-            scores, marginals, own_counts = _path_counts(parameters, batch.select(rows), padded[:, rows])
-        else:
-            allowed = batch.select(rows)
-            wanted = padded[: len(allowed.emissions), rows, None]
-            allowed = allowed.restrict((wanted == MISSING) | (wanted == xp.arange(batch.emissions.shape[2])))
-            inside = forward_backward(parameters, allowed)
-            scores, marginals, own_counts = inside.log_z, inside.token_marginals(), _parameter_counts(inside)
-        losses[rows] -= scores
-        gradient[: len(marginals), rows] -= marginals
+    holes = (padded == MISSING).any(0)
+    holes = holes if isinstance(holes, numpy.ndarray) else holes.get()
+    # Complete rows need one path, rows with holes a second lattice.
+    for rows, count in ((numpy.flatnonzero(~holes), _path_counts), (numpy.flatnonzero(holes), _partial_counts)):
+        if len(rows) == 0:
+            continue
+        part, index = (batch, slice(None)) if len(rows) == len(holes) else (batch.select(rows), rows)
+        scores, marginals, own_counts = count(parameters, part, padded[: len(part.emissions), index])
+        if bool((scores == -xp.inf).any()):
+            row = rows[int(xp.nonzero(scores == -xp.inf)[0][0])]
+            raise WeaknerError(Errors.E007.format(index=used[int(batch.order[row])]))
+        losses[index] -= scores
+        gradient[: len(marginals), index] -= marginals
         counts = CRFParameters(*(a - b for a, b in zip(counts, own_counts, strict=True)))
-    if not bool(xp.isfinite(losses).all()):
-        row = int(xp.nonzero(~xp.isfinite(losses))[0][0])
-        raise WeaknerError(Errors.E007.format(index=used[int(batch.order[row])]))
     loss = float(losses.sum()) / n_sentences
     return CRFGradient(loss, _unpad(batch, gradient, emissions, used), counts)
 
 
-def _split_rows(batch: Batch, partial: Array) -> List[Tuple[numpy.ndarray, Optional[bool]]]:
-    # Complete rows need one path, rows with holes a second lattice.
-    flags = partial if isinstance(partial, numpy.ndarray) else partial.get()
-    groups: List[Tuple[numpy.ndarray, Optional[bool]]] = []
-    if not flags.all():
-        groups.append((numpy.flatnonzero(~flags), None))
-    if flags.any():
-        groups.append((numpy.flatnonzero(flags), True))
-    return groups
+def _annotated(tags: Sequence[IntTags]) -> List[int]:
+    # Sentences that have any annotation.
+    if not tags:
+        return []
+    owners = numpy.repeat(numpy.arange(len(tags)), [len(t) for t in tags])
+    known: List[int] = numpy.unique(owners[numpy.concatenate(tags) != MISSING]).tolist()
+    return known
 
 
-def _path_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Tuple[Array, Array, CRFParameters]:
+def _path_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Expectations:
     """Score and counts of one given path per row."""
     xp = get_array_module(batch.emissions)
-    n_steps, n_rows, n_tags = batch.emissions.shape
-    tags = tags[:n_steps]
+    n_rows, n_tags = batch.emissions.shape[1:]
     mask = xp.asarray(batch.mask())
-    one_hot = ((tags[:, :, None] == xp.arange(n_tags)) & mask[:, :, None]).astype("float64")
+    one_hot = xp.eye(n_tags)[tags]
+    one_hot[~mask] = 0.0
     pairs = (tags[:-1] * n_tags + tags[1:])[mask[1:]]
     transitions = xp.bincount(pairs, minlength=n_tags * n_tags).reshape(n_tags, n_tags)
     last = one_hot[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
     counts = CRFParameters(one_hot[0].sum(0), transitions.astype("float64"), last.sum(0))
-    return path_scores(parameters, batch, tags), one_hot, counts
+    return Expectations(path_scores(parameters, batch, tags), one_hot, counts)
 
 
-def _parameter_counts(lattice: Lattice) -> CRFParameters:
-    """Expected use of every parameter, summed over the batch."""
-    xp = get_array_module(lattice.alpha)
-    first = xp.exp(lattice.alpha[0] + lattice.beta[0] - lattice.log_z[:, None])
-    steps, rows = xp.asarray(lattice.batch.lengths) - 1, xp.arange(len(lattice.batch.lengths))
-    last = xp.exp(lattice.alpha[steps, rows] + lattice.beta[steps, rows] - lattice.log_z[:, None])
-    return CRFParameters(first.sum(0), lattice.edge_counts(), last.sum(0))
-
-
-def _counts(parameters: CRFParameters, batch: Batch) -> Tuple[Array, CRFParameters]:
-    lattice = forward_backward(parameters, batch)
-    return lattice.token_marginals(), _parameter_counts(lattice)
+def _partial_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Expectations:
+    """Sums over the paths that agree with given tags; any tag may stand where they are missing."""
+    wanted = tags[:, :, None]
+    xp = get_array_module(batch.emissions)
+    return expectations(
+        parameters, batch.restrict((wanted == MISSING) | (wanted == xp.arange(batch.emissions.shape[2])))
+    )
 
 
 def _raise_entities(batch: Batch, by: float) -> Batch:
@@ -208,15 +196,16 @@ def _raise_entities(batch: Batch, by: float) -> Batch:
 
 def _unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequence[int]) -> List[Array]:
     # float32 per sentence, zeros for those that took no part
-    result = [0.0 * e for e in emissions]
-    for i, gradient in zip(used, batch.unpad(padded), strict=True):
-        result[i] = gradient.astype("float32")
-    return result
+    result: List[Array] = [None] * len(emissions)
+    for i, gradient in zip(used, batch.unpad(padded.astype("float32")), strict=True):
+        result[i] = gradient
+    xp = get_array_module(padded)
+    return [xp.zeros(e.shape, dtype="float32") if g is None else g for e, g in zip(emissions, result, strict=True)]
 
 
-def _finite(x: Array) -> Array:
-    xp = get_array_module(x)
-    return xp.where(xp.isfinite(x), x, 0.0)
+def _zero(parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
+    zeros = [get_array_module(e).zeros(e.shape, dtype="float32") for e in emissions]
+    return CRFGradient(0.0, zeros, CRFParameters(*(get_array_module(p).zeros_like(p) for p in parameters)))
 
 
 def _add(a: CRFGradient, b: CRFGradient) -> CRFGradient:

@@ -1,0 +1,157 @@
+"""`.spacy` files: what is kept, what is not, and what is left when something fails."""
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Corpus
+from spacy.vocab import Vocab
+
+from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import corpus_files, read_docs, write_docs
+from spacy_weakner.annotations.weak import SoftLabels
+from spacy_weakner.errors import WeaknerError
+
+from ..util import make_doc
+
+NLP = spacy.blank("en")
+
+
+class TransformerData:
+    """Like what spacy-transformers leaves in `doc._.trf_data`: nothing that msgpack could write."""
+
+
+def write_and_read(path, doc):
+    write_docs(path, [doc])
+    return next(read_docs(path, Vocab()))
+
+
+@pytest.mark.parametrize("default, blocked, expected", [("missing", 0, "-BI-"), ("outside", 0, "OBIO")])
+def test_missing_is_not_outside(tmp_path, default, blocked, expected):
+    doc = make_doc(NLP, "a b c d", annotated=False)
+    doc.set_ents([spacy.tokens.Span(doc, 1, 3, "X")], default=default)
+    found = write_and_read(tmp_path / "a.spacy", doc)
+    assert "".join(token.ent_iob_ or "-" for token in found) == expected
+
+
+def test_a_doc_without_annotation(tmp_path):
+    assert not write_and_read(tmp_path / "a.spacy", make_doc(NLP, "a b", annotated=False)).has_annotation("ENT_IOB")
+
+
+def test_empty_docs_are_kept(tmp_path):
+    assert len(write_and_read(tmp_path / "a.spacy", Doc(NLP.vocab))) == 0
+
+
+def test_groups_keep_their_scores(tmp_path):
+    doc = make_doc(NLP, "a b c")
+    weak.set_group(doc, "weak:terms", [(0, 2, "X"), (0, 2, "Y")], [0.25, None])
+    weak.set_group(doc, "gold", [])
+    found = write_and_read(tmp_path / "a.spacy", doc)
+    assert weak.group_entities(found, "weak:terms") == [(0, 2, "X"), (0, 2, "Y")]
+    assert weak.group_scores(found, "weak:terms") == [0.25, None]
+    assert "gold" in found.spans
+
+
+def test_our_user_data_is_kept(tmp_path):
+    doc = make_doc(NLP, "a b")
+    weak.set_id(doc, "s1")
+    weak.set_weak(doc)
+    weak.set_confidence(doc, 0.5)
+    weak.set_tags(doc, ["B-X", None])
+    weak.set_augmented(doc, ["x", "y"])
+    weak.set_soft_labels(doc, SoftLabels(("O", "I-X"), "IO", numpy.full((2, 2), 0.5, dtype="float32")))
+    found = write_and_read(tmp_path / "a.spacy", doc)
+    assert (weak.get_id(found), weak.is_weak(found), weak.get_confidence(found)) == ("s1", True, 0.5)
+    assert (weak.get_tags(found), weak.get_augmented(found)) == (["B-X", None], ["x", "y"])
+    assert weak.get_soft_labels(found).labels == ("O", "I-X")
+    assert weak.get_soft_labels(found).probabilities.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_other_user_data_is_neither_stored_nor_lost(tmp_path):
+    doc = make_doc(NLP, "a b")
+    doc.user_data["junk"] = "kept by components"
+    doc.user_data[("._.", "trf_data", None, None)] = TransformerData()
+    before = dict(doc.user_data)
+    weak.set_id(doc, "s1")
+    found = write_and_read(tmp_path / "a.spacy", doc)
+    assert dict(found.user_data) == {"weakner.id": "s1"}
+    assert {**doc.user_data, **before} == doc.user_data
+
+
+def test_spacys_reader_keeps_what_we_store(tmp_path):
+    doc = make_doc(NLP, "a b", [(0, 1, "X")])
+    weak.set_weak(doc)
+    weak.set_confidence(doc, 0.5)
+    write_docs(tmp_path / "a.spacy", [doc])
+    (example,) = Corpus(tmp_path / "a.spacy")(NLP)
+    assert weak.get_confidence(example.reference) == 0.5
+
+
+# Files
+
+
+def test_number_of_docs(tmp_path):
+    assert write_docs(tmp_path / "a.spacy", (make_doc(NLP, "a") for _ in range(3))) == 3
+
+
+def test_a_folder_of_shards_is_read_in_order(tmp_path):
+    for name in ("b/2.spacy", "a/1.spacy", "c.spacy", ".hidden.spacy", "c.txt"):
+        write_docs(tmp_path / name, [make_doc(NLP, name)])
+    assert [doc.text for doc in read_docs(tmp_path, NLP.vocab)] == ["a/1.spacy", "b/2.spacy", "c.spacy"]
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[W100\].*no\.spacy"):
+        corpus_files(tmp_path / "no.spacy")
+
+
+def test_a_folder_without_corpus_files(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[W101\]"):
+        corpus_files(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: b"no corpus"])
+def test_a_damaged_file(tmp_path, damage):
+    path = tmp_path / "a.spacy"
+    write_docs(path, [make_doc(NLP, "a b c", [(0, 1, "X")])])
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(WeaknerError, match=r"\[W102\].*a\.spacy"):
+        list(read_docs(path, NLP.vocab))
+
+
+def failing_docs():
+    yield make_doc(NLP, "a")
+    raise RuntimeError("no more")
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_nothing_is_left_behind_or_lost_when_writing_fails(tmp_path, earlier):
+    path = tmp_path / "a.spacy"
+    before = [write_docs(path, [make_doc(NLP, "old")])] if earlier else []
+    with pytest.raises(RuntimeError):
+        write_docs(path, failing_docs())
+    assert [p.name for p in tmp_path.iterdir()] == ["a.spacy"] * len(before)
+    assert [doc.text for p in tmp_path.iterdir() for doc in read_docs(p, NLP.vocab)] == ["old"] * len(before)
+
+
+def test_nothing_is_left_behind_when_the_disk_fails(tmp_path, monkeypatch):
+    def to_disk(self, path):
+        path.write_bytes(b"half")
+        raise OSError("full")
+
+    monkeypatch.setattr("spacy.tokens.DocBin.to_disk", to_disk)
+    with pytest.raises(OSError):
+        write_docs(tmp_path / "a.spacy", [make_doc(NLP, "a")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_user_data_returns_when_a_doc_cannot_be_stored(tmp_path, monkeypatch):
+    def add(self, doc):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("spacy.tokens.DocBin.add", add)
+    doc = make_doc(NLP, "a")
+    doc.user_data["junk"] = 1
+    with pytest.raises(RuntimeError):
+        write_docs(tmp_path / "a.spacy", [doc])
+    assert doc.user_data["junk"] == 1

@@ -1,0 +1,52 @@
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+import torch
+from spacy.util import fix_random_seed
+
+from .util import crf_pipeline, make_examples, train
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Tests do not depend on what ran before them."""
+    fix_random_seed(0)
+
+
+@pytest.fixture(scope="session")
+def trained_path(tmp_path_factory):
+    """A small crf_ner that knows its sentences by heart, on disk. Load it; never write there."""
+    path = tmp_path_factory.mktemp("trained") / "pipeline"
+    nlp = crf_pipeline()
+    train(nlp, make_examples(nlp))
+    nlp.to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """Folder of a random BERT with a vocabulary of pieces and letters."""
+    transformers = pytest.importorskip("transformers")
+    path = tmp_path_factory.mktemp("bert")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["anna", "bob", "paris", "new", "york", "smith", "went", "to", "likes", "nothing", "here", "at", "all"]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{x}" for x in letters)]
+    (path / "vocab.txt").write_text("\n".join(pieces))
+    tokenizer = transformers.BertTokenizerFast(str(path / "vocab.txt"), model_max_length=32)
+    config = transformers.BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    fix_random_seed(0)
+    transformers.BertModel(config).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path

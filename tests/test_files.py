@@ -1,0 +1,78 @@
+import gzip
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.files import atomic_path, existing, read_lines, write_text
+
+
+def test_the_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    with atomic_path(path) as temporary:
+        temporary.write_text("x")
+        assert not path.exists()
+    assert path.read_text() == "x"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_nothing_appears_when_the_block_fails(tmp_path, error):
+    def fail():
+        with atomic_path(tmp_path / "a.txt") as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+
+
+def test_text_is_written_as_utf8(tmp_path):
+    write_text(tmp_path / "a.txt", "Zürich\n")
+    assert (tmp_path / "a.txt").read_bytes() == "Zürich\n".encode()
+
+
+def test_existing_gives_the_path(tmp_path):
+    assert existing(tmp_path) == tmp_path
+
+
+def test_existing_names_path_and_hint(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[W100\] Not found: .*no \(|\[W100\].*no.*\(run convert\)"):
+        existing(tmp_path / "no", "run convert")
+
+
+@pytest.mark.parametrize(
+    "data, lines",
+    [
+        (b"", []),
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\r\nb", ["a", "b"]),
+        (b"\xef\xbb\xbfa\n\n b \n", ["a", "", " b "]),
+        ("Zürich\u2028x\n".encode(), ["Zürich\u2028x"]),
+    ],
+)
+@pytest.mark.parametrize("suffix, pack", [(".txt", bytes), (".txt.gz", gzip.compress)])
+def test_read_lines(tmp_path, data, lines, suffix, pack):
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(pack(data))
+    assert list(read_lines(path)) == lines
+
+
+def test_read_lines_names_the_byte_that_is_not_utf8(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"abc\nd\xff\n")
+    with pytest.raises(WeaknerError, match=r"\[W104\].*a\.txt.*byte 5"):
+        list(read_lines(tmp_path / "a.txt"))
+
+
+def test_read_lines_of_a_missing_file(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[W100\]"):
+        list(read_lines(tmp_path / "no.txt"))

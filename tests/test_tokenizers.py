@@ -1,0 +1,40 @@
+import pytest
+import spacy
+
+TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy_weakner.WordTokenizer.v1"}}}
+TEXTS = [
+    ("L-dopa", "L|-|dopa"),
+    ("(IL-2).", "(|IL|-|2|)|."),
+    ("don't stop", "don|'|t|stop"),
+    ("e.g. 3.5%", "e|.|g|.|3|.|5|%"),
+    ("snake_case Zürich 東京", "snake_case|Zürich|東京"),
+    ("", ""),
+    ("...", ".|.|."),
+    ("a/b-/-c", "a|/|b|-|/|-|c"),
+]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return spacy.blank("en", config=TOKENIZER)
+
+
+@pytest.mark.parametrize("text, tokens", TEXTS)
+def test_every_punctuation_mark_is_a_token(nlp, text, tokens):
+    assert "|".join(token.text for token in nlp.make_doc(text)) == tokens
+
+
+@pytest.mark.parametrize("text", [*(text for text, _ in TEXTS), " a  b \n- c"])
+def test_the_text_is_kept(nlp, text):
+    assert nlp.make_doc(text).text == text
+
+
+def test_it_is_saved(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    for text, _ in TEXTS:
+        assert [t.text for t in loaded.make_doc(text)] == [t.text for t in nlp.make_doc(text)]
+
+
+def test_it_shares_the_vocabulary(nlp):
+    assert nlp.tokenizer.vocab is nlp.vocab
