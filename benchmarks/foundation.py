@@ -1,6 +1,6 @@
 """From a term list to a trained pipeline on real text: BC5CDR, chemicals and diseases.
 
-    python benchmarks/foundation.py --data DIR --work DIR [--encoder cnn|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
+    python benchmarks/foundation.py --data DIR [--encoder cnn|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
 
 `--data` holds train, dev and test as JSONL, and a term list `gazetteer.jsonl`, each perhaps gzipped. Rows go to
 docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is written anew at the end.

@@ -38,7 +38,8 @@ def make_doc(
     nlp: Language, text: str, entities: Sequence[Entity] = (), missing: Iterable[int] = (), annotated: bool = True
 ) -> Doc:
     """A Doc of the words in `text`, annotated but for the tokens in `missing`."""
-    doc = Doc(nlp.vocab, words=text.split())
+    words = text.split()
+    doc = Doc(nlp.vocab, words=words, spaces=[True] * (len(words) - 1) + [False] * bool(words))
     if annotated:
         spans = [spacy.tokens.Span(doc, *entity) for entity in entities]
         doc.set_ents(spans, missing=[doc[i : i + 1] for i in missing], default="outside")

@@ -128,7 +128,8 @@ def set_confidence(doc: Doc, confidence: Optional[float]) -> None:
 
 def get_tags(doc: Doc) -> Optional[List[Optional[str]]]:
     """A completed tag sequence that cannot live in `doc.ents` (B-x followed by I-y); None if there is none."""
-    return doc.user_data.get(_TAGS)
+    tags: Optional[Sequence[Optional[str]]] = doc.user_data.get(_TAGS)
+    return None if tags is None else list(tags)  # a tuple when it comes from a file
 
 
 def set_tags(doc: Doc, tags: Optional[Sequence[Optional[str]]]) -> None:
@@ -151,7 +152,8 @@ def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
 
 def get_augmented(doc: Doc) -> Optional[List[str]]:
     """The words of the sentence's augmented form, one per token."""
-    return doc.user_data.get(_AUGMENTED)
+    words: Optional[Sequence[str]] = doc.user_data.get(_AUGMENTED)
+    return None if words is None else list(words)
 
 
 def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:

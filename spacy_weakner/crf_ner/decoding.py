@@ -103,15 +103,19 @@ def entity_log_probabilities(
     lattice: Lattice, row: int, spans: Sequence[Tuple[int, int, Sequence[int]]], continues: Array
 ) -> List[float]:
     """Log-probability that exactly these entities stand in a sequence, each by itself: the tags spell it, the token
-    before does not belong to it, and the token after does not go on with it.
+    before does not belong to it, and the token after does not go on with it. Under the constraints of the scheme that
+    is the sum over all sequences that decode to the entity. Without them, illegal spellings that `TagScheme.decode`
+    would read as the entity as well do not count.
 
     lattice (Lattice): Sums over the paths.
     row (int): Row of the sequence in the lattice's batch.
     spans (Sequence[Tuple[int, int, Sequence[int]]]): (start, end, tag ids of the tokens).
     continues (Array): Shape (n_tags, n_tags): [a, b] is True if b after a goes on with a's entity.
-    RETURNS (List[float]): One per span, at most 0.
+    RETURNS (List[float]): One per span, at most 0; -inf where there is no path.
     """
     xp = get_array_module(lattice.alpha)
+    if lattice.log_z[row] == -xp.inf:
+        return [-numpy.inf] * len(spans)
     start_scores, transitions, end_scores = lattice.parameters
     emissions = lattice.batch.emissions[:, row]
     alpha, beta = lattice.alpha[:, row], lattice.beta[:, row]

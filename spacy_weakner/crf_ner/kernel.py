@@ -324,7 +324,8 @@ def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Ex
             xp.matmul(own, ones, out=norm)
             own /= norm
         ways_on = _gather(upto[:, 1], backwards)
-        tokens = before[:, 0] * ways_on
+        tokens = before[:, 0]
+        tokens *= ways_on
         totals = xp.where(xp.asarray(batch.mask())[:, :, None], tokens @ ones, 1.0)
         log_z = xp.log(totals[0, :, 0]) + xp.log(norms[:, 1, :, 0]).sum(0)
     small = upto < SMALLEST_SUM
@@ -346,8 +347,10 @@ def _exponentials(scores: Array, out: Array) -> Optional[float]:
         return None
     xp.subtract(scores, top, out=out)
     xp.exp(out, out=out)
-    lost = out < SMALLEST_FACTOR
-    return None if bool((xp.broadcast_to(scores, out.shape)[lost] > -xp.inf).any()) else top
+    if float(out.min()) >= SMALLEST_FACTOR:
+        return top
+    lost = (out < SMALLEST_FACTOR) & (scores > -xp.inf)
+    return None if bool(lost.any()) else top
 
 
 def _sum_counts(batch: Batch, tokens: Array, edges: Array) -> CRFParameters:

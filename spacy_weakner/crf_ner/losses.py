@@ -161,7 +161,7 @@ def _annotated(tags: Sequence[IntTags]) -> List[int]:
     if not tags:
         return []
     owners = numpy.repeat(numpy.arange(len(tags)), [len(t) for t in tags])
-    known: List[int] = numpy.unique(owners[numpy.concatenate(tags) != MISSING]).tolist()
+    known: List[int] = numpy.flatnonzero(numpy.bincount(owners[numpy.concatenate(tags) != MISSING])).tolist()
     return known
 
 
@@ -170,12 +170,12 @@ def _path_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Expect
     xp = get_array_module(batch.emissions)
     n_rows, n_tags = batch.emissions.shape[1:]
     mask = xp.asarray(batch.mask())
-    one_hot = xp.eye(n_tags)[tags]
-    one_hot[~mask] = 0.0
+    one_hot = xp.eye(n_tags, dtype=bool)[tags]
+    one_hot[~mask] = False
     pairs = (tags[:-1] * n_tags + tags[1:])[mask[1:]]
     transitions = xp.bincount(pairs, minlength=n_tags * n_tags).reshape(n_tags, n_tags)
     last = one_hot[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
-    counts = CRFParameters(one_hot[0].sum(0), transitions.astype("float64"), last.sum(0))
+    counts = CRFParameters(one_hot[0].sum(0), transitions, last.sum(0))
     return Expectations(path_scores(parameters, batch, tags), one_hot, counts)
 
 

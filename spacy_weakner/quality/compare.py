@@ -127,5 +127,3 @@ def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:
 def _rounded(counts: Counts) -> Dict[str, Any]:
     scores = {"p": counts.precision, "r": counts.recall, "f1": counts.f1}
     return {**{key: round(value, 2) for key, value in scores.items()}, **counts._asdict()}
-
-

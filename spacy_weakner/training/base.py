@@ -279,7 +279,7 @@ class TrainableHead(TrainablePipe):
             ents = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) in kept]
             for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
                 ent = Span(doc, start, end, label=label)
-                if score is not None:
+                if score != ent._.weakner_score:  # an earlier run may have left one
                     ent._.weakner_score = score
                 ents.append(ent)
             doc.set_ents(sorted(ents, key=lambda ent: ent.start))

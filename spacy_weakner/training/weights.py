@@ -56,7 +56,7 @@ class LoadWeights:
         try:
             target_node.from_bytes(source_node.to_bytes())
         except Exception as error:  # thinc, numpy and torch each have their own for another shape
-            reason = str(error).splitlines()[0]
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
             message = Errors.E014.format(name=name, part=part, path=self.path, reason=reason)
             raise WeaknerError(message) from error
 

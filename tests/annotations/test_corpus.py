@@ -26,8 +26,8 @@ def write_and_read(path, doc):
     return next(read_docs(path, Vocab()))
 
 
-@pytest.mark.parametrize("default, blocked, expected", [("missing", 0, "-BI-"), ("outside", 0, "OBIO")])
-def test_missing_is_not_outside(tmp_path, default, blocked, expected):
+@pytest.mark.parametrize("default, expected", [("missing", "-BI-"), ("outside", "OBIO")])
+def test_missing_is_not_outside(tmp_path, default, expected):
     doc = make_doc(NLP, "a b c d", annotated=False)
     doc.set_ents([spacy.tokens.Span(doc, 1, 3, "X")], default=default)
     found = write_and_read(tmp_path / "a.spacy", doc)

@@ -1,6 +1,6 @@
 """Tag schemes: tables, brute force, and Docs that are tokenised in two ways."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy
 import pytest
@@ -147,7 +147,7 @@ def test_a_sequence_is_allowed_if_and_only_if_it_encodes_entities(name, n_tokens
         allowed = {
             path
             for path in product(range(len(scheme)), repeat=n)
-            if start[path[0]] and end[path[-1]] and all(transitions[a, b] for a, b in zip(path, path[1:], strict=False))
+            if start[path[0]] and end[path[-1]] and all(transitions[a, b] for a, b in pairwise(path))
         }
         assert allowed == legal
 
@@ -234,18 +234,20 @@ ALIGNED = [
     ("partially missing token", "New York isbig", "New York is +big", [(0, 2, "LOC")], (3,), "B-LOC I-LOC -"),
     ("all missing", "New Yor +k", "New York", [], (0, 1), "- - -"),
 ]
+ALIGNED_IDS = [case[0] for case in ALIGNED]
 
 
-@pytest.mark.parametrize("case, predicted, reference, entities, missing, expected", ALIGNED, ids=[c[0] for c in ALIGNED])
-def test_two_tokenisations(case, predicted, reference, entities, missing, expected):
+@pytest.mark.parametrize("_, predicted, reference, entities, missing, expected", ALIGNED, ids=ALIGNED_IDS)
+def test_two_tokenisations(_, predicted, reference, entities, missing, expected):
     scheme = TagScheme("BIO", LABELS)
     tags = names(scheme, scheme.from_example(example(predicted, reference, entities, missing)))
     assert tags == [None if tag == "-" else tag for tag in expected.split()]
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize("case, predicted, reference, entities, missing, _", ALIGNED, ids=[c[0] for c in ALIGNED])
-def test_two_tokenisations_agree_with_spacy(name, case, predicted, reference, entities, missing, _):
+@pytest.mark.parametrize("case", ALIGNED, ids=ALIGNED_IDS)
+def test_two_tokenisations_agree_with_spacy(name, case):
+    _, predicted, reference, entities, missing, _ = case
     eg = example(predicted, reference, entities, missing)
     scheme = TagScheme(name, LABELS)
     tags = scheme.from_example(eg).tolist()
@@ -255,9 +257,9 @@ def test_two_tokenisations_agree_with_spacy(name, case, predicted, reference, en
     assert scheme.decode(tags) == [(s.start, s.end, s.label_) for s in eg.get_aligned_spans_y2x(eg.reference.ents)]
 
 
-@pytest.mark.parametrize("case, predicted, reference, entities, missing, _", ALIGNED[:2], ids=["same", "split"])
-def test_blocked_is_outside_in_both_tokenisations(case, predicted, reference, entities, missing, _):
-    eg = example(predicted, reference, [])
+@pytest.mark.parametrize("predicted", ["New York is big", "New Yor +k is big"])
+def test_blocked_is_outside_in_both_tokenisations(predicted):
+    eg = example(predicted, "New York is big", [])
     eg.reference.set_ents([], blocked=[eg.reference[0:2]], default="missing")
     tags = TagScheme("BIO", LABELS).from_example(eg)
     assert [tag == 0 for tag in tags] == [token.idx < 8 for token in eg.predicted]

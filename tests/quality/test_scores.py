@@ -1,0 +1,34 @@
+import random
+
+import pytest
+
+from spacy_weakner.quality.scores import Counts, count_matches
+
+
+def test_counts_exact_matches_only():
+    gold = [(0, 1, "A"), (2, 4, "B"), (5, 6, "A")]
+    predicted = [(0, 1, "A"), (2, 4, "A"), (5, 7, "A")]
+    total, per_label = count_matches([(gold, predicted)])
+    assert total == Counts(1, 2, 2)
+    assert per_label == {"A": Counts(1, 2, 1), "B": Counts(0, 0, 1)}
+    assert total.precision == pytest.approx(100 / 3) and total.recall == pytest.approx(100 / 3)
+    assert total.f1 == pytest.approx(100 / 3)
+
+
+def test_nothing_at_all_scores_zero():
+    total, per_label = count_matches([([], [])])
+    assert (total.precision, total.recall, total.f1, per_label) == (0.0, 0.0, 0.0, {})
+
+
+def test_equals_the_definition_on_random_sets():
+    rng = random.Random(0)
+    pairs = []
+    for _ in range(50):
+        pool = [(i, i + 1, label) for i in range(6) for label in "AB"]
+        pairs.append((rng.sample(pool, 4), rng.sample(pool, 4)))
+    total, per_label = count_matches(pairs)
+    right = sum(len(set(g) & set(p)) for g, p in pairs)
+    assert total == Counts(right, sum(len(p) for _, p in pairs) - right, sum(len(g) for g, _ in pairs) - right)
+    assert total == per_label["A"].plus(per_label["B"])
+    p, r = total.precision, total.recall
+    assert total.f1 == pytest.approx(2 * p * r / (p + r))

@@ -1,0 +1,78 @@
+"""project.yml, configs, README and the entry points fit together."""
+
+import re
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+import srsly
+from spacy import util
+from weasel.util import load_project_config
+
+ROOT = Path(__file__).parent.parent
+PROJECT = load_project_config(ROOT)
+COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
+CONFIGS = sorted((ROOT / "configs").rglob("*.cfg"))
+
+
+def _paths(script: str) -> list:
+    found = re.findall(r"(?:assets|configs|corpus|training|metrics)/[^\s'\"]+", script)
+    return [path.split("=")[-1] for path in found]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_path_of_a_script_is_a_dep_or_an_output(name):
+    command = COMMANDS[name]
+    listed = [*command["deps"], *command["outputs"]]
+    for path in (p for script in command["script"] for p in _paths(script)):
+        assert any(path == known or known.startswith(path + "/") or path.startswith(known + "/") for known in listed), (
+            f"{name}: {path} is neither in deps nor in outputs"
+        )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_have_what_weasel_needs(name):
+    command = COMMANDS[name]
+    assert command["help"] and command["script"] and command["deps"] and command["outputs"]
+    assert not any("${" in str(value) or ", " in dep for value in command.values() for dep in command["deps"])
+    assert all(not set("|&;>") & set(script) for script in command["script"]), "no shell runs the scripts"
+
+
+@pytest.mark.parametrize("workflow", PROJECT["workflows"])
+def test_each_dep_is_made_before_it_is_needed(workflow):
+    made = {PROJECT["vars"][key] for key in ("gold", "dev", "test", "text", "terms")} if workflow == "own" else set()
+    for name in PROJECT["workflows"][workflow]:
+        for dep in COMMANDS[name]["deps"]:
+            assert dep in made or (ROOT / dep).exists(), f"{name} needs {dep}"
+        made.update(COMMANDS[name]["outputs"])
+
+
+def test_all_commands_are_part_of_a_workflow():
+    assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_configs_fill_without_changes_of_meaning(path):
+    config = util.load_config(path, interpolate=False)
+    assert config["nlp"]["pipeline"] and config["training"]["use_averages"] is False
+    assert set(config["nlp"]["pipeline"]) == set(config["components"])
+
+
+def test_readme_names_every_registered_function():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in setup["options.entry_points"].values():
+        for line in filter(None, block.splitlines()):
+            name = line.split(" = ")[0]
+            assert name in readme, f"README.md does not mention {name}"
+
+
+def test_readme_shows_the_install_and_test_commands_that_ci_runs():
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+    assert blocks[0].splitlines() == ['pip install -c constraints.txt -e ".[dev]"', "weasel run all"]
+    assert blocks[1].splitlines() == ["pytest"]
+
+
+def test_project_file_is_plain_yaml():
+    assert srsly.read_yaml(ROOT / "project.yml")["vars"]["gpu_id"] == -1
