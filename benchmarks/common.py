@@ -10,17 +10,10 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-import spacy
-from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import fix_random_seed
-
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import GOLD_GROUP, doc_entities, group_entities
-from spacy_weakner.quality.scores import Counts, count_matches
-from spacy_weakner.training.readers import make_example
+from spacy_weakner.quality.compare import compare
+from spacy_weakner.quality.scores import Counts
 
 ROOT = Path(__file__).parent.parent
 KEYS = ("benchmark", "dataset", "encoder", "preset", "method", "seed", "strong", "weak")
@@ -124,43 +117,8 @@ def evaluate(model: Path, test: Path) -> Tuple[Counts, float]:
     test (Path): Gold corpus.
     RETURNS (Tuple[Counts, float]): Matches, and words per second.
     """
-    nlp = spacy.load(model)
-    gold = list(read_docs(test, nlp.vocab))
-    return score(gold, *predict(nlp, gold))
-
-
-def predict(nlp: Language, gold: Iterable[Doc]) -> Tuple[List[Doc], float]:
-    """Predict on the tokens of a corpus.
-
-    nlp (Language): The pipeline.
-    gold (Iterable[Doc]): The corpus.
-    RETURNS (Tuple[List[Doc], float]): The predictions, and words per second.
-    """
-    docs = [make_example(doc).predicted for doc in gold]
-    started = time.perf_counter()
-    predicted = list(nlp.pipe(docs))
-    return predicted, sum(map(len, docs)) / (time.perf_counter() - started)
-
-
-def score(gold: List[Doc], predicted: List[Doc], words_per_second: float) -> Tuple[Counts, float]:
-    """Count matches of `doc.ents`."""
-    pairs = ((doc_entities(g), doc_entities(p)) for g, p in zip(gold, predicted, strict=True))
-    return count_matches(pairs)[0], words_per_second
-
-
-def score_weak(labelled: Path) -> Counts:
-    """Score weak labels in `doc.ents` against the gold that stands beside them.
-
-    labelled (Path): Corpus that `aggregate` wrote from a gold corpus.
-    RETURNS (Counts): Matches.
-    """
-    docs = read_docs(labelled, spacy.blank("xx").vocab)
-    return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)[0]
-
-
-def seed_everything(seed: int) -> None:
-    """Seed all generators."""
-    fix_random_seed(seed)
+    (result,) = compare(test, {model.name: model})
+    return result.counts, result.words_per_second or 0.0
 
 
 def mean_and_spread(values: List[float]) -> str:

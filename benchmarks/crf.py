@@ -155,7 +155,10 @@ def render(rows: List[Tuple[Case, int, List[float]]]) -> str:
 def write(table: str, n_threads: int, repetitions: int) -> None:
     """Put the table on the page, in place of an older one with as many threads."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "pytorch-crf"))
-    conditions = f"Median of {repetitions}; {versions}; Python {platform.python_version()}, {platform.machine()}."
+    load = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
+    conditions = (
+        f"Median of {repetitions}; {versions}; Python {platform.python_version()}, {platform.machine()}; {load}."
+    )
     heading = f"## {n_threads} thread{'s' if n_threads > 1 else ''}"
     text = EVIDENCE.read_text(encoding="utf8") if EVIDENCE.exists() else TITLE
     sections = [part.strip() for part in re.split(r"\n(?=## )", text)[1:]]

@@ -9,17 +9,17 @@ docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is writt
 import argparse
 import random
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, NamedTuple
 
-import spacy
-from common import ROOT, Evidence, Run, evaluate, score_weak, table, train
+from common import ROOT, Evidence, Run, evaluate, table, train
+from spacy.vocab import Vocab
 
+from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.label import label
-from spacy_weakner.ty import Entity
 
 BENCHMARK = "foundation"
 DATASET = "bc5cdr"
@@ -34,10 +34,9 @@ GOLD = 250
 class Method(NamedTuple):
     """How a row is trained.
 
-    train (str): Corpus, or "gold250+missing" for both.
+    train (str): Corpus; "strong+weak" for two of them.
     product (str): "model-best" by dev, or "model-last" where there is no gold to choose by.
-    config (str): Suffix of the config.
-    encoders (Tuple[str, ...]): For which encoders.
+    component (str): Component that is trained.
     """
 
     train: str
@@ -53,7 +52,7 @@ METHODS = {
     "weak_naive": Method("weak_outside", "model-last"),
     "weak_partial": Method("weak_missing", "model-last"),
     "gold250": Method("gold250"),
-    "gold250_weak": Method("gold250+weak_missing"),
+    "gold250_weak": Method("gold250+weak_rest"),
 }
 ORDER = ["match", *METHODS]
 
@@ -85,14 +84,14 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
     for name in arguments.methods.split(","):
         parts = METHODS[name].train.split("+") if name in METHODS else ["match"]
         strong = sum(sizes[part] for part in parts if part in ("gold", "gold250", "half_outside", "half_missing"))
-        weak = sum(sizes[part] for part in parts if part.startswith("weak"))
+        n_weak = sum(sizes[part] for part in parts if part.startswith("weak"))
         if name == "match":
             # The same for every encoder and seed.
             run = Run(BENCHMARK, DATASET, "-", arguments.preset, name, 0, 0, 0)
             if not evidence.has(run):
-                evidence.add(run, score_weak(folder / "test-labelled.spacy"), 0.0, 0.0)
+                evidence.add(run, gold_against_weak(folder / "test-labelled.spacy")[0], 0.0, 0.0)
             continue
-        run = Run(BENCHMARK, DATASET, encoder, arguments.preset, name, seed, strong, weak)
+        run = Run(BENCHMARK, DATASET, encoder, arguments.preset, name, seed, strong, n_weak)
         if evidence.has(run) or (METHODS[name].component == "ner" and encoder != "cnn"):
             continue
         method = METHODS[name]
@@ -157,6 +156,10 @@ def prepare(data: Path, folder: Path, preset: str, seed: int) -> Path:
         )
     aggregate(folder / "train-sources.spacy", folder / "weak_outside.spacy", unmatched="outside")
     aggregate(folder / "train-sources.spacy", folder / "weak_missing.spacy", unmatched="missing")
+    # without the sentences whose gold is used beside them
+    known = {weak.get_id(doc) for doc in read_docs(folder / "gold250.spacy", Vocab())}
+    rest = (doc for doc in read_docs(folder / "weak_missing.spacy", Vocab()) if weak.get_id(doc) not in known)
+    write_docs(folder / "weak_rest.spacy", rest)
     aggregate(folder / "test-sources.spacy", folder / "test-labelled.spacy", unmatched="outside")
     (folder / "done").touch()
     return folder
@@ -172,7 +175,7 @@ def find(data: Path, name: str) -> Path:
 
 def sample(source: Path, target: Path, n: int, seed: int) -> None:
     """Write n sentences drawn at random, in their order; 0: all."""
-    docs = list(read_docs(source, spacy.blank("en").vocab))
+    docs = list(read_docs(source, Vocab()))
     chosen = sorted(random.Random(seed).sample(range(len(docs)), n)) if n else range(len(docs))
     write_docs(target, [docs[i] for i in chosen])
 
@@ -189,7 +192,7 @@ def halve(seed: int, unmarked: str) -> Callable[[Any], None]:
 
 def write(target: Path, source: Path, change: Callable[[Any], None]) -> None:
     """Write a changed copy of a corpus."""
-    docs = list(read_docs(source, spacy.blank("en").vocab))
+    docs = list(read_docs(source, Vocab()))
     for doc in docs:
         change(doc)
     write_docs(target, docs)
@@ -197,12 +200,7 @@ def write(target: Path, source: Path, change: Callable[[Any], None]) -> None:
 
 def count(path: Path) -> int:
     """Number of sentences."""
-    return sum(1 for _ in read_docs(path, spacy.blank("en").vocab))
-
-
-def entities(path: Path) -> List[List[Entity]]:
-    """Entities of every sentence."""
-    return [doc_entities(doc) for doc in read_docs(path, spacy.blank("en").vocab)]
+    return sum(1 for _ in read_docs(path, Vocab()))
 
 
 def render(evidence: Evidence) -> None:

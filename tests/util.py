@@ -64,9 +64,9 @@ def crf_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dic
 
 
 def crf_pipeline(tok2vec: Optional[Dict[str, Any]] = None, seed: int = 0, **settings: Any) -> Language:
-    """An initialised pipeline with a small crf_ner."""
+    """An initialised pipeline with a small crf_ner. "xx" has the tokenizer that is made fastest."""
     fix_random_seed(seed)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("crf_ner", config=crf_config(tok2vec, **settings))
     nlp.initialize(lambda: make_examples(nlp))
     return nlp
@@ -126,9 +126,11 @@ def same(a: Sequence[Any], b: Sequence[Any], tolerance: float = 0.0) -> bool:
     if len(a) != len(b):
         return False
     for x, y in zip(a, b, strict=True):
+        if x is None and y is None:
+            continue
         x = numpy.zeros_like(y) if x is None else x
         y = numpy.zeros_like(x) if y is None else y
-        if x is not None and not numpy.allclose(x, y, rtol=tolerance, atol=tolerance):
+        if not numpy.allclose(x, y, rtol=tolerance, atol=tolerance):
             return False
     return True
 

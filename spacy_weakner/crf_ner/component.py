@@ -183,7 +183,7 @@ class CRFNer(TrainableHead):
             ordered = sorted({*entities, *candidates})
             chances = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
             own = [chances[entity] if self.scores else None for entity in entities]
-            listed = [entity for entity in ordered if entity in candidates] if self.n_best else None
+            listed = ordered if self.n_best else None  # the best sequence is one of the n best
             result[i] = Prediction(entities, own, listed, [chances[entity] for entity in listed or []])
         return result
 

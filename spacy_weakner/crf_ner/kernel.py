@@ -22,9 +22,10 @@ from thinc.api import get_array_module
 # Sums below this may have lost terms to underflow and are computed again, exactly.
 TINY = 1e-280
 LOWEST = -1e300
-# Products of probabilities are exact while all factors and all normalised sums are 0 or above these: then no product
-# of two sums and a factor comes near the smallest float64, and nothing can vanish in one step.
-SMALLEST_FACTOR = 1e-50
+# Products of probabilities are exact while factors spread over no more than e to this, and all sums are 0 or above
+# SMALLEST_SUM: then no product of two sums and two factors comes near the smallest float64, and no sum can vanish
+# within one step.
+WIDEST_RANGE = 115.0
 SMALLEST_SUM = 1e-100
 
 Array = Any  # numpy or cupy array; shapes are in the docstrings
@@ -161,7 +162,7 @@ class Lattice:
         """
         xp = get_array_module(self.alpha)
         mask = xp.asarray(self.batch.mask())[:, :, None]
-        return xp.exp(xp.where(mask, self.alpha + self.beta - self._norm()[:, None], -xp.inf))
+        return xp.exp(xp.where(mask, self.alpha + self.beta - self._norm(), -xp.inf))
 
     def edge_marginals(self) -> Array:
         """Probability of each pair of tags at neighbouring tokens.
@@ -296,19 +297,22 @@ def _gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
 
 
 def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Expectations]:
-    # Forward-backward with sums normalised at every step; None unless it is exact.
+    # Forward-backward with sums normalised every few steps; None unless it is exact.
     xp = get_array_module(batch.emissions)
     n_steps, n_rows, n_tags = batch.emissions.shape
     backwards = _reversal(batch)
-    # As in `forward_backward`: before[t, d, b] without the emission of step t, upto with it, and normalised.
-    before = xp.zeros((n_steps, 2, n_rows, n_tags))
-    upto = xp.empty_like(before)
-    tops = [_exponentials(batch.emissions, upto[:, 0]), _exponentials(parameters.start, before[0, 0])]
-    tops += [_exponentials(parameters.end, before[0, 1])]
+    # As in `forward_backward`, upto[t, d, b] with the emission of step t, and before[t, b], forwards alone, without.
+    before = xp.zeros((n_steps, n_rows, n_tags))
+    upto = xp.empty((n_steps, 2, n_rows, n_tags))
+    sums = xp.empty((2, n_rows, n_tags))
     transitions = xp.empty((2, n_tags, n_tags))
-    tops += [_exponentials(parameters.transitions, transitions[0])]
-    if None in tops:
+    top_start, start_range = _exponentials(parameters.start, sums[0])
+    top_end, end_range = _exponentials(parameters.end, sums[1])
+    top_transition, transition_range = _exponentials(parameters.transitions, transitions[0])
+    top_emission, emission_range = _exponentials(batch.emissions, upto[:, 0])
+    if max(start_range, end_range, transition_range, emission_range) > WIDEST_RANGE:
         return None
+    interval = 1 + int(WIDEST_RANGE / 2 / (transition_range + emission_range + 10.0))
     if backwards is not None:
         upto[:, 0][~xp.asarray(batch.mask())] = 0.0
     upto[:, 1] = _gather(upto[:, 0], backwards)
@@ -319,38 +323,40 @@ def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Ex
         for t, n in enumerate(batch.n_running):
             own, norm = upto[t, :, :n], norms[t, :, :n]
             if t > 0:
-                xp.matmul(upto[t - 1, :, :n], transitions, out=before[t, :, :n])
-            own *= before[t, :, :n]
-            xp.matmul(own, ones, out=norm)
-            own /= norm
+                xp.matmul(upto[t - 1, :, :n], transitions, out=sums[:, :n])
+            own *= sums[:, :n]
+            before[t, :n] = sums[0, :n]
+            if t % interval == 0:
+                xp.matmul(own, ones, out=norm)
+                own /= norm
         ways_on = _gather(upto[:, 1], backwards)
-        tokens = before[:, 0]
-        tokens *= ways_on
-        totals = xp.where(xp.asarray(batch.mask())[:, :, None], tokens @ ones, 1.0)
-        log_z = xp.log(totals[0, :, 0]) + xp.log(norms[:, 1, :, 0]).sum(0)
+        totals = xp.einsum("tnc,tnc->tn", before, ways_on)
+        log_z = xp.log(totals[0]) + xp.log(norms[:, 1, :, 0]).sum(0)
+    totals[~xp.asarray(batch.mask())] = 1.0
     small = upto < SMALLEST_SUM
     if not bool((totals > 0).all()) or bool(upto[small].any()):
         return None
-    tokens /= totals
-    left = (upto[:-1, 0] / totals[1:]).reshape(-1, n_tags)
-    edges = transitions[0] * (left.T @ ways_on[1:].reshape(-1, n_tags))
+    ways_on /= totals[:, :, None]
+    tokens = before
+    tokens *= ways_on
+    edges = transitions[0] * xp.matmul(upto[:-1, 0].swapaxes(1, 2), ways_on[1:]).sum(0)
     lengths = xp.asarray(batch.lengths)
-    log_z += tops[0] * lengths + tops[1] + tops[2] + tops[3] * (lengths - 1)
+    log_z += top_start + top_emission * lengths + top_transition * (lengths - 1) + top_end
     return Expectations(log_z, tokens, _sum_counts(batch, tokens, edges))
 
 
-def _exponentials(scores: Array, out: Array) -> Optional[float]:
-    # Write exp(scores - top) and return top; None if that loses scores that are not forbidden.
+def _exponentials(scores: Array, out: Array) -> Tuple[float, float]:
+    # Write exp(scores - top); return top, and how far below it the lowest score is that is not forbidden.
     xp = get_array_module(scores)
     top = float(scores.max())
     if not numpy.isfinite(top):
-        return None
+        return top, numpy.inf
     xp.subtract(scores, top, out=out)
+    lowest = float(out.min())
+    if lowest == -xp.inf:
+        lowest = float(xp.where(xp.isfinite(out), out, 0.0).min())
     xp.exp(out, out=out)
-    if float(out.min()) >= SMALLEST_FACTOR:
-        return top
-    lost = (out < SMALLEST_FACTOR) & (scores > -xp.inf)
-    return None if bool(lost.any()) else top
+    return top, -lowest
 
 
 def _sum_counts(batch: Batch, tokens: Array, edges: Array) -> CRFParameters:

@@ -16,7 +16,7 @@ from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, IntTags
 from ..errors import Errors, WeaknerError
-from .kernel import Array, Batch, CRFParameters, Expectations, expectations, pad, path_scores
+from .kernel import Array, Batch, CRFParameters, expectations, pad, path_scores
 
 
 class CRFGradient(NamedTuple):
@@ -136,23 +136,26 @@ def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], 
         return _zero(parameters, emissions)
     batch = pad([emissions[i] for i in used])
     xp = get_array_module(batch.emissions)
-    losses, gradient, counts = expectations(parameters, batch)
+    log_z, gradient, counts = expectations(parameters, batch)
     padded = batch.pad_like([tags[i] for i in used], 0, "int64")
-    holes = (padded == MISSING).any(0)
-    holes = holes if isinstance(holes, numpy.ndarray) else holes.get()
-    # Complete rows need one path, rows with holes a second lattice.
-    for rows, count in ((numpy.flatnonzero(~holes), _path_counts), (numpy.flatnonzero(holes), _partial_counts)):
-        if len(rows) == 0:
-            continue
-        part, index = (batch, slice(None)) if len(rows) == len(holes) else (batch.select(rows), rows)
-        scores, marginals, own_counts = count(parameters, part, padded[: len(part.emissions), index])
-        if bool((scores == -xp.inf).any()):
-            row = rows[int(xp.nonzero(scores == -xp.inf)[0][0])]
-            raise WeaknerError(Errors.E007.format(index=used[int(batch.order[row])]))
-        losses[index] -= scores
-        gradient[: len(marginals), index] -= marginals
-        counts = CRFParameters(*(a - b for a, b in zip(counts, own_counts, strict=True)))
-    loss = float(losses.sum()) / n_sentences
+    # Complete rows need the score of one path, rows with holes a second lattice.
+    holes = _to_numpy((padded == MISSING).any(0))
+    agreeing = path_scores(parameters, batch, xp.maximum(padded, 0))
+    own_counts = [_subtract_paths(gradient, batch, padded, ~holes)]
+    if holes.any():
+        rows = numpy.flatnonzero(holes)
+        allowed = batch.select(rows)
+        wanted = padded[: len(allowed.emissions), rows, None]
+        allowed = allowed.restrict((wanted == MISSING) | (wanted == xp.arange(gradient.shape[2])))
+        agreeing[rows], marginals, partial_counts = expectations(parameters, allowed)
+        gradient[: len(marginals), rows] -= marginals
+        own_counts.append(partial_counts)
+    for own in own_counts:
+        counts = CRFParameters(*(a - b for a, b in zip(counts, own, strict=True)))
+    impossible = numpy.flatnonzero(_to_numpy(agreeing == -xp.inf))
+    if len(impossible):
+        raise WeaknerError(Errors.E007.format(index=used[batch.order[impossible].min()]))
+    loss = float((log_z - agreeing).sum()) / n_sentences
     return CRFGradient(loss, _unpad(batch, gradient, emissions, used), counts)
 
 
@@ -165,27 +168,18 @@ def _annotated(tags: Sequence[IntTags]) -> List[int]:
     return known
 
 
-def _path_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Expectations:
-    """Score and counts of one given path per row."""
-    xp = get_array_module(batch.emissions)
-    n_rows, n_tags = batch.emissions.shape[1:]
-    mask = xp.asarray(batch.mask())
-    one_hot = xp.eye(n_tags, dtype=bool)[tags]
-    one_hot[~mask] = False
-    pairs = (tags[:-1] * n_tags + tags[1:])[mask[1:]]
-    transitions = xp.bincount(pairs, minlength=n_tags * n_tags).reshape(n_tags, n_tags)
-    last = one_hot[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
-    counts = CRFParameters(one_hot[0].sum(0), transitions, last.sum(0))
-    return Expectations(path_scores(parameters, batch, tags), one_hot, counts)
-
-
-def _partial_counts(parameters: CRFParameters, batch: Batch, tags: Array) -> Expectations:
-    """Sums over the paths that agree with given tags; any tag may stand where they are missing."""
-    wanted = tags[:, :, None]
-    xp = get_array_module(batch.emissions)
-    return expectations(
-        parameters, batch.restrict((wanted == MISSING) | (wanted == xp.arange(batch.emissions.shape[2])))
-    )
+def _subtract_paths(gradient: Array, batch: Batch, tags: Array, complete: numpy.ndarray) -> CRFParameters:
+    """Subtract one from the gradient at each tag of the complete rows, and count the parameters that they use."""
+    xp = get_array_module(gradient)
+    n_rows, n_tags = gradient.shape[1:]
+    mask = xp.asarray(batch.mask() & complete)
+    steps, rows = xp.nonzero(mask)
+    gradient[steps, rows, tags[steps, rows]] -= 1.0
+    last = tags[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
+    moves = (tags[:-1] * n_tags + tags[1:])[mask[1:]]
+    start, end = (xp.bincount(own[xp.asarray(complete)], minlength=n_tags) for own in (tags[0], last))
+    transitions = xp.bincount(moves, minlength=n_tags * n_tags).reshape(n_tags, n_tags)
+    return CRFParameters(start, transitions, end)
 
 
 def _raise_entities(batch: Batch, by: float) -> Batch:
@@ -201,6 +195,11 @@ def _unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequen
         result[i] = gradient
     xp = get_array_module(padded)
     return [xp.zeros(e.shape, dtype="float32") if g is None else g for e, g in zip(emissions, result, strict=True)]
+
+
+def _to_numpy(x: Array) -> numpy.ndarray:
+    on_host: numpy.ndarray = x if isinstance(x, numpy.ndarray) else x.get()
+    return on_host
 
 
 def _zero(parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:

@@ -116,12 +116,10 @@ def _head_init(model: Model, X: Optional[List[Floats2d]] = None, Y: Optional[Lis
 def _head_forward(
     model: Model, vectors: List[Floats2d], is_train: bool
 ) -> Tuple[Emissions, Callable[[Emissions], List[Floats2d]]]:
-    # Some encoders give (0, 0) arrays for Docs without tokens.
-    nI = model.get_dim("nI")
-    fitting = [v if v.shape[1] == nI else model.ops.alloc2f(0, nI) for v in vectors]
-    emissions, backprop_emissions = model.get_ref("emissions")(fitting, is_train)
+    emissions, backprop_emissions = model.get_ref("emissions")(vectors, is_train)
 
     def backprop(gradient: Emissions) -> List[Floats2d]:
+        # Some encoders give (0, 0) arrays for Docs without tokens, and get back what they gave.
         back = backprop_emissions(gradient)
         return [b if b.shape == v.shape else v for b, v in zip(back, vectors, strict=True)]
 

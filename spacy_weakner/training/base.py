@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -17,6 +17,9 @@ from thinc.types import Floats2d
 from ..annotations.weak import PREDICTED_PREFIX, set_group
 from ..errors import Errors, WeaknerError
 from ..ty import Entity, Tick
+
+# Size of the batches in prediction.
+PADDED_TOKENS = 2000
 
 if not Span.has_extension("weakner_score"):
     Span.set_extension("weakner_score", default=None)
@@ -246,7 +249,7 @@ class TrainableHead(TrainablePipe):
         """Turn the model's output into predictions; Docs without tokens are among them."""
 
     def score_tokens(self, docs: Sequence[Doc]) -> List[Floats2d]:
-        """Run the model.
+        """Run the model, on Docs of like length together: a batch costs as much as its longest Doc times their number.
 
         docs (Sequence[Doc]): The Docs.
         RETURNS (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
@@ -254,10 +257,13 @@ class TrainableHead(TrainablePipe):
         """
         if not self.is_initialized:
             raise WeaknerError(Errors.E008.format(name=self.name))
-        if not any(len(doc) for doc in docs):
-            return [numpy.zeros((0, self.n_outputs), dtype="float32") for _ in docs]  # type: ignore[misc]
         ops = self.model.ops
-        return [ops.to_numpy(scores) for scores in self.model.predict(list(docs))]
+        scores: Dict[int, Any] = {}
+        for group in _by_length(docs):
+            outputs = self.model.predict([docs[i] for i in group])
+            scores.update((i, ops.to_numpy(output)) for i, output in zip(group, outputs, strict=True))
+        nothing = numpy.zeros((0, self.n_outputs), dtype="float32")
+        return [scores.get(i, nothing) for i in range(len(docs))]
 
     def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
         """Predict without changing the Docs.
@@ -292,6 +298,18 @@ class TrainableHead(TrainablePipe):
         if self.overwrite:
             return []
         return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+
+def _by_length(docs: Sequence[Doc]) -> Iterator[List[int]]:
+    # Indices of the Docs that have tokens, in groups of at most PADDED_TOKENS when padded.
+    group: List[int] = []
+    for i in sorted((i for i, doc in enumerate(docs) if len(doc)), key=lambda i: len(docs[i])):
+        if group and len(docs[i]) * (len(group) + 1) > PADDED_TOKENS:
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:

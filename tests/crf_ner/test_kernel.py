@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy
 import pytest
 from hypothesis import given, settings
@@ -145,7 +147,7 @@ def test_constrained_partition_sums_over_legal_sequences(scheme):
     parameters, emissions = random_case((len(tags), [1, 4, 2, 5], 3.0, 2.0, 0.0))
 
     def legal(path):
-        moves = zip(path, path[1:], strict=False)
+        moves = pairwise(path)
         return start[path[0]] and end[path[-1]] and all(transitions[a, b] for a, b in moves)
 
     batch = pad(emissions)

@@ -1,0 +1,389 @@
+import numpy
+import pytest
+import torch
+from torchcrf import CRF
+
+from spacy_weakner.annotations.tags import MISSING, TagScheme
+from spacy_weakner.crf_ner.kernel import CRFParameters, expectations, pad
+from spacy_weakner.crf_ner.losses import (
+    CRFNegativeLogLikelihood,
+    PartialCRF,
+    make_crf_negative_log_likelihood,
+    make_partial_crf,
+)
+from spacy_weakner.errors import WeaknerError
+
+from . import brute_force
+from .brute_force import random_case
+from .test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSIONS
+
+# Gradients of emissions are float32.
+FLOAT32 = 1e-5
+NLL = CRFNegativeLogLikelihood()
+MARGINAL = PartialCRF(negative_rate=0.0)
+SCHEME = TagScheme("BIO", ["A", "B"])
+ENTITY_TAGS = [[0, 1, 2, 0], [3, 4, 0, 1, 2], [0]]
+
+
+def make_case(constrain=False, scale=1.5, lengths=(4, 5, 1)):
+    parameters, emissions = random_case((len(SCHEME), list(lengths), scale, 1.0, 0.0), seed=5)
+    return (parameters.constrained(*SCHEME.allowed_transitions()) if constrain else parameters), emissions
+
+
+def tag_arrays(tags):
+    return [numpy.asarray(t, dtype="int64") for t in tags]
+
+
+def with_holes(tags, seed=0, rate=0.5):
+    random = numpy.random.RandomState(seed)
+    return [numpy.where(random.uniform(size=len(t)) < rate, MISSING, t) for t in tag_arrays(tags)]
+
+
+def agrees(tags):
+    return lambda path: all(t in (MISSING, p) for t, p in zip(tags, path, strict=True))
+
+
+def random_tags(n_tags, lengths, seed=0):
+    random = numpy.random.RandomState(seed)
+    return [random.randint(0, n_tags, n) for n in lengths]
+
+
+def close(a, b, tolerance=FLOAT32):
+    numpy.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def same_gradient(a, b, tolerance=FLOAT32):
+    for own, other in zip([*a.emissions, *a.parameters], [*b.emissions, *b.parameters], strict=True):
+        close(own, other, tolerance)
+
+
+def is_zero(result):
+    return result.loss == 0.0 and not any(g.any() for g in [*result.emissions, *result.parameters])
+
+
+def check_finite_differences(loss, parameters, emissions, tags, step=1e-5):
+    n_sentences = sum(len(e) > 0 for e in emissions)
+    emissions = [e.astype("float64") for e in emissions]
+    result = loss(parameters, emissions, tags)
+    inputs, gradients = [*emissions, *parameters], [*result.emissions, *result.parameters]
+    for i, (values, gradient) in enumerate(zip(inputs, gradients, strict=True)):
+        expected = numpy.zeros_like(values)
+        for index in zip(*numpy.nonzero(numpy.isfinite(values)), strict=True):
+            sides = []
+            for sign in (1, -1):
+                moved = [v.copy() for v in inputs]
+                moved[i][index] += sign * step
+                sides.append(loss(CRFParameters(*moved[-3:]), moved[:-3], tags).loss)
+            expected[index] = n_sentences * (sides[0] - sides[1]) / (2 * step)
+        close(gradient, expected)
+
+
+# Value
+
+
+@pytest.mark.parametrize("lengths", [[5, 2, 4, 1, 5], [3], [1], [1, 1], [4, 4]], ids=str)
+@pytest.mark.parametrize("n_tags", [1, 2, 4])
+def test_equals_pytorch_crf(n_tags, lengths):
+    torch.manual_seed(0)
+    module = CRF(n_tags, batch_first=True).double()
+    _, emissions = random_case((n_tags, lengths, 3.0, 1.0, 0.0))
+    tags = random_tags(n_tags, lengths)
+    tensors = [torch.from_numpy(e).double().requires_grad_() for e in emissions]
+    padded = torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
+    labels = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(t) for t in tags], batch_first=True)
+    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    total = -module(padded, labels, mask, reduction="sum")
+    total.backward()
+    scores = (module.start_transitions, module.transitions, module.end_transitions)
+    result = NLL(CRFParameters(*(s.detach().numpy() for s in scores)), emissions, tags)
+    assert result.loss * len(lengths) == pytest.approx(total.item(), abs=1e-9)
+    for own, tensor in zip([*result.emissions, *result.parameters], [*tensors, *scores], strict=True):
+        close(own, numpy.zeros(tensor.shape) if tensor.grad is None else tensor.grad)
+
+
+@pytest.mark.parametrize("constrain", [True, False])
+@pytest.mark.parametrize("rate", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL])
+def test_value_is_the_mean_over_sentences(loss, rate, constrain):
+    parameters, emissions = make_case(constrain)
+    tags = with_holes(ENTITY_TAGS, rate=rate)
+    expected = [
+        brute_force.log_z(parameters, e) - brute_force.log_z(parameters, e, agrees(t))
+        for e, t in zip(emissions, tags, strict=True)
+    ]
+    assert loss(parameters, emissions, tags).loss == pytest.approx(numpy.mean(expected), abs=1e-8)
+
+
+@pytest.mark.parametrize("parameters, expected", [(ORACLE, 3.096879), (ORACLE_CONSTRAINED, 2.696653)])
+def test_oracle_complete_annotation(parameters, expected):
+    assert NLL(parameters, [ORACLE_EMISSIONS], tag_arrays([[1, 2, 0]])).loss == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("parameters, expected", [(ORACLE, 2.166054), (ORACLE_CONSTRAINED, 1.765828)])
+def test_oracle_allowed_tags_per_token(parameters, expected):
+    # Allowed are {1}, any, {0, 1}.
+    allowed = numpy.array([[False, True, False], [True, True, True], [True, True, False]])
+    batch = pad([ORACLE_EMISSIONS])
+    inside = expectations(parameters, batch.restrict(allowed[:, None]))
+    assert expectations(parameters, batch).log_z[0] - inside.log_z[0] == pytest.approx(expected, abs=1e-6)
+
+
+# Gradient
+
+
+@pytest.mark.parametrize("constrain", [True, False])
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL])
+def test_gradient_equals_finite_differences(loss, rate, constrain):
+    parameters, emissions = make_case(constrain)
+    check_finite_differences(loss, parameters, emissions, with_holes(ENTITY_TAGS, rate=rate))
+
+
+@pytest.mark.parametrize("constrain", [True, False])
+@pytest.mark.parametrize("ratio, is_above", [(0.05, True), (0.99, False)])
+def test_gradient_of_entity_ratio_equals_finite_differences(ratio, is_above, constrain):
+    parameters, emissions = make_case(constrain)
+    emissions, tags = [*emissions, numpy.zeros((0, 5))], with_holes([*ENTITY_TAGS, []])
+    loss = PartialCRF(negative_rate=0.0, entity_ratio=ratio, entity_ratio_weight=3.0)
+    share = expected_share(parameters, emissions[:-1])
+    assert (share > ratio) == is_above
+    excess = abs(share - ratio) - loss.entity_ratio_margin
+    base = MARGINAL(parameters, emissions, tags).loss
+    assert loss(parameters, emissions, tags).loss == pytest.approx(base + 3.0 * excess, abs=1e-8)
+    check_finite_differences(loss, parameters, emissions, tags)
+
+
+def test_entity_ratio_within_its_margin_changes_nothing():
+    parameters, emissions = make_case()
+    tags = with_holes(ENTITY_TAGS)
+    ratio = expected_share(parameters, emissions) + 0.04
+    loss = PartialCRF(negative_rate=0.0, entity_ratio=ratio)
+    result, base = loss(parameters, emissions, tags), MARGINAL(parameters, emissions, tags)
+    assert result.loss == base.loss
+    same_gradient(result, base, 0.0)
+    check_finite_differences(loss, parameters, emissions, tags)
+
+
+def test_entity_ratio_acts_without_any_annotation():
+    parameters, emissions = make_case()
+    tags = [numpy.full(len(e), MISSING) for e in emissions]
+    check_finite_differences(PartialCRF(negative_rate=0.0, entity_ratio=0.0), parameters, emissions, tags)
+
+
+@pytest.mark.parametrize("constrain", [True, False])
+@pytest.mark.parametrize("scale", [1.5, 200.0])
+def test_gradient_of_holes_is_the_average_over_completions(scale, constrain):
+    parameters, emissions = make_case(constrain, scale)
+    tags = with_holes(ENTITY_TAGS, seed=1)
+    n_tags = len(SCHEME)
+    result = MARGINAL(parameters, emissions, tags)
+    transitions = numpy.zeros((n_tags, n_tags))
+    for e, t, gradient in zip(emissions, tags, result.emissions, strict=True):
+        expected = brute_force.expectation(parameters, e, brute_force.tokens(n_tags), e.shape)
+        shape = (len(e) - 1, n_tags, n_tags)
+        transitions += brute_force.expectation(parameters, e, brute_force.edges(n_tags), shape).sum(0)
+        completions = [(s, path) for s, path in brute_force.all_paths(parameters, e) if agrees(t)(path)]
+        total = brute_force.log_sum([s for s, _ in completions])
+        for s, path in completions:
+            expected = expected - numpy.exp(s - total) * brute_force.tokens(n_tags)(path)
+            transitions -= numpy.exp(s - total) * brute_force.edges(n_tags)(path).sum(0)
+        close(gradient, expected)
+    close(result.parameters.transitions, transitions)
+
+
+def expected_share(parameters, emissions):
+    parts = [brute_force.expectation(parameters, e, brute_force.tokens(len(SCHEME)), e.shape) for e in emissions]
+    return float(sum(part[:, 1:].sum() for part in parts)) / sum(map(len, emissions))
+
+
+# Missing and empty input
+
+
+@pytest.mark.parametrize("loss", [NLL, MARGINAL])
+def test_without_annotation_everything_is_zero(loss):
+    parameters, emissions = make_case(constrain=True)
+    result = loss(parameters, emissions, [numpy.full(len(e), MISSING) for e in emissions])
+    assert is_zero(result)
+    assert [g.shape for g in result.emissions] == [e.shape for e in emissions]
+
+
+def test_a_sentence_without_annotation_has_no_gradient():
+    parameters, emissions = make_case()
+    tags = tag_arrays(ENTITY_TAGS)
+    tags[1][:] = MISSING
+    result = NLL(parameters, emissions, tags)
+    alone = NLL(parameters, [emissions[0], emissions[2]], [tags[0], tags[2]])
+    assert not result.emissions[1].any()
+    assert result.loss == pytest.approx(alone.loss * 2 / 3)
+    same_gradient(result._replace(emissions=[result.emissions[0], result.emissions[2]]), alone)
+
+
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(), PartialCRF(entity_ratio=0.2)])
+@pytest.mark.parametrize("n_sentences", [0, 1, 3])
+def test_empty_input(loss, n_sentences):
+    parameters, _ = make_case(constrain=True)
+    emissions = [numpy.zeros((0, len(SCHEME)), dtype="float32") for _ in range(n_sentences)]
+    result = loss(parameters, emissions, [numpy.zeros(0, dtype="int64") for _ in emissions])
+    assert is_zero(result)
+    assert len(result.emissions) == n_sentences
+
+
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(negative_rate=1.0, entity_ratio=0.2)])
+def test_empty_sentences_in_a_batch_change_nothing(loss):
+    parameters, emissions = make_case()
+    tags = with_holes(ENTITY_TAGS)
+    empty, no_tags = numpy.zeros((0, len(SCHEME)), dtype="float32"), numpy.zeros(0, dtype="int64")
+    result = loss(parameters, [empty, *emissions, empty], [no_tags, *tags, no_tags])
+    assert [len(g) for g in result.emissions] == [0, 4, 5, 1, 0]
+    plain = loss(parameters, emissions, tags)
+    assert result.loss == pytest.approx(plain.loss)
+    same_gradient(result._replace(emissions=result.emissions[1:-1]), plain)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("loss", [NLL, MARGINAL])
+def test_gradient_is_the_sum_of_its_halves(loss):
+    parameters, emissions = make_case(lengths=(7, 2, 9, 9, 1, 4))
+    tags = with_holes(random_tags(len(SCHEME), [7, 2, 9, 9, 1, 4]), rate=0.3)
+    whole = loss(parameters, emissions, tags)
+    halves = [loss(parameters, emissions[i : i + 3], tags[i : i + 3]) for i in (0, 3)]
+    assert whole.loss == pytest.approx(sum(half.loss for half in halves) / 2)
+    summed = CRFParameters(*(a + b for a, b in zip(halves[0].parameters, halves[1].parameters, strict=True)))
+    expected = halves[0]._replace(emissions=halves[0].emissions + halves[1].emissions, parameters=summed)
+    same_gradient(whole, expected, 1e-6)
+
+
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(negative_rate=0.0, entity_ratio=0.2)])
+def test_order_of_the_batch_does_not_matter(loss):
+    lengths = [7, 2, 9, 9, 1, 4]
+    parameters, emissions = make_case(lengths=lengths)
+    tags = with_holes(random_tags(len(SCHEME), lengths), rate=0.3)
+    order = [3, 0, 5, 2, 4, 1]
+    result = loss(parameters, [emissions[i] for i in order], [tags[i] for i in order])
+    expected = loss(parameters, emissions, tags)
+    assert result.loss == pytest.approx(expected.loss)
+    same_gradient(result, expected._replace(emissions=[expected.emissions[i] for i in order]), 1e-6)
+
+
+# Negative sampling
+
+
+def test_negative_rate_0_is_the_marginal_likelihood():
+    parameters, emissions = make_case()
+    tags = with_holes(ENTITY_TAGS)
+    result, expected = MARGINAL(parameters, emissions, tags), NLL(parameters, emissions, tags)
+    assert result.loss == expected.loss
+    same_gradient(result, expected, 0.0)
+
+
+def test_negative_rate_1_reads_all_that_is_missing_as_outside():
+    parameters, emissions = make_case()
+    tags = with_holes(ENTITY_TAGS)
+    result = PartialCRF(negative_rate=1.0)(parameters, emissions, tags)
+    expected = NLL(parameters, emissions, [numpy.where(t == MISSING, 0, t) for t in tags])
+    assert result.loss == expected.loss
+    same_gradient(result, expected, 0.0)
+
+
+def test_negatives_are_drawn_anew_and_follow_the_seed():
+    parameters, emissions = make_case(lengths=[30, 20])
+    tags = [numpy.full(len(e), MISSING) for e in emissions]
+    loss = PartialCRF(negative_rate=0.5)
+    numpy.random.seed(0)
+    first, second = (loss(parameters, emissions, tags).loss for _ in range(2))
+    numpy.random.seed(0)
+    assert first != second
+    assert loss(parameters, emissions, tags).loss == first
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.7])
+def test_share_of_negatives(rate):
+    # Without transitions, and with even emissions, the loss counts the known tokens: log(n_tags) each.
+    numpy.random.seed(0)
+    n_tags, n_tokens = 5, 5000
+    flat = CRFParameters(numpy.zeros(n_tags), numpy.zeros((n_tags, n_tags)), numpy.zeros(n_tags))
+    tags = numpy.full(n_tokens, MISSING)
+    tags[:100] = 1
+    loss = PartialCRF(negative_rate=rate)(flat, [numpy.zeros((n_tokens, n_tags), dtype="float32")], [tags]).loss
+    assert (loss / numpy.log(n_tags) - 100) / (n_tokens - 100) == pytest.approx(rate, abs=0.03)
+
+
+# Contracts
+
+
+@pytest.mark.parametrize(
+    "setting, value",
+    [
+        ("negative_rate", -0.1),
+        ("negative_rate", 1.1),
+        ("negative_rate", float("nan")),
+        ("entity_ratio", -0.1),
+        ("entity_ratio", 1.1),
+        ("entity_ratio_margin", -0.1),
+        ("entity_ratio_margin", 1.1),
+        ("entity_ratio_weight", -1.0),
+    ],
+)
+def test_settings_out_of_range(setting, value):
+    with pytest.raises(WeaknerError, match=rf"W005.*'{setting}' = {value}"):
+        make_partial_crf(**{setting: value})
+
+
+def test_makers():
+    assert make_crf_negative_log_likelihood() == NLL
+    assert make_partial_crf(0.1, 0.2, 0.3, 0.4) == PartialCRF(0.1, 0.2, 0.3, 0.4)
+    assert make_partial_crf() == PartialCRF()
+
+
+@pytest.mark.parametrize("illegal", [[0, 2, 0], [MISSING, 1, 4], [0, 2, MISSING], [2, MISSING, MISSING]], ids=str)
+@pytest.mark.parametrize("index", [0, 2, 3])
+def test_infeasible_annotation_names_the_sentence(index, illegal):
+    # Sentence 1 is empty, and the lengths are not sorted.
+    parameters, emissions = make_case(constrain=True, lengths=[3] * 4)
+    tags = tag_arrays([[1, 2, 0, 1], [], [0, 0], [1, 2, 2, 0, 0]])
+    tags[index] = numpy.asarray(illegal)
+    emissions = [numpy.zeros((len(t), len(SCHEME)), dtype="float32") for t in tags]
+    with pytest.raises(WeaknerError, match=rf"W007.*Sentence {index} "):
+        NLL(parameters, emissions, tags)
+
+
+def test_infeasible_constraints_name_the_first_sentence():
+    parameters, emissions = make_case()
+    forbidden = parameters._replace(start=numpy.full(len(SCHEME), -numpy.inf))
+    with pytest.raises(WeaknerError, match=r"W007.*Sentence 0 "):
+        NLL(forbidden, emissions, tag_arrays(ENTITY_TAGS))
+
+
+def test_nan_is_passed_on():
+    parameters, emissions = make_case()
+    emissions[0][1, 1] = numpy.nan
+    assert numpy.isnan(NLL(parameters, emissions, tag_arrays(ENTITY_TAGS)).loss)
+
+
+@pytest.mark.parametrize("loss", [NLL, PartialCRF(negative_rate=0.5, entity_ratio=0.1)])
+def test_inputs_are_not_written_to(loss):
+    parameters, emissions = make_case(constrain=True)
+    tags = with_holes(ENTITY_TAGS)
+    for array in [*parameters, *emissions, *tags]:
+        array.setflags(write=False)
+    loss(parameters, emissions, tags)
+
+
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(negative_rate=0.5, entity_ratio=0.1)])
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_gradients_are_float32(loss, rate):
+    parameters, emissions = make_case()
+    result = loss(parameters, emissions, with_holes(ENTITY_TAGS, rate=rate))
+    assert {g.dtype.name for g in result.emissions} == {"float32"}
+    assert isinstance(result.loss, float)
+
+
+@pytest.mark.parametrize("scale", [200.0, 1e4])
+def test_wide_emissions_are_safe(scale):
+    parameters, emissions = make_case(True, scale, lengths=[40, 1, 25])
+    tags = [numpy.zeros(len(e), dtype="int64") for e in emissions]
+    result = NLL(parameters, emissions, tags)
+    assert numpy.isfinite(result.loss)
+    assert all(numpy.isfinite(g).all() for g in [*result.emissions, *result.parameters])

@@ -1,0 +1,179 @@
+"""crf_ner on a Transformer: its own, and a shared one. The model is tiny and made on the fly."""
+
+import shutil
+from importlib.util import find_spec
+
+import numpy
+import pytest
+import spacy
+from spacy.util import fix_random_seed
+
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.training.weights import LoadWeights
+
+from ..util import (
+    SENTENCES,
+    TEXTS,
+    all_zero,
+    clear_gradients,
+    crf_config,
+    entities_of,
+    gradients,
+    make_doc,
+    make_example,
+    make_examples,
+    same,
+    train,
+    weights,
+)
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
+    # Of libraries that we cannot change.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+GOLD = [entities for _, entities in SENTENCES]
+POOLING = {"@layers": "reduce_mean.v1"}
+# Without its own dropout, so that gradients can be compared.
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+def transformer(path, architecture):
+    return {
+        "@architectures": architecture,
+        "name": str(path),
+        "tokenizer_config": {"use_fast": True},
+        "transformer_config": NO_DROPOUT,
+        "mixed_precision": False,
+        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 16, "stride": 12},
+    }
+
+
+def own(path):
+    """A pipeline in which crf_ner has its own Transformer."""
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    encoder = {**transformer(path, "spacy-transformers.Tok2VecTransformer.v3"), "pooling": POOLING, "grad_factor": 1.0}
+    nlp.add_pipe("crf_ner", config=crf_config(encoder))
+    nlp.initialize(lambda: make_examples(nlp))
+    return nlp
+
+
+def shared(path, order=("crf_ner",)):
+    """A pipeline in which crf_ner listens to a Transformer."""
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("transformer", config={"model": transformer(path, "spacy-transformers.TransformerModel.v3")})
+    listener = {
+        "@architectures": "spacy-transformers.TransformerListener.v1",
+        "pooling": POOLING,
+        "grad_factor": 1.0,
+        "upstream": "*",
+    }
+    for name in order:
+        tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
+        nlp.add_pipe(name, config=crf_config(listener) if name == "crf_ner" else tagger)
+    nlp.initialize(lambda: tagged_examples(nlp))
+    return nlp
+
+
+def tagged_examples(nlp, annotated=True):
+    examples = [make_example(nlp, text, entities, annotated=annotated) for text, entities in SENTENCES]
+    for example in examples:
+        for token in example.reference:
+            token.tag_ = "NN" if token.text.istitle() else "VB"
+    return examples
+
+
+@pytest.mark.parametrize("make", [own, shared])
+def test_train_save_and_reload_without_the_folder_of_the_model(tiny_bert, tmp_path, make):
+    folder = tmp_path / "bert"
+    shutil.copytree(tiny_bert, folder)
+    nlp = make(folder)
+    train(nlp, make_examples(nlp), steps=60)
+    nlp.to_disk(tmp_path / "pipeline")
+    shutil.rmtree(folder)
+    assert entities_of(nlp, TEXTS) == GOLD
+    loaded = spacy.load(tmp_path / "pipeline")
+    docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
+    assert entities_of(loaded, ["", *TEXTS]) == [[], *GOLD]
+    found = [x.get_pipe("crf_ner").distributions(list(x.pipe(doc.copy() for doc in docs))) for x in (nlp, loaded)]
+    assert same(*found, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("make", [own, shared])
+@pytest.mark.parametrize(
+    "texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["Bob", ""], [" "], ["\n", "Bob"]]
+)
+def test_empty_docs_in_prediction(tiny_bert, make, texts):
+    nlp = make(tiny_bert)
+    alone = {text: doc_entities(nlp(text)) for text in texts}
+    assert [doc_entities(doc) for doc in nlp.pipe(texts)] == [alone[text] for text in texts]
+
+
+@pytest.mark.parametrize("make", [own, shared])
+@pytest.mark.parametrize("texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["Bob", ""]])
+def test_empty_docs_in_training(tiny_bert, make, texts):
+    nlp = make(tiny_bert)
+    losses = nlp.update([make_example(nlp, text) for text in texts], sgd=nlp.create_optimizer())
+    assert (losses["crf_ner"] > 0) is any(texts)
+    assert numpy.isfinite(losses["crf_ner"])
+
+
+@pytest.mark.parametrize("make", [own, shared])
+def test_empty_docs_do_not_change_what_is_learned(tiny_bert, make):
+    nlp = make(tiny_bert)
+    encoder = nlp.get_pipe(nlp.pipe_names[0]).model
+    examples = make_examples(nlp)
+    losses = nlp.update(examples, sgd=False)
+    expected = gradients(encoder)
+    clear_gradients(encoder)
+    with_empty = [make_example(nlp, ""), *examples[:2], make_example(nlp, ""), *examples[2:], make_example(nlp, "")]
+    found = nlp.update(with_empty, sgd=False)
+    assert not all_zero(expected)
+    assert found["crf_ner"] == pytest.approx(losses["crf_ner"], rel=1e-5)
+    assert same(expected, gradients(encoder), tolerance=1e-5)
+
+
+def test_empty_docs_keep_their_place(tiny_bert):
+    nlp = own(tiny_bert)
+    ner, texts = nlp.get_pipe("crf_ner"), ["", "Anna went to York", "", "Bob", ""]
+    found = ner.score_tokens([make_doc(nlp, text) for text in texts])
+    alone = [ner.score_tokens([make_doc(nlp, text)])[0] for text in texts]
+    assert same(found, alone, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("order", [("tagger", "crf_ner"), ("crf_ner", "tagger")])
+def test_an_idle_listener_leaves_the_encoder_to_the_others(tiny_bert, order):
+    nlp = shared(tiny_bert, order)
+    encoder, examples = nlp.get_pipe("transformer").model, tagged_examples(nlp, annotated=False)
+    train(nlp, tagged_examples(nlp), steps=2)  # the tagger begins with zeros
+    clear_gradients(encoder)
+    nlp.update(examples, sgd=False)
+    together = gradients(encoder)
+    clear_gradients(encoder)
+    nlp.disable_pipe("crf_ner")
+    nlp._link_components()
+    nlp.update(examples, sgd=False)
+    assert not all_zero(together)
+    assert same(together, gradients(encoder), tolerance=1e-6)
+
+
+def test_batches_give_what_single_docs_give(tiny_bert):
+    nlp = own(tiny_bert)
+    ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in TEXTS]
+    alone = [ner.distributions([doc])[0] for doc in docs]
+    assert same(ner.distributions(docs[::-1])[::-1], alone, tolerance=1e-5)
+    assert same(ner.distributions(docs), alone, tolerance=1e-5)
+
+
+def test_the_encoder_of_an_earlier_stage_is_loaded(tiny_bert, tmp_path):
+    source = own(tiny_bert)
+    train(source, make_examples(source), steps=2)
+    source.to_disk(tmp_path)
+    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(own(tiny_bert))
+    encoders = [x.get_pipe("crf_ner").model.get_ref("tok2vec") for x in (source, nlp)]
+    assert same(*map(weights, encoders))
+    assert train(nlp, make_examples(nlp), steps=1)["crf_ner"] > 0
+    assert not same(*map(weights, encoders))

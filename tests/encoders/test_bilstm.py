@@ -1,0 +1,171 @@
+"""The BiLSTM encoder against torch's own, and in a pipeline."""
+
+import numpy
+import pytest
+import spacy
+import torch
+from spacy.tokens import Doc
+from thinc.api import Model, NumpyOps
+
+from spacy_weakner.encoders.bilstm import build_bilstm_encoder
+from spacy_weakner.encoders.torch_model import BiLSTM
+from spacy_weakner.errors import WeaknerError
+
+from ..util import SENTENCES, TEXTS, crf_pipeline, entities_of, gradients, make_examples, same, train, weights
+
+NLP = spacy.blank("xx")
+EMBED = {
+    "@architectures": "spacy.MultiHashEmbed.v2",
+    "width": 8,
+    "attrs": ["NORM"],
+    "rows": [100],
+    "include_static_vectors": False,
+}
+CONFIG = {"@architectures": "spacy_weakner.BiLSTMEncoder.v1", "embed": EMBED, "width": 12, "depth": 1, "dropout": 0.0}
+
+
+class Vectors:
+    """An embedding that gives fixed vectors and keeps the gradients."""
+
+    def __init__(self, arrays):
+        self.arrays, self.gradients = arrays, None
+        self.model = Model("vectors", self.forward, dims={"nO": arrays[0].shape[1]}, ops=NumpyOps())
+
+    def forward(self, model, docs, is_train):
+        def backprop(gradient):
+            self.gradients = gradient
+            return []
+
+        return self.arrays[: len(docs)], backprop
+
+
+def make(lengths, width=6, depth=1, dropout=0.0):
+    rng = numpy.random.RandomState(0)
+    vectors = Vectors([rng.normal(size=(n, 4)).astype("float32") for n in lengths])
+    docs = [Doc(NLP.vocab, words=["x"] * n) for n in lengths]
+    model = build_bilstm_encoder(vectors.model, width=width, depth=depth, dropout=dropout)
+    model.initialize(X=[doc for doc in docs if len(doc)] or [Doc(NLP.vocab, words=["x"])])
+    return model, vectors, docs
+
+
+def module_of(model):
+    return next(shim._model for node in model.walk() for shim in node.shims)
+
+
+@pytest.mark.parametrize("lengths", [[3], [1], [2, 5, 1], [4, 4], [1, 2, 3]])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_each_sequence_is_what_torch_gives_alone(lengths, depth):
+    model, vectors, docs = make(lengths, depth=depth)
+    lstm = module_of(model).lstm
+    with torch.no_grad():
+        expected = [lstm(torch.from_numpy(array)[:, None])[0][:, 0].numpy() for array in vectors.arrays]
+    assert same(model.predict(docs), expected, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [[3], [2, 5, 1]])
+def test_gradients_are_those_of_torch(lengths):
+    model, vectors, docs = make(lengths)
+    lstm = module_of(model).lstm
+    inputs = [torch.from_numpy(array.copy()).requires_grad_() for array in vectors.arrays]
+    sum((lstm(x[:, None])[0] ** 2).sum() for x in inputs).backward()
+    expected = [parameter.grad.clone().numpy() for parameter in lstm.parameters()]
+    lstm.zero_grad()
+    outputs, backprop = model.begin_update(docs)
+    backprop([2 * output for output in outputs])
+    assert same(vectors.gradients, [x.grad.numpy() for x in inputs], tolerance=1e-5)
+    assert same(gradients(model), expected, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("lengths, used", [([0, 3], [1]), ([3, 0, 1, 0], [0, 2])])
+def test_empty_sequences_change_nothing(lengths, used):
+    model, vectors, docs = make(lengths)
+    outputs, backprop = model.begin_update(docs)
+    backprop([2 * output for output in outputs])
+    whole = gradients(model)
+    assert [output.shape for output in outputs] == [(n, 6) for n in lengths]
+    assert [gradient.shape for gradient in vectors.gradients] == [(n, 4) for n in lengths]
+    module_of(model).zero_grad()
+    vectors.arrays = [vectors.arrays[i] for i in used]
+    alone, backprop = model.begin_update([docs[i] for i in used])
+    backprop([2 * output for output in alone])
+    assert same([outputs[i] for i in used], alone, tolerance=1e-6)
+    assert same(whole, gradients(model), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("lengths", [[0], [0, 0]])
+def test_nothing_but_empty_sequences(lengths):
+    model, vectors, docs = make([2])
+    vectors.arrays = [numpy.zeros((0, 4), dtype="float32") for _ in lengths]
+    docs = [Doc(NLP.vocab) for _ in lengths]
+    assert [output.shape for output in model.predict(docs)] == [(0, 6) for _ in lengths]
+    outputs, backprop = model.begin_update(docs)
+    backprop(outputs)
+    assert [gradient.shape for gradient in vectors.gradients] == [(0, 4) for _ in lengths]
+
+
+def test_prediction_leaves_the_inputs_alone():
+    model, vectors, docs = make([2, 3])
+    before = [array.copy() for array in vectors.arrays]
+    model.predict(docs)
+    assert same(vectors.arrays, before)
+
+
+@pytest.mark.parametrize("dropout, alike", [(0.0, True), (0.5, False)])
+def test_dropout(dropout, alike):
+    model, _, docs = make([5, 4], dropout=dropout)
+    assert same(*(model.begin_update(docs)[0] for _ in range(2))) is alike
+    assert same(*(model.predict(docs) for _ in range(2)))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("width", [2, 10])
+def test_width_and_depth(width, depth):
+    model, _, docs = make([3], width=width, depth=depth)
+    assert model.predict(docs)[0].shape == (3, width)
+    assert model.get_dim("nO") == width
+    assert module_of(model).lstm.num_layers == depth
+
+
+@pytest.mark.parametrize("settings, name", [({"width": 7}, "width"), ({"width": 0}, "width"), ({"depth": 0}, "depth")])
+def test_sizes_that_cannot_be(settings, name):
+    with pytest.raises(WeaknerError, match=rf"\[W005\].*'{name}'"):
+        build_bilstm_encoder(Vectors([numpy.zeros((1, 4))]).model, **settings)
+
+
+def test_the_module_alone():
+    module = BiLSTM(input_width=3, width=4, depth=2)
+    assert module.kwargs == {"input_width": 3, "width": 4, "depth": 2}
+    assert module([torch.zeros(2, 3), torch.zeros(5, 3)]).shape == (7, 4)
+
+
+# In a pipeline
+
+
+def test_it_learns_and_returns_from_bytes_and_disk(tmp_path):
+    nlp = crf_pipeline(CONFIG)
+    train(nlp, make_examples(nlp), steps=60)
+    nlp.to_disk(tmp_path)
+    gold = [entities for _, entities in SENTENCES]
+    assert entities_of(nlp, ["", *TEXTS]) == [[], *gold]
+    loaded = spacy.load(tmp_path)
+    again = crf_pipeline(CONFIG, seed=1).from_bytes(nlp.to_bytes())
+    for other in (loaded, again):
+        assert entities_of(other, TEXTS) == gold
+        assert same(*(weights(x.get_pipe("crf_ner").model) for x in (nlp, other)))
+
+
+def test_another_depth_has_more_weights():
+    nlp = crf_pipeline({**CONFIG, "depth": 2})
+    assert nlp.get_pipe("crf_ner").model.get_ref("tok2vec").get_dim("nO") == 12
+    assert len(weights(nlp.get_pipe("crf_ner").model)) > len(weights(crf_pipeline(CONFIG).get_pipe("crf_ner").model))
+
+
+def test_as_shared_encoder():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": CONFIG})
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 12, "upstream": "*"}
+    model = {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": listener}
+    nlp.add_pipe("crf_ner", config={"model": model})
+    nlp.initialize(lambda: make_examples(nlp))
+    train(nlp, make_examples(nlp), steps=80)
+    assert entities_of(nlp, ["", *TEXTS]) == [[], *(entities for _, entities in SENTENCES)]

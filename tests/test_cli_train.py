@@ -1,0 +1,132 @@
+"""The road of a user through spaCy's own command line, on a tiny corpus."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.util import load_config
+
+import spacy_weakner
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
+
+from .util import SENTENCES, make_doc, same, weights
+
+CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CONFIGS.exists(), reason="not in a source tree"),
+]
+SMALL = {"width": 16, "depth": 1, "embed_size": 100}
+ASSEMBLE = """
+[nlp]
+lang = "en"
+pipeline = ["crf_ner"]
+
+[components]
+
+[components.crf_ner]
+source = "{source}"
+"""
+
+
+def spacy_cli(*args, cwd):
+    """Run `python -m spacy`.
+
+    *args (Any): The arguments.
+    cwd (Path): Where to run it.
+    RETURNS (str): What it printed.
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "spacy", *map(str, args)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=240)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with corpus and configs, and the first stage trained with given labels."""
+    path = tmp_path_factory.mktemp("project")
+    nlp = spacy.blank("en")
+    write_docs(path / "a.spacy", [make_doc(nlp, text, entities) for text, entities in SENTENCES])
+    config = load_config(CONFIGS / "cnn.cfg")
+    config["components"]["crf_ner"]["model"]["tok2vec"].update(SMALL)
+    config["training"].update({"max_steps": 4, "eval_frequency": 2})
+    config.to_disk(path / "partial.cfg")
+    spacy_cli("init", "fill-config", "partial.cfg", "full.cfg", cwd=path)
+    corpora = ["--paths.train", "a.spacy", "--paths.dev", "a.spacy"]
+    spacy_cli("init", "labels", "full.cfg", "labels", *corpora, cwd=path)
+    filled = load_config(path / "full.cfg")
+    labels = {"@readers": "spacy.read_labels.v1", "path": "labels/crf_ner.json", "require": True}
+    filled["initialize"]["components"]["crf_ner"] = {"labels": labels}
+    filled.to_disk(path / "full.cfg")
+    (path / "train.log").write_text(spacy_cli("train", "full.cfg", "-o", "one", *corpora, cwd=path))
+    return path
+
+
+def load(path):
+    return spacy.load(path / "model-last")
+
+
+def test_fill_config_keeps_our_settings(project):
+    component = load_config(project / "full.cfg")["components"]["crf_ner"]
+    assert component["loss"] == {
+        "@losses": "spacy_weakner.PartialCRF.v1",
+        "negative_rate": 0.2,
+        "entity_ratio": None,
+        "entity_ratio_margin": 0.05,
+        "entity_ratio_weight": 10.0,
+    }
+    assert component["n_best"] == 0
+
+
+def test_init_labels(project):
+    assert json.loads((project / "labels" / "crf_ner.json").read_text()) == ["LOC", "PER"]
+
+
+def test_train_logs_loss_and_scores(project):
+    log = (project / "train.log").read_text()
+    assert "LOSS CRF_NER" in log
+    assert "ENTS_F" in log
+    assert load(project / "one").get_pipe("crf_ner").labels == ("LOC", "PER")
+    assert load(project / "one").meta["performance"]["crf_ner_loss"] > 0
+
+
+def test_debug_config(project):
+    corpora = ["--paths.train", "a.spacy", "--paths.dev", "a.spacy"]
+    spacy_cli("debug", "config", "full.cfg", *corpora, cwd=project)
+
+
+def test_evaluate_and_assemble(project):
+    (project / "assemble.cfg").write_text(ASSEMBLE.format(source="one/model-last"))
+    spacy_cli("assemble", "assemble.cfg", "assembled", cwd=project)
+    spacy_cli("evaluate", "assembled", "a.spacy", "--output", "scores.json", cwd=project)
+    scores = json.loads((project / "scores.json").read_text())
+    assert 0.0 <= scores["ents_f"] <= 1.0
+    ours, theirs = spacy.load(project / "assembled"), load(project / "one")
+    assert same(*(weights(nlp.get_pipe("crf_ner").model) for nlp in (ours, theirs)))
+    assert [doc_entities(ours(text)) for text, _ in SENTENCES] == [doc_entities(theirs(text)) for text, _ in SENTENCES]
+
+
+def test_the_next_stage_begins_with_the_weights_and_has_its_own_loss(project):
+    config = load_config(project / "full.cfg")
+    config["components"]["crf_ner"]["loss"] = {"@losses": "spacy_weakner.CRFNegativeLogLikelihood.v1"}
+    config["initialize"]["after_init"] = {
+        "@callbacks": "spacy_weakner.LoadWeights.v1",
+        "path": "one/model-last",
+        "components": {"crf_ner": ["encoder", "head"]},
+    }
+    # Nothing moves, so what is saved is what was loaded.
+    config["training"]["optimizer"].update({"learn_rate": 0.0, "L2": 0.0})
+    config["training"]["max_steps"] = 2
+    config.to_disk(project / "two.cfg")
+    spacy_cli("train", "two.cfg", "-o", "two", "--paths.train", "a.spacy", "--paths.dev", "a.spacy", cwd=project)
+    one, two = load(project / "one"), load(project / "two")
+    assert same(*(weights(nlp.get_pipe("crf_ner").model) for nlp in (one, two)))
+    assert two.get_pipe("crf_ner").loss == CRFNegativeLogLikelihood()

@@ -1,0 +1,153 @@
+"""What importing this package costs, what it needs, and which folder may import which."""
+
+import ast
+import configparser
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spacy_weakner
+
+PACKAGE = Path(spacy_weakner.__file__).parent
+# Arrows point downwards only. Folders of one row do not import each other.
+ROWS = [
+    {"errors", "ty", "about", "files", "torch_io", "tokenizers"},
+    {"annotations"},
+    {"training", "encoders"},
+    {"crf_ner", "gazetteer_ruler"},
+    {"stages"},
+    {"quality"},
+    {"cli"},
+    {"__main__"},
+]
+LEVELS = {name: level for level, row in enumerate(ROWS) for name in row}
+# Light modules that import nothing heavy themselves, so they may use each other.
+BOTTOM = ROWS[0]
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+BLOCK = """
+import importlib.abc, sys
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(name)
+
+BLOCKED = {"torch", "torchcrf", "transformers", "tokenizers", "spacy_transformers"}
+sys.meta_path.insert(0, Blocker())
+"""
+LOAD = """
+import importlib, json
+for target in json.loads(sys.argv[1]):
+    module, name = target.split(":")
+    assert callable(getattr(importlib.import_module(module), name)), target
+assert not BLOCKED & {name.split(".")[0] for name in sys.modules}
+"""
+# Time that spacy.blank needs without the entry points of the given packages.
+TIME = """
+import importlib.metadata as metadata
+every = metadata.distributions
+unwanted = sys.argv[1].split(",")
+metadata.distributions = lambda **kw: (d for d in every(**kw) if d.metadata["Name"].replace("-", "_") not in unwanted)
+import time
+import spacy
+begin = time.process_time()
+nlp = spacy.blank("en")
+print(time.process_time() - begin, nlp.has_factory("crf_ner"))
+"""
+
+
+def run(script, *args):
+    command = [sys.executable, "-W", "error", "-c", BLOCK + script, *args]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
+
+
+def entry_points():
+    """All targets of the entry points in setup.cfg."""
+    setup = PACKAGE.parent / "setup.cfg"
+    if not setup.exists():
+        pytest.skip("not in a source tree")
+    parser = configparser.ConfigParser()
+    parser.optionxform = str
+    parser.read(setup, encoding="utf-8")
+    groups = parser["options.entry_points"].values()
+    return sorted(line.split("=")[1].strip() for group in groups for line in group.strip().splitlines())
+
+
+def test_every_entry_point_imports_without_torch():
+    run(LOAD, json.dumps(entry_points()))
+
+
+def test_a_blank_pipeline_costs_next_to_nothing_more():
+    times = {True: [], False: []}
+    for _ in range(2):
+        for unwanted in ("spacy_transformers", "spacy_transformers,spacy_weakner"):
+            seconds, ours = run(TIME, unwanted)
+            times[ours == "True"].append(float(seconds))
+    assert len(times[True]) == len(times[False]) == 2
+    assert min(times[True]) - min(times[False]) < 0.3
+
+
+# Who imports whom
+
+
+def imported(path):
+    """Names of the modules that a file imports anywhere in it."""
+    own = ("spacy_weakner", *path.relative_to(PACKAGE).with_suffix("").parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = own[: -node.level] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # "from . import x" names modules, "from .x import y" mostly what is in them.
+            yield from ([f"{module}.{alias.name}" for alias in node.names] if not node.module else [module])
+
+
+def room(module):
+    """The folder (or top-level module) that a module of this package belongs to."""
+    return module.split(".")[1]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_arrows_point_downwards(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    own = parts[0]
+    if own == "__init__":
+        own = "__main__"
+    inside = {room(name) for name in imported(path) if name.startswith("spacy_weakner.")}
+    if own in BOTTOM:
+        assert inside <= BOTTOM
+    else:
+        assert {name for name in inside if LEVELS[name] >= LEVELS[own]} <= {own}
+
+
+def test_every_folder_has_its_row():
+    found = {path.relative_to(PACKAGE).with_suffix("").parts[0] for path in MODULES}
+    assert found - {"__init__"} <= set(LEVELS)
+
+
+def test_stages_know_no_head():
+    for path in (PACKAGE / "stages").rglob("*.py"):
+        assert not [name for name in imported(path) if name.startswith("spacy_weakner.crf_ner")], path
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("torch_model.py")), ids=lambda path: path.parent.name)
+def test_torch_models_do_not_know_spacy(path):
+    assert not [name for name in imported(path) if name.split(".")[0] in ("spacy", "spacy_weakner", "thinc")]
+
+
+@pytest.mark.parametrize("name", ["kernel", "decoding"])
+def test_the_arithmetic_knows_neither_spacy_nor_torch(name):
+    tops = {module.split(".")[0] for module in imported(PACKAGE / "crf_ner" / f"{name}.py")}
+    assert not tops & {"spacy", "torch"}
+
+
+def test_the_import_reader_sees_relative_imports():
+    names = set(imported(PACKAGE / "crf_ner" / "component.py"))
+    assert {"spacy_weakner.annotations.tags", "spacy_weakner.errors", "spacy_weakner.crf_ner.kernel"} <= names

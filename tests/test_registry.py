@@ -1,0 +1,160 @@
+"""The golden list of what this package registers: everything is looked up, made from a config, and called."""
+
+import json
+import re
+from importlib.metadata import distribution, entry_points
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.util import registry
+
+from spacy_weakner.crf_ner.component import CRFNer
+from spacy_weakner.crf_ner.kernel import CRFParameters
+from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
+from spacy_weakner.gazetteer_ruler.terms import Term
+
+from .util import TOK2VEC, make_doc, make_example, make_examples
+
+GOLDEN = {
+    "spacy_factories": ["crf_ner", "gazetteer_ruler"],
+    "spacy_architectures": ["spacy_weakner.BiLSTMEncoder.v1", "spacy_weakner.CRFTagger.v1"],
+    "thinc_losses": ["spacy_weakner.CRFNegativeLogLikelihood.v1", "spacy_weakner.PartialCRF.v1"],
+    "spacy_readers": [
+        "spacy_weakner.JsonlCorpus.v1",
+        "spacy_weakner.StrongWeakCorpus.v1",
+        "spacy_weakner.TermList.v1",
+    ],
+    "spacy_callbacks": ["spacy_weakner.LoadWeights.v1", "spacy_weakner.TrainingClock.v1"],
+    "spacy_tokenizers": ["spacy_weakner.WordTokenizer.v1"],
+    "spacy_cli": ["weakner"],
+}
+NAMES = [(group, name) for group, names in GOLDEN.items() for name in names]
+NLP = spacy.blank("en")
+
+
+def make(kind, name, **arguments):
+    return registry.resolve({"made": {f"@{kind}": name, **arguments}})["made"]
+
+
+def test_golden_list():
+    found = {(entry.group, entry.name) for entry in distribution("spacy_weakner").entry_points}
+    assert {(group, name) for group, name in found if group != "console_scripts"} == {*NAMES}
+
+
+@pytest.mark.parametrize("group, name", NAMES)
+def test_every_name_loads(group, name):
+    (entry,) = entry_points(group=group, name=name)
+    assert callable(entry.load())
+
+
+@pytest.mark.parametrize("group, name", [pair for pair in NAMES if "." in pair[1]])
+def test_every_name_is_found_by_configs(group, name):
+    kind = group.split("_")[1]
+    assert callable(registry.get(kind, name)) if group.startswith("spacy") else callable(registry.losses.get(name))
+
+
+@pytest.mark.parametrize("group, name", [pair for pair in NAMES if pair[0] != "spacy_cli"])
+def test_names_follow_the_conventions(group, name):
+    pattern = r"[a-z_]+" if group == "spacy_factories" else r"spacy_weakner\.[A-Za-z]+\.v\d+"
+    assert re.fullmatch(pattern, name)
+
+
+# Each made with real arguments and called once
+
+
+@pytest.mark.parametrize("name, kind", [("crf_ner", CRFNer), ("gazetteer_ruler", GazetteerRuler)])
+def test_factories(name, kind):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(name)
+    assert isinstance(pipe, kind)
+    terms = {"terms": [Term("LOC", "York")]} if name == "gazetteer_ruler" else {}
+    pipe.initialize(lambda: make_examples(nlp), nlp=nlp, **terms)
+    assert len(nlp("New York")) == 2
+
+
+def test_crf_tagger():
+    model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=TOK2VEC, dropout=0.5, nO=3)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
+    assert model.predict(docs)[0].shape == (2, 3)
+
+
+def test_bilstm_encoder():
+    name = "spacy_weakner.BiLSTMEncoder.v1"
+    model = make("architectures", name, embed=TOK2VEC, width=6, depth=2, dropout=0.5)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs)
+    assert model.predict(docs)[0].shape == (2, 6)
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("CRFNegativeLogLikelihood", {}),
+        ("PartialCRF", {}),
+        (
+            "PartialCRF",
+            {"negative_rate": 0.5, "entity_ratio": 0.2, "entity_ratio_margin": 0.1, "entity_ratio_weight": 2.0},
+        ),
+    ],
+)
+def test_losses(name, arguments):
+    loss = make("losses", f"spacy_weakner.{name}.v1", **arguments)
+    parameters = CRFParameters(numpy.zeros(3), numpy.zeros((3, 3)), numpy.zeros(3))
+    result = loss(parameters, [numpy.zeros((2, 3), dtype="float32")], [numpy.asarray([0, 1])])
+    assert result.loss >= 2 * numpy.log(3) - 1e-9
+    assert {key: getattr(loss, key) for key in arguments} == arguments
+
+
+def test_jsonl_corpus(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
+    reader = make("readers", "spacy_weakner.JsonlCorpus.v1", path=str(tmp_path / "a.jsonl"), limit=5)
+    assert len(list(reader(NLP))) == 1
+
+
+def test_strong_weak_corpus(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
+    block = {"@readers": "spacy_weakner.JsonlCorpus.v1", "path": str(tmp_path / "a.jsonl")}
+    name = "spacy_weakner.StrongWeakCorpus.v1"
+    assert len(list(make("readers", name, strong=block, weak=block)(NLP))) == 2
+    assert list(make("readers", name, strong=block, weak=block, strong_share=0.5, seed=3)(NLP))
+
+
+def test_term_list(tmp_path):
+    (tmp_path / "a.txt").write_text("York\n")
+    reader = make("readers", "spacy_weakner.TermList.v1", path=str(tmp_path / "a.txt"), label="LOC")
+    assert [(term.label, term.text) for term in reader()] == [("LOC", "York")]
+
+
+def test_training_clock(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
+    corpus = {"@readers": "spacy_weakner.JsonlCorpus.v1", "path": str(tmp_path / "a.jsonl")}
+    nlp = spacy.blank("en")
+    recorder = nlp.add_pipe("clock_recorder")
+    name = "spacy_weakner.TrainingClock.v1"
+    make("callbacks", name, total_steps=4, interval=1, corpus=corpus)(nlp, {"step": 1, "epoch": 0})
+    make("callbacks", name, total_epochs=4)(nlp, {"step": 1, "epoch": 2})
+    assert [tick.progress for tick in recorder.ticks] == [0.25, 0.5]
+    assert len(recorder.renewals) == 1
+
+
+@pytest.mark.parametrize("components", [None, {"crf_ner": ["encoder", "head"]}])
+def test_load_weights(trained_path, components):
+    nlp, other = spacy.load(trained_path), spacy.load(trained_path)
+    callback = make("callbacks", "spacy_weakner.LoadWeights.v1", path=str(trained_path), components=components)
+    assert callback(other) is other
+    example = make_example(nlp, "Bob", [(0, 1, "PER")])
+    assert nlp.evaluate([example])["ents_f"] == other.evaluate([example])["ents_f"] == 1.0
+
+
+def test_word_tokenizer():
+    tokenizer = make("tokenizers", "spacy_weakner.WordTokenizer.v1")(NLP)
+    assert [token.text for token in tokenizer("L-dopa")] == ["L", "-", "dopa"]
+    assert isinstance(tokenizer("a"), Doc)
+
+
+def test_command_of_spacy():
+    (entry,) = entry_points(group="spacy_cli", name="weakner")
+    assert entry.load()() is not None

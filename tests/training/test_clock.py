@@ -1,0 +1,207 @@
+"""The training clock, by hand and in spaCy's own training loop."""
+
+import io
+
+import pytest
+import spacy
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config_from_str
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training.clock import TrainingClock, make_training_clock
+from spacy_weakner.ty import Clocked, Renewable, Tick
+
+from ..util import SENTENCES, ClockRecorder, crf_pipeline, make_doc, make_examples
+
+CONFIG = """
+[nlp]
+lang = "xx"
+pipeline = ["crf_ner","clock_recorder"]
+
+[components]
+
+[components.crf_ner]
+factory = "crf_ner"
+
+[components.crf_ner.model]
+@architectures = "spacy_weakner.CRFTagger.v1"
+
+[components.crf_ner.model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 8
+depth = 1
+embed_size = 50
+window_size = 1
+maxout_pieces = 2
+subword_features = false
+
+[components.clock_recorder]
+factory = "clock_recorder"
+
+[corpora]
+
+[corpora.train]
+@readers = "spacy.Corpus.v1"
+path = "{path}"
+
+[corpora.dev]
+@readers = "spacy.Corpus.v1"
+path = "{path}"
+
+[training]
+seed = 0
+gpu_allocator = null
+max_steps = {steps}
+max_epochs = {epochs}
+eval_frequency = 100
+
+[training.batcher]
+@batchers = "spacy.batch_by_sequence.v1"
+size = 2
+get_length = null
+
+[training.before_update]
+@callbacks = "spacy_weakner.TrainingClock.v1"
+{settings}
+
+[training.before_update.corpus]
+@readers = "spacy.Corpus.v1"
+path = "{path}"
+gold_preproc = false
+max_length = 0
+limit = 0
+augmenter = null
+"""
+
+
+def recorded():
+    nlp = spacy.blank("xx")
+    return nlp, nlp.add_pipe("clock_recorder")
+
+
+def read(nlp):
+    return make_examples(nlp)
+
+
+def tick(clock, nlp, *pairs):
+    for step, epoch in pairs:
+        clock(nlp, {"step": step, "epoch": epoch})
+
+
+def test_progress_in_steps():
+    nlp, recorder = recorded()
+    tick(TrainingClock(total_steps=4), nlp, (0, 0), (1, 0), (2, 1), (4, 2), (5, 2))
+    assert recorder.ticks == [Tick(0, 0, 0.0), Tick(1, 0, 0.25), Tick(2, 1, 0.5), Tick(4, 2, 1.0), Tick(5, 2, 1.0)]
+
+
+def test_progress_in_epochs():
+    nlp, recorder = recorded()
+    tick(TrainingClock(total_epochs=2), nlp, (0, 0), (7, 1), (14, 2), (21, 3))
+    assert [found.progress for found in recorder.ticks] == [0.0, 0.5, 1.0, 1.0]
+
+
+def test_renewals_come_at_the_interval_with_the_whole_corpus_and_after_the_tick():
+    nlp, recorder = recorded()
+    tick(TrainingClock(read, total_steps=5, interval=2), nlp, *((step, 0) for step in range(5)))
+    texts = [text for text, _ in SENTENCES]
+    assert [(step, [text.strip() for text in found]) for step, found in recorder.renewals] == [
+        (0, texts),
+        (2, texts),
+        (4, texts),
+    ]
+
+
+def test_every_component_gets_its_own_reading_of_the_corpus():
+    nlp, first = recorded()
+    second = nlp.add_pipe("clock_recorder", name="second")
+    tick(TrainingClock(lambda nlp: iter(make_examples(nlp)), total_steps=1, interval=1), nlp, (0, 0))
+    assert first.renewals == second.renewals
+    assert len(first.renewals[0][1]) == len(SENTENCES)
+
+
+@pytest.mark.parametrize("settings", [{}, {"corpus": read}])
+def test_without_an_interval_nothing_is_renewed(settings):
+    nlp, recorder = recorded()
+    tick(TrainingClock(total_steps=5, **settings), nlp, (0, 0), (1, 0))
+    assert recorder.renewals == []
+
+
+def test_components_that_want_no_clock_are_left_alone():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentencizer")
+    tick(TrainingClock(read, total_steps=5, interval=1), nlp, (0, 0))
+
+
+def test_protocols():
+    assert isinstance(ClockRecorder(), Clocked)
+    assert isinstance(ClockRecorder(), Renewable)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({}, r"\[W016\]"),
+        ({"total_steps": 0, "total_epochs": 0}, r"\[W016\]"),
+        ({"total_steps": 5, "total_epochs": 5}, r"\[W016\].*total_steps=5, total_epochs=5"),
+        ({"total_steps": -1}, r"\[W016\]"),
+        ({"total_steps": 5, "interval": -1}, r"\[W005\].*interval"),
+        ({"total_steps": 5, "interval": 2}, r"\[W017\].*corpus"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(WeaknerError, match=message):
+        make_training_clock(**settings)
+
+
+def test_zero_counts_as_not_given():
+    assert make_training_clock(total_steps=0, total_epochs=3).total_epochs == 3
+
+
+def test_a_component_that_needs_the_clock_says_so(monkeypatch):
+    nlp = crf_pipeline()
+    ner = nlp.get_pipe("crf_ner")
+    monkeypatch.setattr(type(ner), "needs_clock", True)
+    with pytest.raises(WeaknerError, match=r"\[W004\] 'crf_ner'.*nothing has ticked"):
+        nlp.update(make_examples(nlp), sgd=False)
+    tick(TrainingClock(total_steps=4), nlp, (0, 0))
+    assert nlp.update(make_examples(nlp), sgd=False)["crf_ner"] > 0
+
+
+def test_a_component_that_needs_the_clock_predicts_without_it(monkeypatch):
+    nlp = crf_pipeline()
+    monkeypatch.setattr(type(nlp.get_pipe("crf_ner")), "needs_clock", True)
+    assert len(nlp("Bob")) == 1
+
+
+def run(tmp_path, steps, epochs, settings):
+    nlp = spacy.blank("xx")
+    write_docs(tmp_path / "a.spacy", [make_doc(nlp, text, entities) for text, entities in SENTENCES])
+    text = CONFIG.format(path=tmp_path / "a.spacy", steps=steps, epochs=epochs, settings=settings)
+    trained = init_nlp(load_config_from_str(text, interpolate=True))
+    train(trained, stdout=io.StringIO(), stderr=io.StringIO())
+    return trained
+
+
+def test_in_the_training_loop_by_steps(tmp_path):
+    nlp = run(tmp_path, 5, 0, "total_steps = 5\ninterval = 3")
+    recorder = nlp.get_pipe("clock_recorder")
+    # spaCy makes max_steps + 1 updates.
+    assert [found.step for found in recorder.ticks] == [0, 1, 2, 3, 4, 5]
+    assert [found.progress for found in recorder.ticks] == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert [(step, len(texts)) for step, texts in recorder.renewals] == [(0, 4), (3, 4)]
+    assert nlp.get_pipe("crf_ner")._tick == recorder.ticks[-1]
+
+
+def test_in_the_training_loop_by_epochs(tmp_path):
+    recorder = run(tmp_path, 0, 3, "total_epochs = 3").get_pipe("clock_recorder")
+    assert [(found.epoch, round(found.progress, 2)) for found in recorder.ticks] == [
+        (0, 0.0),
+        (0, 0.0),
+        (1, 0.33),
+        (1, 0.33),
+        (2, 0.67),
+        (2, 0.67),
+    ]

@@ -1,0 +1,196 @@
+"""Corpora for training."""
+
+import json
+from collections import Counter
+
+import pytest
+import spacy
+from spacy.training import Corpus, Example
+from spacy.util import registry
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.weak import (
+    doc_entities,
+    get_confidence,
+    is_weak,
+    set_confidence,
+    set_group,
+    set_weak,
+    weak_sources,
+)
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training.readers import JsonlCorpus, StrongWeakCorpus, make_example
+
+from ..util import make_doc
+
+NLP = spacy.blank("en")
+ROWS = [
+    {"tokens": ["New", "York"], "ents": [[0, 2, "LOC"]]},
+    {"text": "I like Bob.", "ents": [[7, 10, "PER"]]},
+    {"tokens": ["a"], "ents": None},
+]
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def reader(prefix, n):
+    """A reader of n sentences."""
+    return lambda nlp: (make_example(make_doc(nlp, f"{prefix}{i} x", [(0, 1, "X")])) for i in range(n))
+
+
+def texts(examples):
+    return [example.reference[0].text for example in examples]
+
+
+# JSONL
+
+
+def test_jsonl_rows_are_examples(rows):
+    examples = list(JsonlCorpus(rows)(NLP))
+    assert all(isinstance(example, Example) for example in examples)
+    assert [doc_entities(eg.reference) for eg in examples] == [[(0, 2, "LOC")], [(2, 3, "PER")], []]
+    assert [eg.reference.has_annotation("ENT_IOB") for eg in examples] == [True, True, False]
+
+
+def test_jsonl_is_read_again_at_each_call(rows):
+    corpus = JsonlCorpus(rows)
+    assert len(list(corpus(NLP))) == len(list(corpus(NLP))) == 3
+
+
+@pytest.mark.parametrize("limit, expected", [(0, 3), (1, 1), (2, 2), (9, 3)])
+def test_limit(rows, limit, expected):
+    assert len(list(JsonlCorpus(rows, limit=limit)(NLP))) == expected
+
+
+def test_an_empty_jsonl_file(tmp_path):
+    (tmp_path / "a.jsonl").write_text("")
+    with pytest.raises(WeaknerError, match=r"\[W101\].*a\.jsonl"):
+        list(JsonlCorpus(tmp_path / "a.jsonl")(NLP))
+
+
+def test_a_missing_jsonl_file(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[W100\].*a\.jsonl"):
+        list(JsonlCorpus(tmp_path / "a.jsonl")(NLP))
+
+
+def test_a_malformed_row_is_named(rows):
+    with rows.open("a") as file_:
+        file_.write("{no\n")
+    with pytest.raises(WeaknerError, match=r"a\.jsonl, line 4"):
+        list(JsonlCorpus(rows)(NLP))
+
+
+# Examples
+
+
+def test_the_predicted_doc_has_words_and_nothing_else():
+    doc = NLP.make_doc("Bob, here  now")
+    doc.ents = [spacy.tokens.Span(doc, 0, 1, "PER")]
+    set_group(doc, "weak:terms", [(0, 1, "PER")])
+    doc.cats["x"] = 1.0
+    set_weak(doc)
+    example = make_example(doc)
+    assert example.reference is doc
+    assert example.predicted.text == doc.text
+    assert [t.text for t in example.predicted] == [t.text for t in doc]
+    assert not example.predicted.has_annotation("ENT_IOB")
+    assert not (example.predicted.spans or example.predicted.cats or example.predicted.user_data)
+
+
+# Gold and weak together
+
+
+def test_without_a_share_every_sentence_comes_once():
+    examples = list(StrongWeakCorpus(reader("s", 2), reader("w", 3))(NLP))
+    assert texts(examples) == ["s0", "s1", "w0", "w1", "w2"]
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_weak_sentences_and_no_others_are_marked(share):
+    examples = list(StrongWeakCorpus(reader("s", 20), reader("w", 20), share)(NLP))
+    assert all(is_weak(eg.reference) == eg.reference[0].text.startswith("w") for eg in examples)
+    assert any(is_weak(eg.reference) for eg in examples)
+    assert not all(is_weak(eg.reference) for eg in examples)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.8])
+def test_the_share(share):
+    found = texts(StrongWeakCorpus(reader("s", 10), reader("w", 3000), share)(NLP))
+    assert sum(text.startswith("s") for text in found) / len(found) == pytest.approx(share, abs=0.025)
+
+
+def test_every_weak_sentence_comes_once_and_in_order():
+    found = texts(StrongWeakCorpus(reader("s", 3), reader("w", 50), 0.5)(NLP))
+    assert [text for text in found if text[0] == "w"] == [f"w{i}" for i in range(50)]
+
+
+def test_strong_sentences_come_equally_often():
+    found = Counter(
+        text for text in texts(StrongWeakCorpus(reader("s", 7), reader("w", 200), 0.5)(NLP)) if text[0] == "s"
+    )
+    assert len(found) == 7
+    assert max(found.values()) - min(found.values()) <= 1
+
+
+def test_the_seed_decides_the_mixture():
+    runs = [texts(StrongWeakCorpus(reader("s", 5), reader("w", 50), 0.5, seed)(NLP)) for seed in (0, 0, 1)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_reading_twice_gives_the_same():
+    corpus = StrongWeakCorpus(reader("s", 5), reader("w", 50), 0.5)
+    assert texts(corpus(NLP)) == texts(corpus(NLP))
+
+
+def test_the_weak_corpus_streams():
+    def endless(nlp):
+        while True:
+            yield make_example(make_doc(nlp, "w x"))
+
+    stream = iter(StrongWeakCorpus(reader("s", 2), endless, 0.5)(NLP))
+    assert len([next(stream) for _ in range(100)]) == 100
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 1.5, float("nan")])
+def test_a_share_that_cannot_be(share):
+    with pytest.raises(WeaknerError, match=r"\[W005\].*strong_share"):
+        StrongWeakCorpus(reader("s", 1), reader("w", 1), share)
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+@pytest.mark.parametrize("n_strong, n_weak, which", [(0, 1, "strong"), (1, 0, "weak"), (0, 0, "strong")])
+def test_empty_corpora(share, n_strong, n_weak, which):
+    with pytest.raises(WeaknerError, match=rf"\[W019\] The {which} corpus"):
+        list(StrongWeakCorpus(reader("s", n_strong), reader("w", n_weak), share)(NLP))
+
+
+@pytest.mark.parametrize("which", ["strong", "weak"])
+@pytest.mark.parametrize("setting", [{"max_length": 10}, {"gold_preproc": True}])
+def test_settings_that_would_lose_weak_labels(tmp_path, which, setting):
+    readers = {"strong": reader("s", 1), "weak": reader("w", 1), which: Corpus(tmp_path, **setting)}
+    with pytest.raises(WeaknerError, match=rf"\[W018\].*{which}.*'{next(iter(setting))}'"):
+        StrongWeakCorpus(**readers)
+
+
+def test_what_weak_sentences_carry_arrives_from_files(tmp_path):
+    doc = make_doc(NLP, "a b", [(0, 1, "X")], missing=[1])
+    set_confidence(doc, 0.25)
+    set_group(doc, "weak:terms", [(0, 1, "X")])
+    for name in ("strong", "weak"):
+        write_docs(tmp_path / f"{name}.spacy", [doc])
+    block = {"@readers": "spacy.Corpus.v1", "gold_preproc": False, "max_length": 0, "limit": 0, "augmenter": None}
+    config = {
+        "@readers": "spacy_weakner.StrongWeakCorpus.v1",
+        "strong": {**block, "path": str(tmp_path / "strong.spacy")},
+        "weak": {**block, "path": str(tmp_path / "weak.spacy")},
+    }
+    _, weak = registry.resolve({"corpus": config})["corpus"](NLP)
+    assert get_confidence(weak.reference) == 0.25
+    assert weak_sources(weak.reference) == ["terms"]
+    assert [token.ent_iob for token in weak.reference] == [3, 0]
+    assert is_weak(weak.reference)

@@ -1,0 +1,238 @@
+"""Weights of an earlier stage in a new pipeline."""
+
+import shutil
+
+import pytest
+import spacy
+from spacy.training.initialize import init_nlp
+from spacy.util import fix_random_seed, load_config_from_str
+from thinc.api import Config
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.crf_ner.losses import PartialCRF
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training.weights import LoadWeights, make_load_weights
+
+from ..util import LISTENER, SENTENCES, TEXTS, TOK2VEC, crf_config, entities_of, make_doc, make_examples, same, weights
+
+GOLD = [entities for _, entities in SENTENCES]
+PARTIAL = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.7}
+
+
+def fresh(labels=None, name="crf_ner", tok2vec=None, **settings):
+    """A pipeline with new weights, other than those of the trained one."""
+    fix_random_seed(7)
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe("crf_ner", name=name, config=crf_config(tok2vec, **settings))
+    for label in labels or []:
+        ner.add_label(label)
+    nlp.initialize(lambda: make_examples(nlp))
+    return nlp
+
+
+def part(nlp, reference, name="crf_ner"):
+    return weights(nlp.get_pipe(name).model.get_ref(reference))
+
+
+def test_everything_is_loaded(trained_path):
+    nlp = fresh()
+    assert entities_of(nlp, TEXTS) != GOLD
+    assert LoadWeights(trained_path)(nlp) is nlp
+    assert entities_of(nlp, TEXTS) == GOLD
+
+
+def test_settings_of_the_new_stage_stay(trained_path):
+    nlp = LoadWeights(trained_path)(fresh(loss=PARTIAL, scores=True, n_best=2, head_learn_rate=3.0))
+    ner = nlp.get_pipe("crf_ner")
+    assert ner.loss == PartialCRF(negative_rate=0.7)
+    assert (ner.scores, ner.n_best, ner.head_learn_rate) == (True, 2, 3.0)
+    assert entities_of(nlp, TEXTS) == GOLD
+
+
+@pytest.mark.parametrize("parts", [["all"], ["head", "encoder"]])
+def test_labels_come_in_the_order_of_the_weights(trained_path, parts):
+    nlp = LoadWeights(trained_path, {"crf_ner": parts})(fresh(labels=["PER", "LOC"]))
+    ner, source = nlp.get_pipe("crf_ner"), spacy.load(trained_path).get_pipe("crf_ner")
+    assert ner.labels == source.labels == ("LOC", "PER")
+    assert ner.distribution_labels == TagScheme("BIO", ["LOC", "PER"]).tags
+    docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
+    assert same(ner.distributions(docs), source.distributions(docs))
+    assert entities_of(nlp, TEXTS) == GOLD
+
+
+def test_the_encoder_alone_leaves_the_head_new(trained_path):
+    nlp, untouched = fresh(labels=["ORG"]), fresh(labels=["ORG"])
+    LoadWeights(trained_path, {"crf_ner": ["encoder"]})(nlp)
+    assert same(part(nlp, "tok2vec"), part(spacy.load(trained_path), "tok2vec"))
+    assert same(part(nlp, "head"), part(untouched, "head"))
+    assert nlp.get_pipe("crf_ner").labels == ("ORG",)
+
+
+def test_the_head_alone_leaves_the_encoder_new(trained_path):
+    nlp = LoadWeights(trained_path, {"crf_ner": ["head"]})(fresh())
+    assert same(part(nlp, "head"), part(spacy.load(trained_path), "head"))
+    assert same(part(nlp, "tok2vec"), part(fresh(), "tok2vec"))
+
+
+def test_no_components_load_nothing(trained_path):
+    nlp = LoadWeights(trained_path, {})(fresh())
+    assert same(weights(nlp.get_pipe("crf_ner").model), weights(fresh().get_pipe("crf_ner").model))
+
+
+def test_components_that_do_not_train_are_passed_over(trained_path):
+    nlp = fresh()
+    nlp.add_pipe("sentencizer")
+    assert entities_of(LoadWeights(trained_path)(nlp), TEXTS) == GOLD
+
+
+def test_loaded_weights_train_on(trained_path):
+    nlp = LoadWeights(trained_path)(fresh())
+    before = part(nlp, "head")
+    nlp.update(make_examples(nlp), sgd=nlp.create_optimizer())
+    assert not same(before, part(nlp, "head"))
+
+
+def test_a_shared_encoder_is_loaded(tmp_path):
+    def shared(seed):
+        fix_random_seed(seed)
+        nlp = spacy.blank("xx")
+        nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
+        nlp.add_pipe("crf_ner", config=crf_config(LISTENER))
+        nlp.initialize(lambda: make_examples(nlp))
+        return nlp
+
+    source = shared(0)
+    source.to_disk(tmp_path)
+    nlp = LoadWeights(tmp_path)(shared(1))
+    for name in ("tok2vec", "crf_ner"):
+        assert same(weights(nlp.get_pipe(name).model), weights(source.get_pipe(name).model))
+
+
+# Errors
+
+
+def test_a_missing_pipeline(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[W100\].*no.*earlier stage"):
+        LoadWeights(tmp_path / "no")(fresh())
+
+
+def test_a_component_that_the_earlier_pipeline_lacks(trained_path):
+    with pytest.raises(WeaknerError, match=r"\[W011\] The pipeline '.*' has no component 'other'.*\(it has: crf_ner\)"):
+        LoadWeights(trained_path)(fresh(name="other"))
+
+
+def test_a_component_that_this_pipeline_lacks(trained_path):
+    with pytest.raises(WeaknerError, match=r"\[W012\].*'other'.*\(it has: crf_ner\)"):
+        LoadWeights(trained_path, {"other": ["all"]})(fresh())
+
+
+@pytest.mark.parametrize("name", ["body", "tok2vec", ""])
+def test_an_unknown_part(trained_path, name):
+    with pytest.raises(WeaknerError, match=rf"\[W013\] Component 'crf_ner' has no part '{name}'.*all, encoder, head"):
+        LoadWeights(trained_path, {"crf_ner": [name]})(fresh())
+
+
+def test_a_component_without_weights(trained_path):
+    nlp = fresh()
+    nlp.add_pipe("sentencizer")
+    with pytest.raises(WeaknerError, match=r"\[W013\].*'sentencizer'"):
+        LoadWeights(trained_path, {"sentencizer": ["all"]})(nlp)
+
+
+@pytest.mark.parametrize(
+    "settings, part",
+    [
+        ({"tok2vec": {**TOK2VEC, "width": 8}}, "all"),
+        ({"tok2vec": {**TOK2VEC, "width": 8}}, "encoder"),
+        ({"tok2vec": {**TOK2VEC, "width": 8}}, "head"),
+        ({"tok2vec": {**TOK2VEC, "depth": 2}}, "encoder"),
+        ({"scheme": "IOBES"}, "head"),
+        ({"scheme": "IO"}, "all"),
+    ],
+)
+def test_weights_that_do_not_fit(trained_path, settings, part):
+    with pytest.raises(WeaknerError, match=rf"\[W014\] The weights of 'crf_ner' \({part}\) in .* do not fit: \w+"):
+        LoadWeights(trained_path, {"crf_ner": [part]})(fresh(**settings))
+
+
+@pytest.mark.parametrize("labels", [["ORG"], ["LOC"], ["LOC", "ORG", "PER"]])
+@pytest.mark.parametrize("part", ["all", "head"])
+def test_other_labels(trained_path, labels, part):
+    with pytest.raises(WeaknerError, match=r"\[W015\] The labels of 'crf_ner' differ"):
+        LoadWeights(trained_path, {"crf_ner": [part]})(fresh(labels=labels))
+
+
+def test_labels_that_a_component_cannot_take_over_in_another_order(tmp_path):
+    def tagged(*tags):
+        nlp = spacy.blank("xx")
+        tagger = nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": TOK2VEC}})
+        tagger.initialize(lambda: make_examples(nlp), nlp=nlp, labels=list(tags))
+        return nlp
+
+    source = tagged("A", "B")
+    source.to_disk(tmp_path)
+    nlp = LoadWeights(tmp_path)(tagged("B", "A"))
+    assert nlp.get_pipe("tagger").labels == ("A", "B")
+
+
+# In a config
+
+CONFIG = """
+[paths]
+train = null
+stage = null
+
+[nlp]
+lang = "xx"
+pipeline = ["crf_ner"]
+
+[components]
+
+[components.crf_ner]
+factory = "crf_ner"
+
+[corpora]
+
+[corpora.train]
+@readers = "spacy.Corpus.v1"
+path = ${paths.train}
+
+[corpora.dev]
+@readers = "spacy.Corpus.v1"
+path = ${paths.train}
+
+[training]
+seed = 1
+gpu_allocator = null
+
+[initialize]
+
+[initialize.after_init]
+@callbacks = "spacy_weakner.LoadWeights.v1"
+path = ${paths.stage}
+
+[initialize.after_init.components]
+crf_ner = ["encoder","head"]
+"""
+
+
+def test_in_a_config_and_without_the_earlier_stage_later(tmp_path, trained_path):
+    stage = tmp_path / "stage"
+    shutil.copytree(trained_path, stage)
+    docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
+    write_docs(tmp_path / "a.spacy", docs)
+    overrides = {"paths.train": str(tmp_path / "a.spacy"), "paths.stage": str(stage)}
+    config = load_config_from_str(CONFIG, overrides=overrides)
+    config = Config(config).merge({"components": {"crf_ner": crf_config(loss=PARTIAL)}})
+    nlp = init_nlp(config.interpolate())
+    nlp.to_disk(tmp_path / "next")
+    shutil.rmtree(stage)
+    assert entities_of(nlp, TEXTS) == GOLD
+    assert entities_of(spacy.load(tmp_path / "next"), TEXTS) == GOLD
+    assert nlp.get_pipe("crf_ner").loss == PartialCRF(negative_rate=0.7)
+
+
+def test_the_maker():
+    made = make_load_weights("path", {"x": ["all"]})
+    assert (made.path, made.components) == ("path", {"x": ["all"]})
