@@ -75,7 +75,7 @@ def test_factories(name, kind):
 
 
 def test_crf_tagger():
-    model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=TOK2VEC, dropout=0.5, nO=3)
+    model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=TOK2VEC, nO=3)
     docs = [make_doc(NLP, "a b")]
     model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
     assert model.predict(docs)[0].shape == (2, 3)
@@ -83,7 +83,7 @@ def test_crf_tagger():
 
 def test_bilstm_encoder():
     name = "spacy_weakner.BiLSTMEncoder.v1"
-    model = make("architectures", name, embed=TOK2VEC, width=6, depth=2, dropout=0.5)
+    model = make("architectures", name, embed=TOK2VEC, width=6, depth=2)
     docs = [make_doc(NLP, "a b")]
     model.initialize(X=docs)
     assert model.predict(docs)[0].shape == (2, 6)

@@ -1,6 +1,6 @@
 """Named-entity recognition with a conditional random field that understands missing labels."""
 
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from typing import Callable, Iterable, List, Optional, Tuple
 
 import numpy
 from spacy.language import Language
@@ -236,14 +236,9 @@ class CRFNer(TrainableHead):
         return [float(numpy.exp(chance)) for chance in chances]
 
     def _restrict_to_free_tokens(self, docs: List[Doc], batch: Batch) -> Batch:
-        # Tokens of entities that have to stay are "O" to the decoder.
-        preset = [self.preset_entities(doc) for doc in docs]
-        if not any(preset):
+        # Tokens whose annotation has to stay are "O" to the decoder.
+        preset = [self.preset_tokens(doc) for doc in docs]
+        if not any(tokens.any() for tokens in preset):
             return batch
-        allowed: List[Any] = []
-        for doc, entities in zip(docs, preset, strict=True):
-            free = numpy.ones((len(doc), self.n_outputs), dtype=bool)
-            for start, end, _ in entities:
-                free[start:end, 1:] = False
-            allowed.append(free)
+        allowed = [~tokens[:, None] | (numpy.arange(self.n_outputs) == 0) for tokens in preset]
         return batch.restrict(batch.pad_like(allowed, True, "bool"))

@@ -15,7 +15,7 @@ Emissions = List[Floats2d]
 
 
 def build_crf_tagger(
-    tok2vec: Model[List[Doc], List[Floats2d]], dropout: float = 0.0, nO: Optional[int] = None
+    tok2vec: Model[List[Doc], List[Floats2d]], nO: Optional[int] = None
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a tagger whose output are the emissions of a linear-chain CRF. Registered as
     `spacy_weakner.CRFTagger.v1`.
@@ -24,12 +24,13 @@ def build_crf_tagger(
     module is not run in the forward pass: losses and decoding read its parameters (`crf_parameters`) and add their
     gradients to it (`add_crf_gradient`).
 
+    There is dropout on the token vectors; its rate is `training.dropout`.
+
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    dropout (float): Dropout on the token vectors outside `spacy train`, which sets its own rate (`training.dropout`).
     nO (Optional[int]): Number of tags; found at initialisation.
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
     """
-    emissions: Model[Any, Any] = with_array(chain(Dropout(dropout), Linear(nO=nO)))
+    emissions: Model[Any, Any] = with_array(chain(Dropout(), Linear(nO=nO)))
     crf: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]
         serialize_model=_serialize_crf,

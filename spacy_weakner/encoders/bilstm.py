@@ -14,15 +14,14 @@ Sequences = List[Floats2d]
 
 
 def build_bilstm_encoder(
-    embed: Model[List[Doc], List[Floats2d]], width: int = 128, depth: int = 1, dropout: float = 0.0
+    embed: Model[List[Doc], List[Floats2d]], width: int = 128, depth: int = 1
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Encode tokens with a bidirectional LSTM, with dropout before and after it. Registered as
-    `spacy_weakner.BiLSTMEncoder.v1`; it takes the place of any `tok2vec`.
+    """Encode tokens with a bidirectional LSTM, with dropout (at the rate `training.dropout`) before and after it.
+    Registered as `spacy_weakner.BiLSTMEncoder.v1`; it takes the place of any `tok2vec`.
 
     embed (Model[List[Doc], List[Floats2d]]): Token embeddings, e.g. `spacy.MultiHashEmbed.v2`.
     width (int): Width of the output; each direction has half of it, so it must be even.
     depth (int): Number of layers.
-    dropout (float): Rate outside `spacy train`, which sets its own (`training.dropout`).
     RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
     RAISES (WeaknerError): For a width or depth that cannot be.
     """
@@ -46,7 +45,7 @@ def build_bilstm_encoder(
         dims={"nO": width, "nI": None},
         attrs={"depth": depth},
     )
-    model: Model[Any, Any] = chain(embed, with_array(Dropout(dropout)), lstm, with_array(Dropout(dropout)))
+    model: Model[Any, Any] = chain(embed, with_array(Dropout()), lstm, with_array(Dropout()))
     model.set_dim("nO", width)
     return model
 

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
@@ -14,10 +15,13 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 from thinc.types import Floats2d
 
+from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, set_group
 from ..errors import Errors, WeaknerError
 from ..ty import Entity, Tick
 
+# Value of ENT_IOB.
+BEGINS = 3
 # Size of the batches in prediction.
 PADDED_TOKENS = 2000
 
@@ -281,23 +285,36 @@ class TrainableHead(TrainablePipe):
         predictions (List[Prediction]): As `predict` gave them.
         """
         for doc, prediction in zip(docs, predictions, strict=True):
-            kept = self.preset_entities(doc)
-            ents = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) in kept]
+            ents = [] if self.overwrite else list(doc.ents)
+            blocked = [] if self.overwrite else _blocked_tokens(doc)
             for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
                 ent = Span(doc, start, end, label=label)
                 if score != ent._.weakner_score:  # an earlier run may have left one
                     ent._.weakner_score = score
                 ents.append(ent)
-            doc.set_ents(sorted(ents, key=lambda ent: ent.start))
+            doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
             if prediction.candidates is not None:
                 group = PREDICTED_PREFIX + self.name
                 set_group(doc, group, prediction.candidates, list(prediction.candidate_scores))
 
-    def preset_entities(self, doc: Doc) -> List[Entity]:
-        """The entities that stand in a Doc already and have to stay."""
+    def preset_tokens(self, doc: Doc) -> BoolMask:
+        """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones.
+
+        doc (Doc): The Doc.
+        RETURNS (BoolMask): Shape (n_tokens,).
+        """
         if self.overwrite:
-            return []
-        return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+            return numpy.zeros(len(doc), dtype=bool)
+        annotation = doc.to_array([ENT_IOB, ENT_TYPE])
+        preset: BoolMask = (annotation[:, 1] != 0) | (annotation[:, 0] == BEGINS)
+        return preset
+
+
+def _blocked_tokens(doc: Doc) -> List[Span]:
+    # A token that begins an entity without a type is one that must not be part of any.
+    annotation = doc.to_array([ENT_IOB, ENT_TYPE])
+    found = numpy.flatnonzero((annotation[:, 0] == BEGINS) & (annotation[:, 1] == 0)).tolist()
+    return [doc[i : i + 1] for i in found]
 
 
 def _by_length(docs: Sequence[Doc]) -> Iterator[List[int]]:

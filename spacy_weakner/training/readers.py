@@ -46,13 +46,13 @@ class StrongWeakCorpus:
     """Mix gold ("strong") and weakly labelled sentences.
 
     Without `strong_share` every sentence comes once, the strong ones first; `spacy train` shuffles them. With it, all
-    weak sentences come once, and strong ones are drawn between them, each as often as any other, so that they make up
-    that share. The weak sentences stream; the strong ones are kept in memory.
+    weak sentences come once, and strong ones stand evenly between them, each as often as any other, so that they make
+    up that share. The weak sentences stream; the strong ones are kept in memory.
 
     strong (Reader): Reader of the gold corpus.
     weak (Reader): Reader of the weak corpus.
     strong_share (Optional[float]): Share of strong sentences, in (0, 1).
-    seed (int): Seeds the mixing.
+    seed (int): Seeds the order of the strong sentences.
     """
 
     def __init__(self, strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0) -> None:
@@ -86,12 +86,15 @@ class StrongWeakCorpus:
     def _mixed(self, strong: List[Example], weak: Iterator[Example], share: float) -> Iterator[Example]:
         rng = random.Random(self.seed)
         waiting: List[Example] = []
+        due = 0.0
         for example in weak:
-            while rng.random() < share:
+            yield example
+            due += share / (1.0 - share)
+            while due >= 1.0:
                 if not waiting:
                     waiting = rng.sample(strong, len(strong))
                 yield waiting.pop()
-            yield example
+                due -= 1.0
 
 
 def make_jsonl_corpus(path: Path, limit: int = 0) -> Reader:

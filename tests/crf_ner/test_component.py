@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
-from thinc.api import Config, Model, NumpyOps, set_dropout_rate
+from thinc.api import Config, Model, NumpyOps
 
 from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
@@ -629,16 +629,6 @@ def test_dropout_is_off_in_prediction(nlp):
     assert same(before, ner.score_tokens(docs))
 
 
-@pytest.mark.parametrize("dropout, alike", [(0.0, True), (0.5, False)])
-def test_dropout_of_the_model(nlp, dropout, alike):
-    model = build_crf_tagger(Recorder().model, dropout=dropout)
-    docs = [make_doc(nlp, text) for text in TEXTS]
-    model.initialize(X=docs, Y=[numpy.zeros((len(doc), 3), dtype="float32") for doc in docs])
-    assert same(*(model.begin_update(docs)[0] for _ in range(2))) is alike
-    set_dropout_rate(model, 0.0)
-    assert same(*(model.begin_update(docs)[0] for _ in range(2)))
-
-
 def test_the_scorer_is_used(trained):
     scores = trained.evaluate(make_examples(trained))
     assert scores["ents_f"] == 1.0
@@ -683,6 +673,17 @@ def test_overwrite_replaces_them(trained_path):
     nlp = load(trained_path, overwrite=True)
     doc = make_doc(nlp, TEXTS[0], [(1, 5, "ORG")])
     assert doc_entities(nlp(doc)) == GOLD[0]
+
+
+def test_blocked_tokens_stay_and_get_no_entity(trained):
+    doc = make_doc(trained, TEXTS[0])
+    free = trained(make_doc(trained, TEXTS[0]))
+    token = free.ents[0].start
+    doc.set_ents([], blocked=[doc[token : token + 1]], default="missing")
+    doc = trained(doc)
+    assert not any(ent.start <= token < ent.end for ent in doc.ents)
+    assert (doc[token].ent_iob_, doc[token].ent_type_) == ("B", "")
+    assert len(doc.ents) == len(free.ents) - 1
 
 
 @pytest.mark.parametrize("scheme", ["IO", "BIO", "IOBES"])
