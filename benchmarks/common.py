@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -152,3 +153,27 @@ def table(rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: Optional[
         cells += [f"{sum(r[n] for r in found) / len(found):.0f}" for n in numbers[3:]]
         out.append("| " + " | ".join([*map(str, key), *cells, str(len(found))]) + " |")
     return "\n".join(out)
+
+
+def bar_chart(title: str, bars: Dict[str, List[float]], path: Path) -> None:
+    """Draw horizontal bars as SVG: the mean, and a dot per value.
+
+    title (str): Title.
+    bars (Dict[str, List[float]]): Values in 0..100 by name, from top to bottom.
+    path (Path): The file.
+    """
+    step, left, width = 26, 190, 400
+    parts = [f'<text x="10" y="22" font-size="15" font-weight="bold">{escape(title)}</text>']
+    for i, (name, values) in enumerate(bars.items()):
+        y, mean = 40 + i * step, sum(values) / len(values)
+        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end" font-size="13">{escape(name)}</text>')
+        parts.append(f'<rect x="{left}" y="{y}" width="{mean / 100 * width:.1f}" height="18" fill="#5b8db8"/>')
+        parts += [f'<circle cx="{left + v / 100 * width:.1f}" cy="{y + 9}" r="3" fill="#1d3557"/>' for v in values]
+        parts.append(f'<text x="{left + width + 8}" y="{y + 14}" font-size="13">{mean:.1f}</text>')
+    size = f'width="{left + width + 60}" height="{50 + len(bars) * step}"'
+    body = "\n".join(parts)
+    style = 'font-family="sans-serif"'
+    background = '<rect width="100%" height="100%" fill="white"/>'
+    path.write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n{background}\n{body}\n</svg>\n', encoding="utf-8"
+    )

@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 from typing import Any, Callable, Dict, NamedTuple
 
-from common import ROOT, Evidence, Run, evaluate, table, train
+from common import ROOT, Evidence, Run, bar_chart, evaluate, table, train
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
@@ -204,11 +204,17 @@ def count(path: Path) -> int:
 
 
 def render(evidence: Evidence) -> None:
-    """Write the page from the rows."""
+    """Write the page and its plots from the rows."""
     rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
     page = (EVIDENCE / f"{BENCHMARK}.template.md").read_text(encoding="utf-8")
-    group = ("encoder", "preset", "method", "strong", "weak")
-    (EVIDENCE / f"{BENCHMARK}.md").write_text(page.replace("{table}", table(rows, group, ORDER)), encoding="utf-8")
+    for encoder in sorted({row["encoder"] for row in rows} - {"-"}):
+        shown = [row for row in rows if row["encoder"] in ("-", encoder)]
+        group = ("method", "strong", "weak")
+        page = page.replace(f"{{{encoder}}}", table(shown, group, ORDER))
+        bars = {name: [row["f1"] for row in shown if row["method"] == name] for name in ORDER}
+        bars = {name: values for name, values in bars.items() if values}
+        bar_chart(f"BC5CDR, {encoder}: F1 on test", bars, EVIDENCE / f"{BENCHMARK}-{encoder}.svg")
+    (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
