@@ -4,10 +4,9 @@ The score of a tag sequence y over emissions e is
 
     s(y) = start[y_1] + sum_t e[t, y_t] + sum_t transitions[y_t, y_t+1] + end[y_T]
 
-and p(y) = exp(s(y) - log Z). Everything is computed in float64 and in log space, so emissions of any size are safe;
-`expectations`, which training calls, multiplies probabilities where that is exact as well, and is much faster.
-What is forbidden (by a tag scheme, or by a partial annotation) has the score -inf, in the partition as in decoding.
-If that leaves a sequence no path, its log Z is -inf and its marginals are zero.
+and p(y) = exp(s(y) - log Z). Everything is computed in float64 and in log space, so emissions of any size are safe.
+(`scaled.py` has a faster way to the gradient, for scores of ordinary size.) What is forbidden (by a tag scheme, or by a
+partial annotation) has the score -inf, in the partition as in decoding. If that leaves a sequence no path, its log Z is -inf and its marginals are zero.
 
 Batches are time-major and sorted by length, longest first: the sequences that are still running at a step are the
 first rows, so padding costs nothing. Arrays may be numpy's or cupy's.
@@ -22,11 +21,6 @@ from thinc.api import get_array_module
 # Sums below this may have lost terms to underflow and are computed again, exactly.
 TINY = 1e-280
 LOWEST = -1e300
-# Products of probabilities are exact while factors spread over no more than e to this, and all sums are 0 or above
-# SMALLEST_SUM: then no product of two sums and two factors comes near the smallest float64, and no sum can vanish
-# within one step.
-WIDEST_RANGE = 115.0
-SMALLEST_SUM = 1e-100
 
 Array = Any  # numpy or cupy array; shapes are in the docstrings
 
@@ -183,7 +177,7 @@ class Lattice:
         RETURNS (Expectations): Marginals and counts.
         """
         tokens = self.token_marginals()
-        return Expectations(self.log_z, tokens, _sum_counts(self.batch, tokens, self.edge_counts()))
+        return Expectations(self.log_z, tokens, sum_counts(self.batch, tokens, self.edge_counts()))
 
     def edge_counts(self) -> Array:
         """Expected number of times that each pair of tags occurs: `edge_marginals` summed over tokens and sequences,
@@ -217,8 +211,8 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
     """
     xp = get_array_module(batch.emissions)
     n_rows = len(batch.lengths)
-    backwards = _reversal(batch)
-    emissions = xp.stack([batch.emissions, _gather(batch.emissions, backwards)], axis=1)
+    backwards = reversal(batch)
+    emissions = xp.stack([batch.emissions, gather(batch.emissions, backwards)], axis=1)
     transitions = xp.stack([parameters.transitions, parameters.transitions.T])
     top_transition = max(float(transitions.max()), LOWEST)
     exponentials = xp.exp(transitions - top_transition)
@@ -238,21 +232,9 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
                 d, row, tag = xp.nonzero(sums < TINY)
                 after[d, row, tag] = logsumexp(x[d, row] + transitions[d, :, tag])
     alpha = before[:, 0] + batch.emissions
-    beta = _gather(before[:, 1], backwards)
+    beta = gather(before[:, 1], backwards)
     last = alpha[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
     return Lattice(parameters, batch, alpha, beta, logsumexp(last + parameters.end))
-
-
-def expectations(parameters: CRFParameters, batch: Batch) -> Expectations:
-    """Compute log Z and its gradient: as `forward_backward(...).expectations()`, by products of probabilities if
-    none of them comes near underflow.
-
-    parameters (CRFParameters): Scores of the CRF.
-    batch (Batch): Emissions; -inf where a tag is not allowed.
-    RETURNS (Expectations): log Z, marginals and counts.
-    """
-    result = _scaled_expectations(parameters, batch)
-    return forward_backward(parameters, batch).expectations() if result is None else result
 
 
 def path_scores(parameters: CRFParameters, batch: Batch, tags: Array) -> Array:
@@ -281,8 +263,8 @@ def logsumexp(x: Array) -> Array:
         return xp.log(xp.exp(x - top).sum(-1)) + top[..., 0]
 
 
-def _reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
-    # Index that reverses every sequence within its length; None if a plain flip does.
+def reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
+    """Index for `gather` that reverses every sequence within its length; None if a plain flip does."""
     n_steps, n_rows = batch.emissions.shape[:2]
     if batch.lengths[-1] == n_steps:
         return None
@@ -292,74 +274,13 @@ def _reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
     return xp.asarray(steps), xp.arange(n_rows)[None, :]
 
 
-def _gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
+def gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
+    """Reverse sequences in time, by the index of `reversal`."""
     return x[::-1] if index is None else x[index]
 
 
-def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Expectations]:
-    # Forward-backward with sums normalised every few steps; None unless it is exact.
-    xp = get_array_module(batch.emissions)
-    n_steps, n_rows, n_tags = batch.emissions.shape
-    backwards = _reversal(batch)
-    # As in `forward_backward`, upto[t, d, b] with the emission of step t, and before[t, b], forwards alone, without.
-    before = xp.zeros((n_steps, n_rows, n_tags))
-    upto = xp.empty((n_steps, 2, n_rows, n_tags))
-    sums = xp.empty((2, n_rows, n_tags))
-    transitions = xp.empty((2, n_tags, n_tags))
-    top_start, start_range = _exponentials(parameters.start, sums[0])
-    top_end, end_range = _exponentials(parameters.end, sums[1])
-    top_transition, transition_range = _exponentials(parameters.transitions, transitions[0])
-    top_emission, emission_range = _exponentials(batch.emissions, upto[:, 0])
-    if max(start_range, end_range, transition_range, emission_range) > WIDEST_RANGE:
-        return None
-    interval = 1 + int(WIDEST_RANGE / 2 / (transition_range + emission_range + 10.0))
-    if backwards is not None:
-        upto[:, 0][~xp.asarray(batch.mask())] = 0.0
-    upto[:, 1] = _gather(upto[:, 0], backwards)
-    transitions[1] = transitions[0].T
-    ones = xp.ones((n_tags, 1))
-    norms = xp.ones((n_steps, 2, n_rows, 1))
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        for t, n in enumerate(batch.n_running):
-            own, norm = upto[t, :, :n], norms[t, :, :n]
-            if t > 0:
-                xp.matmul(upto[t - 1, :, :n], transitions, out=sums[:, :n])
-            own *= sums[:, :n]
-            before[t, :n] = sums[0, :n]
-            if t % interval == 0:
-                xp.matmul(own, ones, out=norm)
-                own /= norm
-        ways_on = _gather(upto[:, 1], backwards)
-        totals = xp.einsum("tnc,tnc->tn", before, ways_on)
-        log_z = xp.log(totals[0]) + xp.log(norms[:, 1, :, 0]).sum(0)
-    totals[~xp.asarray(batch.mask())] = 1.0
-    small = upto < SMALLEST_SUM
-    if not bool((totals > 0).all()) or bool(upto[small].any()):
-        return None
-    ways_on /= totals[:, :, None]
-    tokens = before
-    tokens *= ways_on
-    edges = transitions[0] * xp.matmul(upto[:-1, 0].swapaxes(1, 2), ways_on[1:]).sum(0)
-    lengths = xp.asarray(batch.lengths)
-    log_z += top_start + top_emission * lengths + top_transition * (lengths - 1) + top_end
-    return Expectations(log_z, tokens, _sum_counts(batch, tokens, edges))
-
-
-def _exponentials(scores: Array, out: Array) -> Tuple[float, float]:
-    # Write exp(scores - top); return top, and how far below it the lowest score is that is not forbidden.
-    xp = get_array_module(scores)
-    top = float(scores.max())
-    if not numpy.isfinite(top):
-        return top, numpy.inf
-    xp.subtract(scores, top, out=out)
-    lowest = float(out.min())
-    if lowest == -xp.inf:
-        lowest = float(xp.where(xp.isfinite(out), out, 0.0).min())
-    xp.exp(out, out=out)
-    return top, -lowest
-
-
-def _sum_counts(batch: Batch, tokens: Array, edges: Array) -> CRFParameters:
+def sum_counts(batch: Batch, tokens: Array, edges: Array) -> CRFParameters:
+    """Expected use of every parameter: that of start and end from token marginals, that of transitions is given."""
     xp = get_array_module(tokens)
     last = tokens[xp.asarray(batch.lengths) - 1, xp.arange(len(batch.lengths))]
     return CRFParameters(tokens[0].sum(0), edges, last.sum(0))

@@ -16,7 +16,8 @@ from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, IntTags
 from ..errors import Errors, WeaknerError
-from .kernel import Array, Batch, CRFParameters, expectations, pad, path_scores
+from .kernel import Array, Batch, CRFParameters, pad, path_scores
+from .scaled import expectations
 
 
 class CRFGradient(NamedTuple):

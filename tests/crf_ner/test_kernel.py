@@ -9,13 +9,12 @@ from hypothesis.extra.numpy import arrays
 from spacy_weakner.annotations.tags import SCHEMES, TagScheme
 from spacy_weakner.crf_ner.kernel import (
     CRFParameters,
-    _scaled_expectations,
-    expectations,
     forward_backward,
     logsumexp,
     pad,
     path_scores,
 )
+from spacy_weakner.crf_ner.scaled import _scaled_expectations, expectations
 
 from . import brute_force
 from .brute_force import CASES, close, random_case

@@ -4,13 +4,14 @@ import torch
 from torchcrf import CRF
 
 from spacy_weakner.annotations.tags import MISSING, TagScheme
-from spacy_weakner.crf_ner.kernel import CRFParameters, expectations, pad
+from spacy_weakner.crf_ner.kernel import CRFParameters, pad
 from spacy_weakner.crf_ner.losses import (
     CRFNegativeLogLikelihood,
     PartialCRF,
     make_crf_negative_log_likelihood,
     make_partial_crf,
 )
+from spacy_weakner.crf_ner.scaled import expectations
 from spacy_weakner.errors import WeaknerError
 
 from . import brute_force
