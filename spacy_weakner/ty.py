@@ -74,10 +74,4 @@ class Renewable(Protocol):
     def renew(self, examples: Iterable[Example]) -> None: ...
 
 
-class SupportsTokens(Protocol):
-    """Turns text into a Doc: spaCy's tokenizers, `nlp.make_doc`."""
-
-    def __call__(self, text: str) -> Doc: ...
-
-
 Entities = Sequence[Entity]

@@ -6,7 +6,8 @@ The score of a tag sequence y over emissions e is
 
 and p(y) = exp(s(y) - log Z). Everything is computed in float64 and in log space, so emissions of any size are safe.
 (`scaled.py` has a faster way to the gradient, for scores of ordinary size.) What is forbidden (by a tag scheme, or by a
-partial annotation) has the score -inf, in the partition as in decoding. If that leaves a sequence no path, its log Z is -inf and its marginals are zero.
+partial annotation) has the score -inf, in the partition as in decoding. If that leaves a sequence no path, its log Z is
+-inf and its marginals are zero.
 
 Batches are time-major and sorted by length, longest first: the sequences that are still running at a step are the
 first rows, so padding costs nothing. Arrays may be numpy's or cupy's.
