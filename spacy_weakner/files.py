@@ -43,7 +43,7 @@ def existing(path: Path, hint: str = "") -> Path:
     """
     path = Path(path)
     if not path.exists():
-        raise WeaknerError(Errors.E100.format(path=path, hint=f" ({hint})" if hint else ""))
+        raise WeaknerError(Errors.WK100.format(path=path, hint=f" ({hint})" if hint else ""))
     return path
 
 
@@ -64,7 +64,7 @@ def read_lines(path: Path) -> Iterator[str]:
                 line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
             except UnicodeDecodeError as error:
                 raise WeaknerError(
-                    Errors.E104.format(path=path, position=position + error.start, reason=error.reason)
+                    Errors.WK104.format(path=path, position=position + error.start, reason=error.reason)
                 ) from error
             position += len(raw)
             yield line.rstrip("\r\n")

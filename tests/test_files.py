@@ -46,7 +46,7 @@ def test_existing_gives_the_path(tmp_path):
 
 
 def test_existing_names_path_and_hint(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[W100\].*no\b.*\(run convert\)"):
+    with pytest.raises(WeaknerError, match=r"\[WK100\].*no\b.*\(run convert\)"):
         existing(tmp_path / "no", "run convert")
 
 
@@ -69,10 +69,10 @@ def test_read_lines(tmp_path, data, lines, suffix, pack):
 
 def test_read_lines_names_the_byte_that_is_not_utf8(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"abc\nd\xff\n")
-    with pytest.raises(WeaknerError, match=r"\[W104\].*a\.txt.*byte 5"):
+    with pytest.raises(WeaknerError, match=r"\[WK104\].*a\.txt.*byte 5"):
         list(read_lines(tmp_path / "a.txt"))
 
 
 def test_read_lines_of_a_missing_file(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[W100\]"):
+    with pytest.raises(WeaknerError, match=r"\[WK100\]"):
         list(read_lines(tmp_path / "no.txt"))

@@ -25,7 +25,7 @@ def corpus_files(path: Path) -> List[Path]:
     path = existing(Path(path))
     files = [path] if path.is_file() else sorted(f for f in path.rglob(f"*{SUFFIX}") if f.name[0] != ".")
     if not files:
-        raise WeaknerError(Errors.E101.format(path=path))
+        raise WeaknerError(Errors.WK101.format(path=path))
     return files
 
 
@@ -58,7 +58,7 @@ def read_bin(path: Path) -> DocBin:
         return DocBin(store_user_data=True).from_disk(path)
     except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
         reason = f"{type(error).__name__}: {error}"
-        raise WeaknerError(Errors.E102.format(path=path, reason=reason)) from error
+        raise WeaknerError(Errors.WK102.format(path=path, reason=reason)) from error
 
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> int:

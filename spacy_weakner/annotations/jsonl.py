@@ -24,10 +24,10 @@ def at_line(path: Path, line: int) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise WeaknerError(Errors.E103.format(path=path, line=line, reason=error)) from error
+        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=error)) from error
     except UnicodeEncodeError as error:
         reason = f"half of a surrogate pair in a string ({error.reason})"
-        raise WeaknerError(Errors.E103.format(path=path, line=line, reason=reason)) from error
+        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
 
 
 def read_rows(path: Path) -> Iterator[Tuple[int, Row]]:

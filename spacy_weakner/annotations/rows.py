@@ -65,7 +65,7 @@ def doc_from_row(
     """
     if misaligned not in MISALIGNED:
         expected = " or ".join(MISALIGNED)
-        raise WeaknerError(Errors.E005.format(setting="misaligned", value=misaligned, expected=expected))
+        raise WeaknerError(Errors.WK005.format(setting="misaligned", value=misaligned, expected=expected))
     doc = _make_doc(row, nlp)
     spans = _SpanReader(doc, "text" in row, misaligned == "drop", counts)
     if "ents" in row and "spans" in row:

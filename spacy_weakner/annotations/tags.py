@@ -34,7 +34,7 @@ class TagScheme:
 
     def __init__(self, name: str, labels: Sequence[str]) -> None:
         if name not in SCHEMES:
-            raise WeaknerError(Errors.E009.format(scheme=name, schemes=", ".join(SCHEMES)))
+            raise WeaknerError(Errors.WK009.format(scheme=name, schemes=", ".join(SCHEMES)))
         self.name = name
         self.labels = tuple(labels)
         self.prefixes = {"IO": "I", "BIO": "BI", "IOBES": "BIES"}[name]
@@ -54,7 +54,7 @@ class TagScheme:
         ids = []
         for tag in tags:
             if tag is not None and tag not in self.index:
-                raise WeaknerError(Errors.E010.format(tag=tag, scheme=self.name, labels=", ".join(self.labels)))
+                raise WeaknerError(Errors.WK010.format(tag=tag, scheme=self.name, labels=", ".join(self.labels)))
             ids.append(MISSING if tag is None else self.index[tag])
         return numpy.asarray(ids, dtype="int64")
 

@@ -37,6 +37,6 @@ def _parse(candidates: List[str]) -> Dict[str, Path]:
     for candidate in candidates:
         name, separator, path = candidate.partition("=")
         if not (name and separator and path):
-            raise WeaknerError(Errors.E401.format(value=candidate))
+            raise WeaknerError(Errors.WK401.format(value=candidate))
         parsed[name] = Path(path)
     return parsed

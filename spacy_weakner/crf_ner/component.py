@@ -123,9 +123,9 @@ class CRFNer(TrainableHead):
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
         if scheme not in SCHEMES:
-            raise WeaknerError(Errors.E009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
+            raise WeaknerError(Errors.WK009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
         if n_best < 0:
-            raise WeaknerError(Errors.E005.format(setting="n_best", value=n_best, expected="at least 0"))
+            raise WeaknerError(Errors.WK005.format(setting="n_best", value=n_best, expected="at least 0"))
         self.loss = loss
         self.tag_scheme = scheme
         self.constrain = constrain

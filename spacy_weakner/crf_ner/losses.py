@@ -155,7 +155,7 @@ def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], 
         counts = CRFParameters(*(a - b for a, b in zip(counts, own, strict=True)))
     impossible = numpy.flatnonzero(_to_numpy(agreeing == -xp.inf))
     if len(impossible):
-        raise WeaknerError(Errors.E007.format(index=used[batch.order[impossible].min()]))
+        raise WeaknerError(Errors.WK007.format(index=used[batch.order[impossible].min()]))
     loss = float((log_z - agreeing).sum()) / n_sentences
     return CRFGradient(loss, _unpad(batch, gradient, emissions, used), counts)
 
@@ -217,4 +217,4 @@ def _add(a: CRFGradient, b: CRFGradient) -> CRFGradient:
 def _check_range(setting: str, value: float, low: float, high: Optional[float]) -> None:
     if not (low <= value and (high is None or value <= high)):
         expected = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise WeaknerError(Errors.E005.format(setting=setting, value=value, expected=expected))
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))

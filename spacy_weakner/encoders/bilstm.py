@@ -26,9 +26,9 @@ def build_bilstm_encoder(
     RAISES (WeaknerError): For a width or depth that cannot be.
     """
     if width < 2 or width % 2:
-        raise WeaknerError(Errors.E005.format(setting="width", value=width, expected="a positive even number"))
+        raise WeaknerError(Errors.WK005.format(setting="width", value=width, expected="a positive even number"))
     if depth < 1:
-        raise WeaknerError(Errors.E005.format(setting="depth", value=depth, expected="at least 1"))
+        raise WeaknerError(Errors.WK005.format(setting="depth", value=depth, expected="at least 1"))
     lstm: Model[Any, Any] = Model(
         "bilstm",
         _forward,

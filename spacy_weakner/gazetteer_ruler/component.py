@@ -120,7 +120,7 @@ class GazetteerRuler(Pipe):
         RAISES (WeaknerError): If there are no terms, or `attr` is LEMMA and the Doc has no lemmas.
         """
         if not self._entries:
-            raise WeaknerError(Errors.E202.format(name=self.name))
+            raise WeaknerError(Errors.WK202.format(name=self.name))
         found = self._table.find(self._ids(doc))
         if len(self._exact):
             found = sorted({*found, *self._exact.find(_values(doc, "ORTH"))})
@@ -130,7 +130,7 @@ class GazetteerRuler(Pipe):
         ids = _values(doc, self.attr)
         if self.attr == "LEMMA" and not ids.all():
             if not ids.any() and not _values(doc, "IS_SPACE").all():
-                raise WeaknerError(Errors.E203.format(name=self.name))
+                raise WeaknerError(Errors.WK203.format(name=self.name))
             # A lemmatizer may know some words only: the others stand for themselves, in terms as in texts.
             ids = numpy.where(ids == 0, _values(doc, "ORTH"), ids)
         return ids
@@ -172,11 +172,11 @@ class GazetteerRuler(Pipe):
         """
         entries = self._entries if terms is None else self._tokenized(terms, nlp)
         if not entries:
-            raise WeaknerError(Errors.E202.format(name=self.name))
+            raise WeaknerError(Errors.WK202.format(name=self.name))
         unknown = [] if labels is None else sorted({term.label for term in entries} - set(labels))
         if unknown:
             known = ", ".join(labels or ())
-            raise WeaknerError(Errors.E208.format(name=self.name, label=unknown[0], labels=known))
+            raise WeaknerError(Errors.WK208.format(name=self.name, label=unknown[0], labels=known))
         self._log(self._replace(entries, labels or ()))
 
     def add_terms(self, terms: TermSource, nlp: Language) -> None:
@@ -223,7 +223,7 @@ class GazetteerRuler(Pipe):
             min_length=self.min_length,
         )
         if entries and not sorted_.plain and not sorted_.exact:
-            raise WeaknerError(Errors.E204.format(name=self.name, count=len(entries), **sorted_.sizes()))
+            raise WeaknerError(Errors.WK204.format(name=self.name, count=len(entries), **sorted_.sizes()))
         return sorted_
 
     def _replace(self, entries: Dict[Term, Entry], labels: Iterable[str]) -> SortedEntries:
@@ -323,7 +323,7 @@ class GazetteerRuler(Pipe):
         self, cfg: Optional[Dict[str, Any]] = None, rows: Optional[Iterable[Dict[str, Any]]] = None
     ) -> "GazetteerRuler":
         if cfg is not None and cfg["attr"] != self.attr:
-            raise WeaknerError(Errors.E209.format(name=self.name, stored=cfg["attr"], attr=self.attr))
+            raise WeaknerError(Errors.WK209.format(name=self.name, stored=cfg["attr"], attr=self.attr))
         entries = self._entries
         if rows is not None:
             entries = {Term(entry.label, entry.text): entry for entry in map(Entry.from_row, rows)}
@@ -337,4 +337,4 @@ def _values(doc: Doc, attr: str) -> NDArray[numpy.uint64]:
 
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:
     if not is_fine:
-        raise WeaknerError(Errors.E005.format(setting=setting, value=repr(value), expected=expected))
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected))

@@ -80,7 +80,7 @@ def read_terms(path: Path, label: Optional[str] = None) -> Iterator[Term]:
             seen.add(term)
             yield term
     if not seen:
-        raise WeaknerError(Errors.E200.format(path=path))
+        raise WeaknerError(Errors.WK200.format(path=path))
 
 
 def make_term(label: Any, text: Any) -> Term:
@@ -139,7 +139,7 @@ def iter_terms(source: TermSource, name: str) -> Iterator[Term]:
             pair = isinstance(row, (tuple, list)) and len(row) == 2
             yield make_term(*row) if pair else make_term(*term_fields(row))
         except BadTerm as error:
-            raise WeaknerError(Errors.E207.format(index=i, name=name, reason=error)) from error
+            raise WeaknerError(Errors.WK207.format(index=i, name=name, reason=error)) from error
 
 
 # Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`
@@ -224,7 +224,7 @@ def _format_reader(path: Path) -> Callable[[Path, Optional[str]], Iterator[_Row]
     name = path.name.lower()
     suffix = Path(name[: -len(".gz")] if name.endswith(".gz") else name).suffix
     if suffix not in _FORMATS:
-        raise WeaknerError(Errors.E205.format(path=path, suffixes=", ".join(_FORMATS)))
+        raise WeaknerError(Errors.WK205.format(path=path, suffixes=", ".join(_FORMATS)))
     return _FORMATS[suffix]
 
 
@@ -247,11 +247,11 @@ def _lines(path: Path) -> Iterator[str]:
     try:
         yield from read_lines(path)
     except (OSError, EOFError, zlib.error) as error:
-        raise WeaknerError(Errors.E206.format(path=path, reason=error)) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
 
 
 def _line_error(path: Path, line: int, reason: str) -> WeaknerError:
-    return WeaknerError(Errors.E201.format(path=path, line=line, reason=reason))
+    return WeaknerError(Errors.WK201.format(path=path, line=line, reason=reason))
 
 
 def _is_blank(value: Any) -> bool:

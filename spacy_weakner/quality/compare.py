@@ -103,10 +103,10 @@ def _label_set_pairs(labelled: Path, test: Path) -> List[Tuple[List[Entity], Lis
     for number, gold in enumerate(read_docs(test, vocab), start=1):
         doc = next(docs, None)
         if doc is None or not _same_words(gold, doc):
-            raise WeaknerError(Errors.E400.format(path=labelled, test=test, number=number))
+            raise WeaknerError(Errors.WK400.format(path=labelled, test=test, number=number))
         pairs.append((doc_entities(gold), doc_entities(doc)))
     if next(docs, None) is not None:
-        raise WeaknerError(Errors.E400.format(path=labelled, test=test, number=len(pairs) + 1))
+        raise WeaknerError(Errors.WK400.format(path=labelled, test=test, number=len(pairs) + 1))
     return pairs
 
 

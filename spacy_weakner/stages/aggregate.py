@@ -203,7 +203,7 @@ def _candidates(doc: Doc, source: str) -> Iterator[Candidate]:
 def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
     # Beforehand, so that no output is made of a corpus without labels; reading stops as soon as all is seen.
     if sources is not None and not sources:
-        raise WeaknerError(Errors.E005.format(setting="sources", value="()", expected="at least one source"))
+        raise WeaknerError(Errors.WK005.format(setting="sources", value="()", expected="at least one source"))
     wanted = set(sources or ())
     seen: Set[str] = set()
     for doc in read_docs(path, Vocab()):
@@ -211,11 +211,11 @@ def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
         if seen and wanted <= seen:
             return
     if not seen:
-        raise WeaknerError(Errors.E301.format(path=path))
+        raise WeaknerError(Errors.WK301.format(path=path))
     source = next(s for s in sources or () if s not in seen)
-    raise WeaknerError(Errors.E302.format(path=path, source=source, sources=", ".join(sorted(seen))))
+    raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(seen))))
 
 
 def _check_choice(setting: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise WeaknerError(Errors.E005.format(setting=setting, value=value, expected=" or ".join(choices)))
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))

@@ -83,12 +83,12 @@ def convert(
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None and value < 1:
-            raise WeaknerError(Errors.E005.format(setting=setting, value=value, expected="at least 1"))
+            raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected="at least 1"))
     output_path = Path(output_path)
     as_folder = output_path.is_dir() or not output_path.suffix
     if not as_folder and output_path.suffix not in OUTPUT_SUFFIXES:
         suffixes = ", ".join(OUTPUT_SUFFIXES) + " or a folder"
-        raise WeaknerError(Errors.E105.format(path=output_path, suffixes=suffixes))
+        raise WeaknerError(Errors.WK105.format(path=output_path, suffixes=suffixes))
     counts: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     spans: Counter[str] = Counter()
@@ -133,7 +133,7 @@ def _counted(
         yield doc
     # Raised where the writers still hold a temporary file, so that no empty one is left.
     if not counts["docs"]:
-        raise WeaknerError(Errors.E101.format(path=path))
+        raise WeaknerError(Errors.WK101.format(path=path))
 
 
 def _write(docs: Iterable[Doc], output_path: Path, as_folder: bool, shard_size: int) -> int:
@@ -150,7 +150,7 @@ def _write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
     foreign += sorted(path for path in ours if receipt_path(path).exists())
     if foreign:
         # They would become part of the corpus, or they are the work of a later stage.
-        raise WeaknerError(Errors.E300.format(path=foreign[0]))
+        raise WeaknerError(Errors.WK300.format(path=foreign[0]))
     folder.parent.mkdir(parents=True, exist_ok=True)
     # All shards are made aside and moved at the end: a folder never holds a part of a corpus.
     aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.tmp")

@@ -51,17 +51,17 @@ def input_files(path: Path, format: Optional[str] = None) -> List[Tuple[Path, st
     """
     path = existing(Path(path))
     if format is not None and format not in FORMATS:
-        raise WeaknerError(Errors.E005.format(setting="format", value=format, expected=", ".join(FORMATS)))
+        raise WeaknerError(Errors.WK005.format(setting="format", value=format, expected=", ".join(FORMATS)))
     if path.is_dir():
         inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] != ".")
         found = [(f, format or file_format(f)) for f in inside]
         files = [(f, format_) for f, format_ in found if format_ is not None]
         if not files:
-            raise WeaknerError(Errors.E101.format(path=path))
+            raise WeaknerError(Errors.WK101.format(path=path))
         return files
     wanted = format or file_format(path)
     if wanted is None:
-        raise WeaknerError(Errors.E105.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise WeaknerError(Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES)))
     return [(path, wanted)]
 
 

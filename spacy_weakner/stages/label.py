@@ -74,9 +74,9 @@ def label(
     RAISES (WeaknerError): For malformed, empty or missing input, and for unusable settings.
     """
     if (terms is None) == (pipeline is None):
-        raise WeaknerError(Errors.E303)
+        raise WeaknerError(Errors.WK303)
     if not source:
-        raise WeaknerError(Errors.E005.format(setting="source", value="''", expected="a name"))
+        raise WeaknerError(Errors.WK005.format(setting="source", value="''", expected="a name"))
     settings: Dict[str, Any] = {"stage": "label", "source": source, "only_matched": only_matched}
     settings["exclude"] = [hash_path(existing(Path(path))) for path in exclude]
     if terms is not None:

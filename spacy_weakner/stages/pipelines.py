@@ -21,12 +21,12 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
     if tokenizer is not None:
         if not spacy.registry.has("tokenizers", tokenizer):
             names = ", ".join(sorted(spacy.registry.tokenizers.get_all()))
-            raise WeaknerError(Errors.E106.format(name=tokenizer, names=names))
+            raise WeaknerError(Errors.WK106.format(name=tokenizer, names=names))
         config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer}}}
     try:
         return spacy.blank(lang, config=config)
     except ImportError as error:  # also raised where a language needs a package for its tokenizer
-        raise WeaknerError(Errors.E107.format(lang=lang, reason=error)) from error
+        raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
 
 
 def load_pipeline(name: Union[str, Path]) -> Language:
@@ -39,4 +39,4 @@ def load_pipeline(name: Union[str, Path]) -> Language:
     try:
         return spacy.load(name)
     except OSError as error:
-        raise WeaknerError(Errors.E108.format(name=name, reason=error)) from error
+        raise WeaknerError(Errors.WK108.format(name=name, reason=error)) from error

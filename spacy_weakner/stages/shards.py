@@ -94,7 +94,7 @@ def run_shards(
         docs_out += receipt["docs_out"]
         total.update(receipt["counts"])
     if not docs_in:
-        raise WeaknerError(Errors.E101.format(path=input_path))
+        raise WeaknerError(Errors.WK101.format(path=input_path))
     return ShardReport(written, len(jobs) - written, docs_in, docs_out, total)
 
 
@@ -110,13 +110,13 @@ def _check_output(jobs: List[_Job], input_path: Path, output_path: Path) -> None
     source, target = input_path.resolve(), output_path.resolve()
     inputs = {f.resolve() for job in jobs for f in job.inputs}
     if target == source or source in target.parents or any(job.output.resolve() in inputs for job in jobs):
-        raise WeaknerError(Errors.E304.format(path=output_path))
+        raise WeaknerError(Errors.WK304.format(path=output_path))
     # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake.
     outputs = {job.output for job in jobs}
     there = corpus_files(output_path) if output_path.is_dir() and any(output_path.rglob(f"*{SUFFIX}")) else outputs
     for path in sorted({*there, *outputs}):
         if path.exists() and not receipt_path(path).exists():
-            raise WeaknerError(Errors.E300.format(path=path))
+            raise WeaknerError(Errors.WK300.format(path=path))
     # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
     for path in sorted(set(there) - outputs):
         path.unlink()

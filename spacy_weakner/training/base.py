@@ -106,12 +106,12 @@ class TrainableHead(TrainablePipe):
         RAISES (ValueError): If it is not a string, or the component is initialised already.
         """
         if not isinstance(label, str):
-            raise WeaknerError(Errors.E005.format(setting="label", value=repr(label), expected="a string"))
+            raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a string"))
         if label in self.labels:
             return 0
         if self.is_initialized:
             listed = ", ".join(self.labels)
-            raise WeaknerError(Errors.E002.format(name=self.name, labels=listed, label=label))
+            raise WeaknerError(Errors.WK002.format(name=self.name, labels=listed, label=label))
         self.cfg["labels"] = [*self.cfg["labels"], label]
         self.vocab.strings.add(label)
         return 1
@@ -147,7 +147,7 @@ class TrainableHead(TrainablePipe):
         for label in labels or []:
             self.add_label(label)
         if not self.labels:
-            raise WeaknerError(Errors.E001.format(name=self.name))
+            raise WeaknerError(Errors.WK001.format(name=self.name))
         docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
         docs = docs or [Doc(self.vocab, words=["x"])]
         ops = self.model.ops
@@ -186,11 +186,11 @@ class TrainableHead(TrainablePipe):
                 targets.append(self.encode_target(example))
             except KeyError as error:
                 labels = ", ".join(self.labels)
-                message = Errors.E003.format(name=self.name, label=error.args[0], labels=labels)
+                message = Errors.WK003.format(name=self.name, label=error.args[0], labels=labels)
                 raise WeaknerError(message) from error
         loss, gradient = self.compute_loss(scores, targets)
         if not math.isfinite(loss):
-            raise WeaknerError(Errors.E006.format(name=self.name, loss=loss))
+            raise WeaknerError(Errors.WK006.format(name=self.name, loss=loss))
         return loss, gradient
 
     def update(
@@ -218,9 +218,9 @@ class TrainableHead(TrainablePipe):
         if not any(len(doc) for doc in docs):
             return losses
         if not self.is_initialized:
-            raise WeaknerError(Errors.E008.format(name=self.name))
+            raise WeaknerError(Errors.WK008.format(name=self.name))
         if self.needs_clock and self._tick is None:
-            raise WeaknerError(Errors.E004.format(name=self.name))
+            raise WeaknerError(Errors.WK004.format(name=self.name))
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradient = self.get_loss(examples, scores)
@@ -260,7 +260,7 @@ class TrainableHead(TrainablePipe):
         RAISES (WeaknerError): If the component is not initialised.
         """
         if not self.is_initialized:
-            raise WeaknerError(Errors.E008.format(name=self.name))
+            raise WeaknerError(Errors.WK008.format(name=self.name))
         ops = self.model.ops
         scores: Dict[int, Any] = {}
         for group in _by_length(docs):

@@ -33,11 +33,11 @@ class TrainingClock:
         interval: int = 0,
     ) -> None:
         if (total_steps or 0) < 0 or (total_epochs or 0) < 0 or bool(total_steps) == bool(total_epochs):
-            raise WeaknerError(Errors.E016.format(total_steps=total_steps, total_epochs=total_epochs))
+            raise WeaknerError(Errors.WK016.format(total_steps=total_steps, total_epochs=total_epochs))
         if interval < 0:
-            raise WeaknerError(Errors.E005.format(setting="interval", value=interval, expected="at least 0"))
+            raise WeaknerError(Errors.WK005.format(setting="interval", value=interval, expected="at least 0"))
         if interval and corpus is None:
-            raise WeaknerError(Errors.E017)
+            raise WeaknerError(Errors.WK017)
         self.corpus = corpus
         self.total_steps = total_steps
         self.total_epochs = total_epochs

@@ -39,7 +39,7 @@ class JsonlCorpus:
             if count == self.limit:
                 break
         if count == 0:
-            raise WeaknerError(Errors.E101.format(path=self.path))
+            raise WeaknerError(Errors.WK101.format(path=self.path))
 
 
 class StrongWeakCorpus:
@@ -57,7 +57,7 @@ class StrongWeakCorpus:
 
     def __init__(self, strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0) -> None:
         if strong_share is not None and not 0.0 < strong_share < 1.0:
-            message = Errors.E005.format(setting="strong_share", value=strong_share, expected="between 0 and 1")
+            message = Errors.WK005.format(setting="strong_share", value=strong_share, expected="between 0 and 1")
             raise WeaknerError(message)
         for which, reader in (("strong", strong), ("weak", weak)):
             _check_reader(which, reader)
@@ -75,7 +75,7 @@ class StrongWeakCorpus:
         """
         strong = list(self.strong(nlp))
         if not strong:
-            raise WeaknerError(Errors.E019.format(which="strong"))
+            raise WeaknerError(Errors.WK019.format(which="strong"))
         weak = _marked(self.weak(nlp))
         if self.strong_share is None:
             yield from strong
@@ -128,7 +128,7 @@ def _marked(examples: Iterable[Example]) -> Iterator[Example]:
             set_weak(example.reference)
         yield example
     if empty:
-        raise WeaknerError(Errors.E019.format(which="weak"))
+        raise WeaknerError(Errors.WK019.format(which="weak"))
 
 
 def _check_reader(which: str, reader: Reader) -> None:
@@ -137,4 +137,4 @@ def _check_reader(which: str, reader: Reader) -> None:
         for setting in ("max_length", "gold_preproc"):
             value = getattr(reader, setting)
             if value:
-                raise WeaknerError(Errors.E018.format(which=which, setting=setting, value=value))
+                raise WeaknerError(Errors.WK018.format(which=which, setting=setting, value=value))

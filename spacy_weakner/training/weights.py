@@ -43,8 +43,8 @@ class LoadWeights:
         if wanted is None:
             wanted = {name: [WHOLE] for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)}
         for name, parts in wanted.items():
-            target_pipe = _get_pipe(nlp, name, Errors.E012)
-            source_pipe = _get_pipe(source, name, Errors.E011, path=str(self.path))
+            target_pipe = _get_pipe(nlp, name, Errors.WK012)
+            source_pipe = _get_pipe(source, name, Errors.WK011, path=str(self.path))
             for part in parts:
                 self._load(name, part, source_pipe, target_pipe)
         return nlp
@@ -57,19 +57,19 @@ class LoadWeights:
             target_node.from_bytes(source_node.to_bytes())
         except Exception as error:  # thinc, numpy and torch each have their own for another shape
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            message = Errors.E014.format(name=name, part=part, path=self.path, reason=reason)
+            message = Errors.WK014.format(name=name, part=part, path=self.path, reason=reason)
             raise WeaknerError(message) from error
 
     def _adopt_labels(self, name: str, source: Any, target: Any) -> None:
         ours, theirs = list(target.labels), list(source.labels)
         if sorted(ours) != sorted(theirs):
-            message = Errors.E015.format(name=name, path=self.path, labels=ours, other=theirs)
+            message = Errors.WK015.format(name=name, path=self.path, labels=ours, other=theirs)
             raise WeaknerError(message)
         if ours != theirs and isinstance(getattr(target, "cfg", None), dict) and "labels" in target.cfg:
             # The rows of the loaded weights stand in the order of their labels.
             target.cfg["labels"] = theirs
         elif ours != theirs:
-            message = Errors.E015.format(name=name, path=self.path, labels=ours, other=theirs)
+            message = Errors.WK015.format(name=name, path=self.path, labels=ours, other=theirs)
             raise WeaknerError(message)
 
 
@@ -83,7 +83,7 @@ def _get_pipe(nlp: Language, name: str, message: str, path: str = "") -> Any:
         raise WeaknerError(message.format(name=name, path=path, names=", ".join(nlp.component_names)))
     pipe = nlp.get_pipe(name)
     if not hasattr(pipe, "model"):
-        raise WeaknerError(Errors.E013.format(name=name, part=WHOLE, parts="no weights"))
+        raise WeaknerError(Errors.WK013.format(name=name, part=WHOLE, parts="no weights"))
     return pipe
 
 
@@ -93,5 +93,5 @@ def _find_part(name: str, part: str, model: Model) -> Model:
     reference = PARTS.get(part)
     if reference is None or not model.has_ref(reference):
         known = [WHOLE, *(key for key, ref in PARTS.items() if model.has_ref(ref))]
-        raise WeaknerError(Errors.E013.format(name=name, part=part, parts=", ".join(known)))
+        raise WeaknerError(Errors.WK013.format(name=name, part=part, parts=", ".join(known)))
     return model.get_ref(reference)

@@ -105,7 +105,7 @@ def test_gzip(tmp_path):
 )
 def test_malformed_lines_are_named(tmp_path, line, reason):
     path = write(tmp_path / "bad.conll", f"fine\tO\n\n{line}\n")
-    with pytest.raises(WeaknerError, match=rf"W103.*bad\.conll, line 3: {reason}"):
+    with pytest.raises(WeaknerError, match=rf"WK103.*bad\.conll, line 3: {reason}"):
         list(read_conll(path, NLP))
 
 
@@ -116,10 +116,10 @@ def test_too_few_columns_for_the_choice(tmp_path):
 
 
 def test_missing_and_damaged_files(tmp_path):
-    with pytest.raises(WeaknerError, match="W100"):
+    with pytest.raises(WeaknerError, match="WK100"):
         list(read_conll(tmp_path / "none.conll", NLP))
     (tmp_path / "latin.conll").write_bytes(b"caf\xe9\tO\n")
-    with pytest.raises(WeaknerError, match="W104"):
+    with pytest.raises(WeaknerError, match="WK104"):
         list(read_conll(tmp_path / "latin.conll", NLP))
 
 

@@ -101,12 +101,12 @@ def test_a_folder_of_shards_is_read_in_order(tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[W100\].*no\.spacy"):
+    with pytest.raises(WeaknerError, match=r"\[WK100\].*no\.spacy"):
         corpus_files(tmp_path / "no.spacy")
 
 
 def test_a_folder_without_corpus_files(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[W101\]"):
+    with pytest.raises(WeaknerError, match=r"\[WK101\]"):
         corpus_files(tmp_path)
 
 
@@ -115,7 +115,7 @@ def test_a_damaged_file(tmp_path, damage):
     path = tmp_path / "a.spacy"
     write_docs(path, [make_doc(NLP, "a b c", [(0, 1, "X")])])
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(WeaknerError, match=r"\[W102\].*a\.spacy"):
+    with pytest.raises(WeaknerError, match=r"\[WK102\].*a\.spacy"):
         list(read_docs(path, NLP.vocab))
 
 

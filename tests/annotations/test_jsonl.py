@@ -118,7 +118,7 @@ def test_cats_and_identifiers():
 )
 def test_malformed_rows_are_named(tmp_path, row, reason):
     path = write(tmp_path / "bad.jsonl", {"tokens": ["fine"]}, "", row)
-    with pytest.raises(WeaknerError, match=rf"W103.*bad\.jsonl, line 3: .*{reason}"):
+    with pytest.raises(WeaknerError, match=rf"WK103.*bad\.jsonl, line 3: .*{reason}"):
         list(read_jsonl(path, NLP))
 
 
@@ -141,16 +141,16 @@ def test_misaligned_spans_can_be_dropped(tmp_path):
 
 
 def test_setting_misaligned_is_checked():
-    with pytest.raises(WeaknerError, match=r"W005.*misaligned"):
+    with pytest.raises(WeaknerError, match=r"WK005.*misaligned"):
         doc_from_row({"tokens": ["a"]}, NLP, misaligned="expand")
 
 
 def test_missing_and_damaged_files(tmp_path):
-    with pytest.raises(WeaknerError, match="W100"):
+    with pytest.raises(WeaknerError, match="WK100"):
         list(read_jsonl(tmp_path / "none.jsonl", NLP))
     latin = tmp_path / "latin.jsonl"
     latin.write_bytes('{"tokens": ["café"]}'.encode("latin-1"))
-    with pytest.raises(WeaknerError, match="W104"):
+    with pytest.raises(WeaknerError, match="WK104"):
         list(read_jsonl(latin, NLP))
 
 

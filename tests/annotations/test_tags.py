@@ -179,12 +179,12 @@ def test_outside_is_tag_zero_and_labels_keep_their_order():
 
 
 def test_unknown_tag():
-    with pytest.raises(WeaknerError, match=r"\[W010\].*S-LOC.*BIO"):
+    with pytest.raises(WeaknerError, match=r"\[WK010\].*S-LOC.*BIO"):
         TagScheme("BIO", LABELS).tag_ids(["S-LOC"])
 
 
 def test_unknown_scheme():
-    with pytest.raises(WeaknerError, match=r"\[W009\].*BILOU.*IOBES"):
+    with pytest.raises(WeaknerError, match=r"\[WK009\].*BILOU.*IOBES"):
         TagScheme("BILOU", LABELS)
 
 

@@ -44,9 +44,9 @@ def test_convert_label_aggregate(data):
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["convert", "none.jsonl", "x"], "[W100]"),
-        (["label", "a.jsonl", "x"], "[W303]"),
-        (["aggregate", "none", "x"], "[W100]"),
+        (["convert", "none.jsonl", "x"], "[WK100]"),
+        (["label", "a.jsonl", "x"], "[WK303]"),
+        (["aggregate", "none", "x"], "[WK100]"),
     ],
 )
 def test_errors_are_one_line_without_traceback(data, monkeypatch, args, message):

@@ -69,7 +69,7 @@ def emissions(nlp):
 def test_without_labels():
     nlp = spacy.blank("xx")
     nlp.add_pipe("crf_ner", config=crf_config())
-    with pytest.raises(WeaknerError, match=r"\[W001\] 'crf_ner'"):
+    with pytest.raises(WeaknerError, match=r"\[WK001\] 'crf_ner'"):
         nlp.initialize(lambda: [make_example(nlp, "no entity")])
 
 
@@ -110,17 +110,17 @@ def test_labels_may_be_added_before_initialisation():
 def test_labels_cannot_be_added_afterwards(nlp):
     ner = nlp.get_pipe("crf_ner")
     assert ner.add_label("PER") == 0
-    with pytest.raises(WeaknerError, match=r"\[W002\].*LOC, PER.*'ORG'"):
+    with pytest.raises(WeaknerError, match=r"\[WK002\].*LOC, PER.*'ORG'"):
         ner.add_label("ORG")
 
 
 def test_a_label_is_a_string():
-    with pytest.raises(WeaknerError, match=r"\[W005\].*label.*string"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*label.*string"):
         spacy.blank("xx").add_pipe("crf_ner").add_label(1)
 
 
 def test_an_unknown_label_in_training(nlp):
-    with pytest.raises(WeaknerError, match=r"\[W003\] 'crf_ner'.*'ORG'.*LOC, PER"):
+    with pytest.raises(WeaknerError, match=r"\[WK003\] 'crf_ner'.*'ORG'.*LOC, PER"):
         nlp.update([make_example(nlp, "a b", [(0, 1, "ORG")])], sgd=False)
 
 
@@ -157,7 +157,7 @@ def test_not_initialised(use):
     ner = nlp.add_pipe("crf_ner", config=crf_config())
     ner.add_label("X")
     argument = [make_example(nlp, "a")] if use == "update" else [make_doc(nlp, "a")]
-    with pytest.raises(WeaknerError, match=r"\[W008\] 'crf_ner'"):
+    with pytest.raises(WeaknerError, match=r"\[WK008\] 'crf_ner'"):
         getattr(ner, use)(argument)
 
 
@@ -225,7 +225,7 @@ def test_the_loss_has_its_key_before_an_error(nlp):
 def test_a_loss_that_is_no_number(nlp, scale):
     ner = nlp.get_pipe("crf_ner")
     scores = [numpy.full((5, 5), scale, dtype="float32")]
-    with pytest.raises(WeaknerError, match=r"\[W006\]|\[W007\]"):
+    with pytest.raises(WeaknerError, match=r"\[WK006\]|\[WK007\]"):
         ner.get_loss(make_examples(nlp)[:1], scores)
 
 
@@ -488,7 +488,7 @@ def test_scheme_decides_the_tags():
 
 
 def test_unknown_scheme():
-    with pytest.raises(WeaknerError, match=r"\[W009\]"):
+    with pytest.raises(WeaknerError, match=r"\[WK009\]"):
         spacy.blank("xx").add_pipe("crf_ner", config={"scheme": "BILOU"})
 
 
@@ -572,7 +572,7 @@ def test_candidates_of_an_empty_doc(trained_path):
 
 
 def test_negative_n_best():
-    with pytest.raises(WeaknerError, match=r"\[W005\].*n_best"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*n_best"):
         spacy.blank("xx").add_pipe("crf_ner", config={"n_best": -1})
 
 

@@ -328,7 +328,7 @@ def test_share_of_negatives(rate):
     ],
 )
 def test_settings_out_of_range(setting, value):
-    with pytest.raises(WeaknerError, match=rf"W005.*'{setting}' = {value}"):
+    with pytest.raises(WeaknerError, match=rf"WK005.*'{setting}' = {value}"):
         make_partial_crf(**{setting: value})
 
 
@@ -346,14 +346,14 @@ def test_infeasible_annotation_names_the_sentence(index, illegal):
     tags = tag_arrays([[1, 2, 0, 1], [], [0, 0], [1, 2, 2, 0, 0]])
     tags[index] = numpy.asarray(illegal)
     emissions = [numpy.zeros((len(t), len(SCHEME)), dtype="float32") for t in tags]
-    with pytest.raises(WeaknerError, match=rf"W007.*Sentence {index} "):
+    with pytest.raises(WeaknerError, match=rf"WK007.*Sentence {index} "):
         NLL(parameters, emissions, tags)
 
 
 def test_infeasible_constraints_name_the_first_sentence():
     parameters, emissions = make_case()
     forbidden = parameters._replace(start=numpy.full(len(SCHEME), -numpy.inf))
-    with pytest.raises(WeaknerError, match=r"W007.*Sentence 0 "):
+    with pytest.raises(WeaknerError, match=r"WK007.*Sentence 0 "):
         NLL(forbidden, emissions, tag_arrays(ENTITY_TAGS))
 
 

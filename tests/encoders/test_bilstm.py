@@ -129,7 +129,7 @@ def test_width_and_depth(width, depth):
 
 @pytest.mark.parametrize("settings, name", [({"width": 7}, "width"), ({"width": 0}, "width"), ({"depth": 0}, "depth")])
 def test_sizes_that_cannot_be(settings, name):
-    with pytest.raises(WeaknerError, match=rf"\[W005\].*'{name}'"):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}'"):
         build_bilstm_encoder(Vectors([numpy.zeros((1, 4))]).model, **settings)
 
 

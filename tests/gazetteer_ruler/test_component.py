@@ -86,9 +86,9 @@ def test_given_labels():
     labels = ruler.label_data + ["Unseen"]
     ruler.initialize(lambda: [], nlp=nlp, terms=TERMS, labels=labels)
     assert ruler.labels == tuple(sorted(labels))
-    with pytest.raises(WeaknerError, match=r"W208.*label 'Chemical'.*\(Disease, Drug\)"):
+    with pytest.raises(WeaknerError, match=r"WK208.*label 'Chemical'.*\(Disease, Drug\)"):
         ruler.initialize(lambda: [], nlp=nlp, terms=TERMS, labels=["Disease", "Drug"])
-    with pytest.raises(WeaknerError, match="W208"):
+    with pytest.raises(WeaknerError, match="WK208"):
         ruler.initialize(lambda: [], nlp=nlp, labels=["Disease", "Drug"])
     assert matches(nlp) == EXPECTED
 
@@ -113,7 +113,7 @@ def test_initialize_keeps_terms_added_before():
 def test_failing_add_terms_changes_nothing():
     nlp = make_nlp()
     ruler = nlp.get_pipe("gazetteer_ruler")
-    with pytest.raises(WeaknerError, match="W207"):
+    with pytest.raises(WeaknerError, match="WK207"):
         ruler.add_terms([Term("X", "nothing"), Term("X", "")], nlp)
     assert ruler.terms == TERMS
     assert matches(nlp) == EXPECTED
@@ -123,16 +123,16 @@ def test_failing_add_terms_changes_nothing():
 def test_no_terms(terms):
     nlp = make_nlp(terms=None)
     ruler = nlp.get_pipe("gazetteer_ruler")
-    with pytest.raises(WeaknerError, match=r"W202.*'gazetteer_ruler' has no terms"):
+    with pytest.raises(WeaknerError, match=r"WK202.*'gazetteer_ruler' has no terms"):
         nlp("aspirin")
-    with pytest.raises(WeaknerError, match="W202"):
+    with pytest.raises(WeaknerError, match="WK202"):
         nlp.initialize()
-    with pytest.raises(WeaknerError, match="W202"):
+    with pytest.raises(WeaknerError, match="WK202"):
         ruler.initialize(lambda: [], nlp=nlp, terms=terms)
 
 
 def test_all_terms_skipped():
-    with pytest.raises(WeaknerError, match=r"W204.*all 2 terms \(stop list: 1, .*'min_length': 1"):
+    with pytest.raises(WeaknerError, match=r"WK204.*all 2 terms \(stop list: 1, .*'min_length': 1"):
         make_nlp(terms=[Term("A", "aspirin"), Term("A", "x")], stop=["aspirin"], min_length=2)
 
 
@@ -242,12 +242,12 @@ def test_attr_lemma_with_lemmas_for_some_tokens():
 def test_attr_lemma_without_lemmas():
     nlp = make_nlp(terms=None, attr="LEMMA")
     ruler = nlp.get_pipe("gazetteer_ruler")
-    with pytest.raises(WeaknerError, match="W203"):
+    with pytest.raises(WeaknerError, match="WK203"):
         ruler.add_terms(TERMS, nlp)
     other = lemma_nlp()
     other.remove_pipe("gazetteer_ruler")
     ruler.add_terms(TERMS, other)
-    with pytest.raises(WeaknerError, match="W203"):
+    with pytest.raises(WeaknerError, match="WK203"):
         nlp("heart")
 
 
@@ -331,7 +331,7 @@ def test_factory_passes_every_setting():
     [("source", ""), ("attr", "TAG"), ("attr", "lower"), ("acronym_length", -1), ("min_length", 0)],
 )
 def test_setting_out_of_range(setting, value):
-    with pytest.raises(WeaknerError, match=f"W005.*'{setting}' = "):
+    with pytest.raises(WeaknerError, match=f"WK005.*'{setting}' = "):
         make_nlp(**{setting: value})
 
 
@@ -368,7 +368,7 @@ def test_terms_through_config(tmp_path):
     path = tmp_path / "terms.jsonl"
     config = Config().from_str(CONFIG.format(path=json.dumps(str(path))))
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
-    with pytest.raises(WeaknerError, match="W100"):
+    with pytest.raises(WeaknerError, match="WK100"):
         nlp.initialize()
     path.write_text("".join(json.dumps({"label": label, "term": text}) + "\n" for label, text in TERMS))
     nlp.initialize()
@@ -498,7 +498,7 @@ def test_settings_can_be_changed_at_load(tmp_path):
 
 def test_attr_cannot_be_changed_at_load(tmp_path):
     make_nlp().to_disk(tmp_path)
-    with pytest.raises(WeaknerError, match=r"W209.*attr = LOWER, but the config says ORTH"):
+    with pytest.raises(WeaknerError, match=r"WK209.*attr = LOWER, but the config says ORTH"):
         spacy.load(tmp_path, config={"components": {"gazetteer_ruler": {"attr": "ORTH"}}})
 
 

@@ -136,13 +136,13 @@ def test_several_columns_with_a_label_need_a_term_column(write):
 @pytest.mark.parametrize(
     "name, text, code",
     [
-        ("a.csv", "label,term\n", "W200"),
-        ("a.jsonl", "\n", "W200"),
-        ("a.txt", "", "W200"),
-        ("a.txt", b"caf\xe9\n", "W104"),
-        ("a.xlsx", "", "W205"),
-        ("terms", "", "W205"),
-        ("a.gz", "", "W205"),
+        ("a.csv", "label,term\n", "WK200"),
+        ("a.jsonl", "\n", "WK200"),
+        ("a.txt", "", "WK200"),
+        ("a.txt", b"caf\xe9\n", "WK104"),
+        ("a.xlsx", "", "WK205"),
+        ("terms", "", "WK205"),
+        ("a.gz", "", "WK205"),
     ],
 )
 def test_unreadable_file(write, name, text, code):
@@ -155,16 +155,16 @@ def test_unreadable_file(write, name, text, code):
 def test_damaged_gzip(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"aspirin\n" * 1000)[:-12])
-    with pytest.raises(WeaknerError, match="W206"):
+    with pytest.raises(WeaknerError, match="WK206"):
         list(read_terms(path, "X"))
     path.write_bytes(b"aspirin\n")
-    with pytest.raises(WeaknerError, match="W206"):
+    with pytest.raises(WeaknerError, match="WK206"):
         list(read_terms(path, "X"))
 
 
 def test_folder_instead_of_file(tmp_path):
     (tmp_path / "a.csv").mkdir()
-    with pytest.raises(WeaknerError, match="W206"):
+    with pytest.raises(WeaknerError, match="WK206"):
         list(read_terms(tmp_path / "a.csv"))
 
 
@@ -179,7 +179,7 @@ def test_registered_reader_reads_when_called(write, tmp_path):
     make = registry.readers.get("spacy_weakner.TermList.v1")
     assert make is make_term_list
     read = make(tmp_path / "a.txt", label="X")
-    with pytest.raises(WeaknerError, match="W100"):
+    with pytest.raises(WeaknerError, match="WK100"):
         list(read())
     write("a.txt", "aspirin\n")
     assert list(read()) == list(read()) == [Term("X", "aspirin")]

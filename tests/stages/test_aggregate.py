@@ -162,11 +162,11 @@ def test_without_gold_there_is_no_gold_group(tmp_path):
 @pytest.mark.parametrize(
     "groups, settings, message",
     [
-        ({}, {}, "W301"),
-        ({"s": []}, {"sources": ["s", "t"]}, r"W302.*'t' \(sources there: s\)"),
-        ({"s": []}, {"sources": []}, "W005.*sources"),
-        ({"s": []}, {"policy": "best"}, "W005.*policy"),
-        ({"s": []}, {"unmatched": "drop"}, "W005.*unmatched"),
+        ({}, {}, "WK301"),
+        ({"s": []}, {"sources": ["s", "t"]}, r"WK302.*'t' \(sources there: s\)"),
+        ({"s": []}, {"sources": []}, "WK005.*sources"),
+        ({"s": []}, {"policy": "best"}, "WK005.*policy"),
+        ({"s": []}, {"unmatched": "drop"}, "WK005.*unmatched"),
     ],
 )
 def test_errors(tmp_path, groups, settings, message):

@@ -103,7 +103,7 @@ def test_folders_of_others_are_refused(tmp_path, name):
     source = write_rows(tmp_path / "a.jsonl", ROWS)
     convert(source, tmp_path / "out")
     (tmp_path / "out" / name).write_bytes(b"")
-    with pytest.raises(WeaknerError, match="W300"):
+    with pytest.raises(WeaknerError, match="WK300"):
         convert(source, tmp_path / "out")
 
 
@@ -135,7 +135,7 @@ def test_misaligned(tmp_path):
 @pytest.mark.parametrize("name", ["empty.jsonl", "empty.txt", "empty.conll"])
 def test_empty_corpus(tmp_path, output, name):
     (tmp_path / name).write_text("\n \n")
-    with pytest.raises(WeaknerError, match=r"W101.*empty\."):
+    with pytest.raises(WeaknerError, match=r"WK101.*empty\."):
         convert(tmp_path / name, tmp_path / output)
     assert [f.name for f in tmp_path.iterdir() if f.name != name and list(tmp_path.glob(f"{f.name}/*"))] == []
     assert not (tmp_path / output).is_file()
@@ -144,17 +144,17 @@ def test_empty_corpus(tmp_path, output, name):
 @pytest.mark.parametrize(
     "source, settings, message",
     [
-        ("none.jsonl", {}, "W100"),
-        ("a.pdf", {}, "W105"),
-        ("empty_folder", {}, "W101"),
-        ("bad.spacy", {}, "W102"),
-        ("latin.txt", {}, "W104"),
-        ("a.txt", {"format": "xml"}, "W005.*format"),
-        ("a.txt", {"limit": 0}, "W005.*limit"),
-        ("a.txt", {"shard_size": 0}, "W005.*shard_size"),
-        ("a.txt", {"tokenizer": "nope"}, "W106.*spacy_weakner.WordTokenizer.v1"),
-        ("a.txt", {"lang": "qqq"}, "W107"),
-        ("a.jsonl", {"misaligned": "guess"}, "W005.*misaligned"),
+        ("none.jsonl", {}, "WK100"),
+        ("a.pdf", {}, "WK105"),
+        ("empty_folder", {}, "WK101"),
+        ("bad.spacy", {}, "WK102"),
+        ("latin.txt", {}, "WK104"),
+        ("a.txt", {"format": "xml"}, "WK005.*format"),
+        ("a.txt", {"limit": 0}, "WK005.*limit"),
+        ("a.txt", {"shard_size": 0}, "WK005.*shard_size"),
+        ("a.txt", {"tokenizer": "nope"}, "WK106.*spacy_weakner.WordTokenizer.v1"),
+        ("a.txt", {"lang": "qqq"}, "WK107"),
+        ("a.jsonl", {"misaligned": "guess"}, "WK005.*misaligned"),
     ],
 )
 def test_errors(tmp_path, source, settings, message):
@@ -171,7 +171,7 @@ def test_errors(tmp_path, source, settings, message):
 
 
 def test_unknown_output_suffix(tmp_path):
-    with pytest.raises(WeaknerError, match="W105"):
+    with pytest.raises(WeaknerError, match="WK105"):
         convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
 
 

@@ -134,14 +134,14 @@ def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, "W303"),
-        ({"terms": "terms.jsonl", "pipeline": "model"}, "W303"),
-        ({"terms": "terms.jsonl", "source": ""}, "W005.*source"),
-        ({"terms": "none.jsonl"}, "W100"),
-        ({"pipeline": "none"}, "W108"),
-        ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "W100"),
-        ({"terms": "terms.jsonl", "lang": "qqq"}, "W107"),
-        ({"terms": "terms.jsonl", "attr": "SHAPE"}, "W005.*attr"),
+        ({}, "WK303"),
+        ({"terms": "terms.jsonl", "pipeline": "model"}, "WK303"),
+        ({"terms": "terms.jsonl", "source": ""}, "WK005.*source"),
+        ({"terms": "none.jsonl"}, "WK100"),
+        ({"pipeline": "none"}, "WK108"),
+        ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
+        ({"terms": "terms.jsonl", "lang": "qqq"}, "WK107"),
+        ({"terms": "terms.jsonl", "attr": "SHAPE"}, "WK005.*attr"),
     ],
 )
 def test_errors(corpus, terms, tmp_path, monkeypatch, settings, message):

@@ -138,9 +138,9 @@ def test_shards_of_an_earlier_larger_run_go(corpus, tmp_path):
 @pytest.mark.parametrize("target", ["in", "in/out", "in/a.spacy"])
 def test_input_is_never_overwritten(corpus, tmp_path, target):
     before = contents(corpus)
-    with pytest.raises(WeaknerError, match="W304"):
+    with pytest.raises(WeaknerError, match="WK304"):
         run(corpus, tmp_path / target)
-    with pytest.raises(WeaknerError, match="W304"):
+    with pytest.raises(WeaknerError, match="WK304"):
         run(corpus / "a.spacy", corpus)
     assert contents(corpus) == before
 
@@ -148,20 +148,20 @@ def test_input_is_never_overwritten(corpus, tmp_path, target):
 def test_files_of_others_are_never_overwritten(corpus, tmp_path):
     gold = tmp_path / "dev.spacy"
     write_docs(gold, [])
-    with pytest.raises(WeaknerError, match=r"W300.*dev\.spacy"):
+    with pytest.raises(WeaknerError, match=r"WK300.*dev\.spacy"):
         run(corpus, gold)
     (tmp_path / "out").mkdir()
     gold.rename(tmp_path / "out" / "dev.spacy")
-    with pytest.raises(WeaknerError, match=r"W300.*dev\.spacy"):
+    with pytest.raises(WeaknerError, match=r"WK300.*dev\.spacy"):
         run(corpus, tmp_path / "out")
 
 
 def test_missing_and_empty_input(tmp_path):
-    with pytest.raises(WeaknerError, match="W100"):
+    with pytest.raises(WeaknerError, match="WK100"):
         run(tmp_path / "none", tmp_path / "out")
     (tmp_path / "in").mkdir()
-    with pytest.raises(WeaknerError, match="W101"):
+    with pytest.raises(WeaknerError, match="WK101"):
         run(tmp_path / "in", tmp_path / "out")
     write_docs(tmp_path / "in" / "a.spacy", [])
-    with pytest.raises(WeaknerError, match="W101"):
+    with pytest.raises(WeaknerError, match="WK101"):
         run(tmp_path / "in", tmp_path / "out")

@@ -143,12 +143,12 @@ def test_protocols():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, r"\[W016\]"),
-        ({"total_steps": 0, "total_epochs": 0}, r"\[W016\]"),
-        ({"total_steps": 5, "total_epochs": 5}, r"\[W016\].*total_steps=5, total_epochs=5"),
-        ({"total_steps": -1}, r"\[W016\]"),
-        ({"total_steps": 5, "interval": -1}, r"\[W005\].*interval"),
-        ({"total_steps": 5, "interval": 2}, r"\[W017\].*corpus"),
+        ({}, r"\[WK016\]"),
+        ({"total_steps": 0, "total_epochs": 0}, r"\[WK016\]"),
+        ({"total_steps": 5, "total_epochs": 5}, r"\[WK016\].*total_steps=5, total_epochs=5"),
+        ({"total_steps": -1}, r"\[WK016\]"),
+        ({"total_steps": 5, "interval": -1}, r"\[WK005\].*interval"),
+        ({"total_steps": 5, "interval": 2}, r"\[WK017\].*corpus"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):
@@ -164,7 +164,7 @@ def test_a_component_that_needs_the_clock_says_so(monkeypatch):
     nlp = crf_pipeline()
     ner = nlp.get_pipe("crf_ner")
     monkeypatch.setattr(type(ner), "needs_clock", True)
-    with pytest.raises(WeaknerError, match=r"\[W004\] 'crf_ner'.*nothing has ticked"):
+    with pytest.raises(WeaknerError, match=r"\[WK004\] 'crf_ner'.*nothing has ticked"):
         nlp.update(make_examples(nlp), sgd=False)
     tick(TrainingClock(total_steps=4), nlp, (0, 0))
     assert nlp.update(make_examples(nlp), sgd=False)["crf_ner"] > 0

@@ -69,12 +69,12 @@ def test_limit(rows, limit, expected):
 
 def test_an_empty_jsonl_file(tmp_path):
     (tmp_path / "a.jsonl").write_text("")
-    with pytest.raises(WeaknerError, match=r"\[W101\].*a\.jsonl"):
+    with pytest.raises(WeaknerError, match=r"\[WK101\].*a\.jsonl"):
         list(JsonlCorpus(tmp_path / "a.jsonl")(NLP))
 
 
 def test_a_missing_jsonl_file(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[W100\].*a\.jsonl"):
+    with pytest.raises(WeaknerError, match=r"\[WK100\].*a\.jsonl"):
         list(JsonlCorpus(tmp_path / "a.jsonl")(NLP))
 
 
@@ -158,14 +158,14 @@ def test_the_weak_corpus_streams():
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 1.5, float("nan")])
 def test_a_share_that_cannot_be(share):
-    with pytest.raises(WeaknerError, match=r"\[W005\].*strong_share"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*strong_share"):
         StrongWeakCorpus(reader("s", 1), reader("w", 1), share)
 
 
 @pytest.mark.parametrize("share", [None, 0.5])
 @pytest.mark.parametrize("n_strong, n_weak, which", [(0, 1, "strong"), (1, 0, "weak"), (0, 0, "strong")])
 def test_empty_corpora(share, n_strong, n_weak, which):
-    with pytest.raises(WeaknerError, match=rf"\[W019\] The {which} corpus"):
+    with pytest.raises(WeaknerError, match=rf"\[WK019\] The {which} corpus"):
         list(StrongWeakCorpus(reader("s", n_strong), reader("w", n_weak), share)(NLP))
 
 
@@ -173,7 +173,7 @@ def test_empty_corpora(share, n_strong, n_weak, which):
 @pytest.mark.parametrize("setting", [{"max_length": 10}, {"gold_preproc": True}])
 def test_settings_that_would_lose_weak_labels(tmp_path, which, setting):
     readers = {"strong": reader("s", 1), "weak": reader("w", 1), which: Corpus(tmp_path, **setting)}
-    with pytest.raises(WeaknerError, match=rf"\[W018\].*{which}.*'{next(iter(setting))}'"):
+    with pytest.raises(WeaknerError, match=rf"\[WK018\].*{which}.*'{next(iter(setting))}'"):
         StrongWeakCorpus(**readers)
 
 
