@@ -112,6 +112,9 @@ def config(method: Method, encoder: str) -> Path:
 def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str, Any]:
     """What a run sets in its config."""
     values: Dict[str, Any] = {"paths.dev": str(folder / "dev.spacy"), "system.seed": seed}
+    if method.product == "model-last":
+        # Nothing may be chosen by dev, the end of the training neither.
+        values["training.patience"] = 0
     if "+" in method.train:
         strong, weak = method.train.split("+")
         values.update({"paths.strong": str(folder / f"{strong}.spacy"), "paths.weak": str(folder / f"{weak}.spacy")})

@@ -13,7 +13,7 @@ class Errors:
     )
     WK002 = (
         "[WK002] '{name}' was initialised with the labels {labels}, so '{label}' cannot be added. "
-        "Initialise it again with all labels."
+        "Create the component anew to train it with other labels."
     )
     WK003 = (
         "[WK003] '{name}' met the entity label '{label}', which it was not initialised with (labels: {labels}). "
@@ -45,7 +45,8 @@ class Errors:
     )
     WK016 = (
         "[WK016] The clock needs 'total_steps' or 'total_epochs' to tell progress, and exactly one of the two. "
-        "Got total_steps={total_steps}, total_epochs={total_epochs}."
+        "Got total_steps={total_steps}, total_epochs={total_epochs}. (While a corpus streams, with max_epochs = -1, "
+        "spaCy counts no epochs: use total_steps.)"
     )
     WK017 = (
         "[WK017] The clock has an 'interval' but no 'corpus' to renew components with. Add a nested reader: "
@@ -67,6 +68,7 @@ class Errors:
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
     WK107 = "[WK107] Cannot create a blank pipeline for the language '{lang}': {reason}"
     WK108 = "[WK108] Cannot load the pipeline '{name}': {reason}"
+    WK109 = "[WK109] {path} is a folder, but a file is needed here. Give the file itself."
     # Term lists
     WK200 = "[WK200] {path} holds no terms."
     WK201 = "[WK201] {path}, line {line}: {reason}"
@@ -95,17 +97,36 @@ class Errors:
         "Set it back, or initialise the component again."
     )
     # Stages
-    WK300 = "[WK300] {path} exists and was made with other input or settings. Remove it, or choose another output."
+    WK300 = (
+        "[WK300] {path} exists and is no earlier result of the same command for this output, so it is neither "
+        "overwritten nor removed. Remove it, or choose another output."
+    )
     WK301 = "[WK301] No document in {path} has a span group that begins with 'weak:'. Run 'label' first."
     WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources'."
     WK303 = (
         "[WK303] Give either a term list (terms) or a pipeline as the weak source, and not both. "
         "For both, label twice with different names of the source."
     )
-    WK304 = "[WK304] {path} is part of the input. A stage never overwrites its input: choose another output."
+    WK304 = (
+        "[WK304] The output {path} is, lies in, or holds a part of the input {input}. "
+        "Nothing ever overwrites its input: choose another output."
+    )
+    WK305 = "[WK305] The output {path} must be {expected}."
+    WK306 = (
+        "[WK306] The pipeline '{pipeline}' found no {what} in the whole corpus, but it wrote the span groups: "
+        "{groups}. Choose one of them (label: spans_key, command line: --spans-key)."
+    )
     # Quality
     WK400 = (
         "[WK400] {path} does not hold the sentences of {test} (they differ from sentence {number} on). "
         "Compare label sets that were made from the test corpus."
     )
     WK401 = "[WK401] Give candidates as NAME=PATH (got '{value}')."
+    WK402 = (
+        "[WK402] Document {number} of {path} has tokens without entity annotation, so scores would be meaningless. "
+        "Use a test set with complete gold."
+    )
+    WK403 = (
+        "[WK403] {path} is neither a pipeline (it has no config.cfg) nor a corpus (it holds no .spacy file). "
+        "Correct the path."
+    )

@@ -3,7 +3,7 @@
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Iterable, Iterator
 from uuid import uuid4
 
 from .errors import Errors, WeaknerError
@@ -47,24 +47,47 @@ def existing(path: Path, hint: str = "") -> Path:
     return path
 
 
+def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
+    """Check that no output is an input, lies in one, or holds one.
+
+    inputs (Iterable[Path]): Files and folders that are read.
+    outputs (Iterable[Path]): Files and folders that will be written; they need not exist.
+    RAISES (WeaknerError): If one touches an input.
+    """
+    sources = {path.resolve(): path for path in inputs}
+    above = {parent: path for source, path in sources.items() for parent in source.parents}
+    for output in outputs:
+        target = output.resolve()
+        touched = next((sources[path] for path in (target, *target.parents) if path in sources), above.get(target))
+        if touched is not None:
+            raise WeaknerError(Errors.WK304.format(path=output, input=touched))
+
+
 def read_lines(path: Path) -> Iterator[str]:
     """Stream the lines of a UTF-8 text file without their line ends; `.gz` is unpacked on the way.
 
     path (Path): The file.
     YIELDS (str): Its lines.
-    RAISES (WeaknerError): If it does not exist, or is not UTF-8.
+    RAISES (WeaknerError): If it does not exist, is a folder, is not UTF-8, or is damaged.
     """
     import gzip
+    import zlib
 
     path = existing(path)
+    if path.is_dir():
+        raise WeaknerError(Errors.WK109.format(path=path))
     position = 0
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file_:
-        for i, raw in enumerate(file_):
-            try:
-                line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise WeaknerError(
-                    Errors.WK104.format(path=path, position=position + error.start, reason=error.reason)
-                ) from error
-            position += len(raw)
-            yield line.rstrip("\r\n")
+    try:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file_:
+            for i, raw in enumerate(file_):
+                try:
+                    line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise WeaknerError(
+                        Errors.WK104.format(path=path, position=position + error.start, reason=error.reason)
+                    ) from error
+                position += len(raw)
+                yield line.rstrip("\r\n")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        # Not every OSError: others (no permission, a broken disk) name the path and say nothing about the contents.
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error

@@ -1,6 +1,8 @@
 """A tokenizer for corpora that come split at every punctuation mark."""
 
 import re
+import unicodedata
+from functools import lru_cache
 from typing import Callable
 
 from spacy.language import Language
@@ -24,9 +26,20 @@ def create_word_tokenizer(nlp: Language) -> Tokenizer:
     nlp (Language): The pipeline; its vocabulary is shared.
     RETURNS (Tokenizer): The tokenizer.
     """
+    punctuation = rf"[^\w\s{_inseparable()}][{_inseparable()}]*"
     return Tokenizer(
         nlp.vocab,
-        prefix_search=re.compile(r"^[^\w\s]").search,
-        suffix_search=re.compile(r"[^\w\s]$").search,
-        infix_finditer=re.compile(r"[^\w\s]").finditer,
+        prefix_search=re.compile(f"^{punctuation}").search,
+        suffix_search=re.compile(f"{punctuation}$").search,
+        infix_finditer=re.compile(punctuation).finditer,
     )
+
+
+@lru_cache(maxsize=1)
+def _inseparable() -> str:
+    # What belongs to the character before it and is no letter to `re`: vowel signs and accents, joiners, skin tones.
+    tags_and_selectors = range(0xE0000, 0xE0200)
+    codes = [
+        c for c in (*range(0x20000), *tags_and_selectors) if unicodedata.category(chr(c)) in ("Mn", "Mc", "Me", "Cf")
+    ]
+    return "".join(map(chr, codes)) + "\U0001f3fb-\U0001f3ff"

@@ -1,6 +1,6 @@
 """Torch modules as bytes: plain arrays instead of `torch.save`, which would pickle."""
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 import srsly
 
@@ -18,19 +18,25 @@ def module_to_bytes(module: Any, kwargs: Dict[str, Any]) -> bytes:
     return srsly.msgpack_dumps({"kwargs": kwargs, "state": state})
 
 
-def module_from_bytes(data: bytes, make: Callable[..., Any], device: Any) -> Any:
+def module_from_bytes(
+    data: bytes, make: Callable[..., Any], device: Any, expected: Optional[Dict[str, Any]] = None
+) -> Any:
     """Rebuild a torch module.
 
     data (bytes): As `module_to_bytes` made them.
     make (Callable[..., Any]): Builds the module from its kwargs.
     device (Any): The torch device to put it on.
+    expected (Optional[Dict[str, Any]]): The kwargs of the module that is replaced, if there is one.
     RETURNS (Any): The module, or None.
+    RAISES (ValueError): If it was built with other kwargs than the one that it replaces.
     """
     import torch
 
     if not data:
         return None
     stored = srsly.msgpack_loads(data)
+    if expected is not None and stored["kwargs"] != expected:
+        raise ValueError(f"sizes differ: {expected} here, {stored['kwargs']} there")
     module = make(**stored["kwargs"])
     module.load_state_dict({name: torch.as_tensor(array.copy()) for name, array in stored["state"].items()})
     return module.to(device)

@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.files import atomic_path, existing, read_lines, write_text
+from spacy_weakner.files import atomic_path, check_output, existing, read_lines, write_text
 
 
 def test_the_file_appears_when_the_block_ends(tmp_path):
@@ -76,3 +76,50 @@ def test_read_lines_names_the_byte_that_is_not_utf8(tmp_path):
 def test_read_lines_of_a_missing_file(tmp_path):
     with pytest.raises(WeaknerError, match=r"\[WK100\]"):
         list(read_lines(tmp_path / "no.txt"))
+
+
+@pytest.mark.parametrize(
+    "data", [gzip.compress(b"line\n" * 1000)[:-12], b"no gzip", gzip.compress(b"x")[:15] + b"\xff" * 9]
+)
+def test_read_lines_of_damaged_gzip_names_the_file(tmp_path, data):
+    (tmp_path / "a.txt.gz").write_bytes(data)
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*a\.txt\.gz"):
+        list(read_lines(tmp_path / "a.txt.gz"))
+
+
+def test_read_lines_of_a_folder(tmp_path):
+    (tmp_path / "a.txt").mkdir()
+    with pytest.raises(WeaknerError, match=r"\[WK109\].*a\.txt is a folder"):
+        list(read_lines(tmp_path / "a.txt"))
+
+
+def test_read_lines_leaves_system_errors_as_they_are(tmp_path, monkeypatch):
+    def refuse(*args):
+        raise PermissionError("no entry")
+
+    (tmp_path / "a.txt").write_text("x")
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(PermissionError):
+        list(read_lines(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize("output", ["in", "in/a.txt", "in/new", ".", "in/../in", "link", "linked.txt"])
+def test_check_output_refuses_inputs_and_what_is_around_them(tmp_path, output):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    (tmp_path / "linked.txt").symlink_to(tmp_path / "in" / "a.txt")
+    with pytest.raises(WeaknerError, match=r"\[WK304\]"):
+        check_output([tmp_path / "in"], [tmp_path / "fine", tmp_path / output])
+
+
+def test_check_output_follows_links_of_inputs(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("x")
+    (tmp_path / "a.txt").symlink_to(tmp_path / "data" / "a.txt")
+    with pytest.raises(WeaknerError, match=r"\[WK304\]"):
+        check_output([tmp_path / "a.txt"], [tmp_path / "data"])
+
+
+def test_check_output_accepts_neighbours(tmp_path):
+    check_output([tmp_path / "a" / "x", tmp_path / "b"], [tmp_path / "a" / "y", tmp_path / "bb", tmp_path / "c" / "x"])

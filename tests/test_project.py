@@ -15,6 +15,14 @@ COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
 CONFIGS = sorted((ROOT / "configs").rglob("*.cfg"))
 
 
+def _values(config: dict, prefix: str = "") -> set:
+    found = set()
+    for key, value in config.items():
+        name = f"{prefix}.{key}"
+        found |= _values(value, name) if isinstance(value, dict) else {(name, repr(value))}
+    return found
+
+
 def _paths(script: str) -> list:
     found = re.findall(r"(?:assets|configs|corpus|training|metrics)/[^\s'\"]+", script)
     return [path.split("=")[-1] for path in found]
@@ -51,10 +59,17 @@ def test_all_commands_are_part_of_a_workflow():
     assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
 
 
+@pytest.mark.parametrize("path", [p for p in CONFIGS if p.stem.startswith("cnn")], ids=lambda path: path.name)
+def test_configs_keep_their_values_when_spacy_fills_them(path):
+    config = util.load_config(path, overrides={"paths.dev": "x"})
+    filled = util.load_model_from_config(config, auto_fill=True).config
+    assert _values(config.interpolate()) <= _values(filled.interpolate())
+
+
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_configs_fill_without_changes_of_meaning(path):
+def test_configs_list_the_components_of_their_pipeline(path):
     config = util.load_config(path, interpolate=False)
-    assert config["nlp"]["pipeline"] and config["training"]["use_averages"] is False
+    assert config["training"]["optimizer"]["use_averages"] is False
     assert set(config["nlp"]["pipeline"]) == set(config["components"])
 
 

@@ -47,6 +47,10 @@ def read_rows(path: Path) -> Iterator[Tuple[int, Row]]:
                 raise RowError("nested too deeply") from error
             except json.JSONDecodeError as error:
                 raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
+            except RowError:
+                raise
+            except ValueError as error:  # Python refuses to read integers of thousands of digits
+                raise RowError("a number has too many digits") from error
             if not isinstance(row, dict):
                 raise RowError(f"expected a JSON object, got {show(row)}")
         yield number, row
@@ -67,7 +71,7 @@ def read_jsonl(
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
         "drop".
-    counts (Optional[Counter[str]]): If given, dropped spans are counted under "misaligned".
+    counts (Optional[Counter[str]]): If given, dropped spans and unknown keys are counted; see `doc_from_row`.
     YIELDS (Doc): One Doc per row.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """

@@ -14,9 +14,12 @@
 - "cats": sentence categories with numbers.
 - "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
   kept beside them.
+
+Other keys are passed over, and counted.
 """
 
 import json
+import math
 from collections import Counter
 from itertools import pairwise
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -31,6 +34,10 @@ from . import weak
 Row = Dict[str, Any]
 MISALIGNED = ("error", "drop")
 DEFAULT_SOURCE = "imported"
+KEYS = frozenset(
+    ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence", "gold"]
+)
+_ANNOTATIONS = ("ents", "spans", "weak_ents")
 
 
 class RowError(WeaknerError):
@@ -59,7 +66,8 @@ def doc_from_row(
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
         "drop".
-    counts (Optional[Counter[str]]): If given, dropped spans are counted under "misaligned".
+    counts (Optional[Counter[str]]): If given, these are counted: dropped spans as "misaligned"; rows per unknown key
+        as "key:<key>", and as "list:<key>" too if it holds a list; rows with spans of the layout as "annotated".
     RETURNS (Doc): The Doc.
     RAISES (RowError): For anything malformed.
     """
@@ -84,9 +92,11 @@ def doc_from_row(
         weak.set_group(doc, weak.GOLD_GROUP, spans.read(row["gold"], "gold"))
     doc.cats = _cats(row.get("cats"))
     weak.set_id(doc, _identifier(row.get("id")))
-    weak.set_weak(doc, bool(row.get("weak")))
+    weak.set_weak(doc, _flag(row.get("weak"), "weak"))
     if row.get("confidence") is not None:
-        weak.set_confidence(doc, _number(row["confidence"], "confidence"))
+        weak.set_confidence(doc, _probability(row["confidence"], "confidence"))
+    if counts is not None:
+        _count_keys(row, counts)
     return doc
 
 
@@ -323,7 +333,33 @@ def _number(value: Any, what: str) -> float:
     # Categories are often given as true and false.
     if not isinstance(value, (int, float)):
         raise RowError(f"{what} must be a number, got {show(value)}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):  # JSON can spell numbers that are too large, like 1e999
+        raise RowError(f"{what} is too large, got {show(value)}")
+    return number
+
+
+def _probability(value: Any, what: str) -> float:
+    number = _number(value, what)
+    if not 0.0 <= number <= 1.0:
+        raise RowError(f"{what} must be between 0 and 1, got {show(value)}")
+    return number
+
+
+def _flag(value: Any, what: str) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise RowError(f"'{what}' must be true or false, got {show(value)}")
+    return bool(value)
+
+
+def _count_keys(row: Row, counts: Counter[str]) -> None:
+    unknown = row.keys() - KEYS
+    counts.update(f"key:{key}" for key in unknown)
+    counts.update(f"list:{key}" for key in unknown if isinstance(row[key], list))
+    counts["annotated"] += any(key in row for key in _ANNOTATIONS)
 
 
 def _a_list(value: Any, what: str) -> List[Any]:

@@ -7,6 +7,7 @@
 | IOBES  | B-LOC E-LOC S-LOC           | kept apart                    |
 """
 
+from functools import lru_cache
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
@@ -107,11 +108,10 @@ class TagScheme:
 
         RETURNS (BoolMask): Shape (n_tags, n_tags); [a, b] is True if b after a belongs to a's entity.
         """
-        n = len(self.tags)
-        result = numpy.zeros((n, n), dtype=bool)
-        for a in range(1, n):
-            for b in range(1, n):
-                result[a, b] = self._continues(a, b)
+        prefix = numpy.array([tag[0] for tag in self.tags])
+        label = numpy.array([-1, *(i for i in range(len(self.labels)) for _ in self.prefixes)])
+        goes_on, follows = numpy.isin(prefix, ["B", "I"]), numpy.isin(prefix, ["I", "E"])
+        result: BoolMask = (label[:, None] == label) & goes_on[:, None] & follows
         return result
 
     def allowed_transitions(self) -> Tuple[BoolMask, BoolMask, BoolMask]:
@@ -188,6 +188,12 @@ class TagScheme:
         first = numpy.where(follows, 0, 3)
         later = numpy.where(follows, 1, 2)
         return numpy.where(begins, first, later).astype("int64")
+
+
+@lru_cache(maxsize=64)
+def make_scheme(name: str, labels: Tuple[str, ...]) -> TagScheme:
+    """A tag scheme, made once for the same name and labels; see `TagScheme`."""
+    return TagScheme(name, labels)
 
 
 def same_tokens(a: Doc, b: Doc) -> bool:

@@ -51,3 +51,10 @@ def convert_cli(
             msg.info(f"Empty lines passed over: {report.empty}")
         if report.misaligned:
             msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
+        if report.ignored:
+            msg.warn(f"Unknown keys passed over: {', '.join(f'{key} ({n} rows)' for key, n in report.ignored.items())}")
+        if report.suspects:
+            msg.warn(
+                "No row has 'ents', 'spans' or 'weak_ents', but these unknown keys hold lists: "
+                f"{', '.join(report.suspects)}. If they are annotations, rename them."
+            )

@@ -16,11 +16,20 @@ def label_cli(
     pipeline: Annotated[
         Optional[str], typer.Option(help="Or a pipeline (folder or name) whose entities are taken")
     ] = None,
-    source: Annotated[str, typer.Option(help="Name of this weak source")] = "gazetteer",
-    attr: Annotated[str, typer.Option(help="Token attribute that terms are compared by")] = "LOWER",
+    source: Annotated[
+        Optional[str], typer.Option(help="Name of this weak source (default: gazetteer, or the pipeline's name)")
+    ] = None,
+    spans_key: Annotated[
+        Optional[str], typer.Option(help="Span group of the pipeline to take instead of its entities")
+    ] = None,
+    attr: Annotated[
+        str, typer.Option(help="Token attribute that terms are compared by: ORTH, LOWER or NORM")
+    ] = "LOWER",
     acronym_length: Annotated[
         int, typer.Option(help="Terms up to this length with inner upper case match in exact case")
     ] = 5,
+    stop: Annotated[Optional[List[str]], typer.Option(help="Term that is not to be matched (repeatable)")] = None,
+    min_length: Annotated[int, typer.Option(help="Shorter terms (in characters) are not matched")] = 1,
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
@@ -39,8 +48,11 @@ def label_cli(
             terms=terms,
             pipeline=pipeline,
             source=source,
+            spans_key=spans_key,
             attr=attr,
             acronym_length=acronym_length,
+            stop=stop or (),
+            min_length=min_length,
             term_label=term_label,
             lang=lang,
             tokenizer=tokenizer,
@@ -49,7 +61,7 @@ def label_cli(
             progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)
-        msg.info(f"Spans of '{source}': {listing(report.spans)}")
+        msg.info(f"Spans of '{report.source}': {listing(report.spans)}")
         msg.info(f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")

@@ -1,6 +1,6 @@
 """Named-entity recognition with a conditional random field that understands missing labels."""
 
-from typing import Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Tuple
 
 import numpy
 from spacy.language import Language
@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model
 from thinc.types import Floats2d
 
-from ..annotations.tags import SCHEMES, IntTags, TagScheme
+from ..annotations.tags import SCHEMES, IntTags, TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
 from ..training.base import Prediction, TrainableHead, trim_whitespace
 from ..ty import Entity, PathScore
@@ -135,10 +135,11 @@ class CRFNer(TrainableHead):
     @property
     def scheme(self) -> TagScheme:
         """RETURNS (TagScheme): The tag scheme over the component's labels."""
-        return TagScheme(self.tag_scheme, self.labels)
+        return make_scheme(self.tag_scheme, self.labels)
 
     @property
     def n_outputs(self) -> int:
+        """RETURNS (int): The number of tags."""
         return len(self.scheme)
 
     @property
@@ -149,9 +150,11 @@ class CRFNer(TrainableHead):
     # Training
 
     def encode_target(self, example: Example) -> IntTags:
+        """Tag ids of an example, -1 where the annotation is missing; see `TagScheme.from_example`."""
         return self.scheme.from_example(example)
 
     def compute_loss(self, scores: List[Floats2d], targets: List[IntTags]) -> Tuple[float, List[Floats2d]]:
+        """The configured loss; the gradient of the transition scores is added to their module."""
         ops = self.model.ops
         emissions = [ops.to_numpy(s) for s in scores]
         result = self.loss(self._parameters(), emissions, targets)
@@ -160,31 +163,28 @@ class CRFNer(TrainableHead):
 
     # Prediction
 
+    @property
+    def nothing(self) -> Prediction:
+        return Prediction([], [], [] if self.n_best else None)
+
     def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
-        used = [i for i, doc in enumerate(docs) if len(doc)]
-        empty: List[Entity] = []
-        result = [Prediction([], [], empty if self.n_best else None) for _ in docs]
-        if not used:
-            return result
-        scheme = self.scheme
-        parameters = self._parameters()
-        batch = self._restrict_to_free_tokens([docs[i] for i in used], pad([scores[i] for i in used]))
+        """Best sequences, and probabilities of entities where the settings ask for them."""
+        scheme, parameters = self.scheme, self._parameters()
+        batch = self._restrict_to_free_tokens(docs, pad(scores))
         paths = viterbi(parameters, batch)
-        found = [trim_whitespace(docs[i], scheme.decode(p.tags)) for i, p in zip(used, paths, strict=True)]
+        found = [trim_whitespace(doc, scheme.decode(path.tags)) for doc, path in zip(docs, paths, strict=True)]
         if not self.scores and not self.n_best:
-            for i, entities in zip(used, found, strict=True):
-                result[i] = Prediction(entities, [None] * len(entities))
-            return result
+            return [Prediction(entities, [None] * len(entities)) for entities in found]
         lattice = self._lattice(parameters, batch)
-        rows = numpy.argsort(batch.order)
-        n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in used]
-        for i, row, entities, others in zip(used, rows, found, n_best, strict=True):
-            candidates = {entity for path in others for entity in trim_whitespace(docs[i], scheme.decode(path.tags))}
+        n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in docs]
+        result = []
+        for doc, row, entities, others in zip(docs, numpy.argsort(batch.order), found, n_best, strict=True):
+            candidates = {entity for path in others for entity in trim_whitespace(doc, scheme.decode(path.tags))}
             ordered = sorted({*entities, *candidates})
             chances = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
             own = [chances[entity] if self.scores else None for entity in entities]
             listed = ordered if self.n_best else None  # the best sequence is one of the n best
-            result[i] = Prediction(entities, own, listed, [chances[entity] for entity in listed or []])
+            result.append(Prediction(entities, own, listed, [chances[entity] for entity in listed or []]))
         return result
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
@@ -193,15 +193,14 @@ class CRFNer(TrainableHead):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        docs = list(docs)
-        result = self.score_tokens(docs)
-        used = [i for i, doc in enumerate(docs) if len(doc)]
-        if used:
-            batch = pad([result[i] for i in used])
-            marginals = batch.unpad(self._lattice(self._parameters(), batch).token_marginals())
-            for i, rows in zip(used, marginals, strict=True):
-                result[i] = rows.astype("float32")
-        return result
+
+        def marginals(docs: List[Doc], scores: List[Floats2d]) -> List[Floats2d]:
+            batch = pad(scores)
+            found = batch.unpad(self._lattice(self._parameters(), batch).token_marginals())
+            return [rows.astype("float32") for rows in found]
+
+        nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
+        return self.map_scores(docs, marginals, nothing)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best tag sequence of every Doc, with its Viterbi score and its log-probability.
@@ -209,17 +208,17 @@ class CRFNer(TrainableHead):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
         """
-        docs = list(docs)
-        scores = self.score_tokens(docs)
-        result = [PathScore([], 0.0, 0.0) for _ in docs]
-        used = [i for i, doc in enumerate(docs) if len(doc)]
-        if used:
-            tags, parameters, batch = self.scheme.tags, self._parameters(), pad([scores[i] for i in used])
+
+        def score(docs: List[Doc], scores: List[Floats2d]) -> List[PathScore]:
+            tags, parameters, batch = self.scheme.tags, self._parameters(), pad(scores)
             log_z = self._lattice(parameters, batch).log_z[numpy.argsort(batch.order)]
-            for i, path, total in zip(used, viterbi(parameters, batch), log_z, strict=True):
+            result = []
+            for path, total in zip(viterbi(parameters, batch), log_z, strict=True):
                 log_probability = min(0.0, path.score / self.temperature - float(total))
-                result[i] = PathScore([tags[t] for t in path.tags], path.score, log_probability)
-        return result
+                result.append(PathScore([tags[t] for t in path.tags], path.score, log_probability))
+            return result
+
+        return self.map_scores(docs, score, PathScore([], 0.0, 0.0))
 
     def _parameters(self) -> CRFParameters:
         parameters = crf_parameters(self.model)

@@ -138,4 +138,4 @@ def _serialize_crf(module: Any) -> bytes:
 
 
 def _deserialize_crf(module: Any, data: bytes, device: Any) -> Any:
-    return module_from_bytes(data, _make_crf, device)
+    return module_from_bytes(data, _make_crf, device, None if module is None else {"n_tags": module.num_tags})

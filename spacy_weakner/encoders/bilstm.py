@@ -1,5 +1,6 @@
 """A bidirectional LSTM over token embeddings."""
 
+from functools import partial
 from typing import Any, Callable, List, Optional, Tuple
 
 from spacy.tokens import Doc
@@ -32,7 +33,7 @@ def build_bilstm_encoder(
     lstm: Model[Any, Any] = Model(
         "bilstm",
         _forward,
-        init=_init,
+        init=partial(_init, depth=depth),
         layers=[
             PyTorchWrapper_v3(
                 None,  # type: ignore[arg-type]
@@ -43,18 +44,17 @@ def build_bilstm_encoder(
             )
         ],
         dims={"nO": width, "nI": None},
-        attrs={"depth": depth},
     )
     model: Model[Any, Any] = chain(embed, with_array(Dropout()), lstm, with_array(Dropout()))
     model.set_dim("nO", width)
     return model
 
 
-def _init(model: Model, X: Optional[Sequences] = None, Y: Any = None) -> None:
-    if X is None or model.layers[0].shims[0]._model is not None:
+def _init(model: Model, X: Optional[Sequences] = None, Y: Any = None, *, depth: int) -> None:
+    if X is None:
         return
     model.set_dim("nI", X[0].shape[1])
-    module = _make(input_width=model.get_dim("nI"), width=model.get_dim("nO"), depth=model.attrs["depth"])
+    module = _make(input_width=model.get_dim("nI"), width=model.get_dim("nO"), depth=depth)
     model.layers[0].shims[0]._model = module.to(get_torch_default_device())
 
 
@@ -113,4 +113,4 @@ def _serialize(module: Any) -> bytes:
 
 
 def _deserialize(module: Any, data: bytes, device: Any) -> Any:
-    return module_from_bytes(data, _make, device)
+    return module_from_bytes(data, _make, device, None if module is None else module.kwargs)

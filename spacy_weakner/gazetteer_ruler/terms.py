@@ -2,7 +2,6 @@
 
 import csv
 import json
-import zlib
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -147,7 +146,7 @@ def iter_terms(source: TermSource, name: str) -> Iterator[Term]:
 
 def _csv_rows(path: Path, label: Optional[str], delimiter: str = ",") -> Iterator[_Row]:
     # The csv module wants the line ends: they may be part of a quoted field.
-    reader = csv.reader((f"{line}\n" for line in _lines(path)), delimiter=delimiter, strict=True)
+    reader = csv.reader((f"{line}\n" for line in read_lines(path)), delimiter=delimiter, strict=True)
     columns: Optional[Tuple[int, Optional[int]]] = None
     width = 0
     while True:
@@ -191,7 +190,7 @@ def _tsv_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
 
 
 def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
-    for i, line in enumerate(_lines(path), start=1):
+    for i, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         try:
@@ -204,7 +203,7 @@ def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
 
 
 def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
-    for i, line in enumerate(_lines(path), start=1):
+    for i, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         if label is None:
@@ -241,13 +240,6 @@ def _pattern_text(pattern: List[Any]) -> str:
             )
         words.append(items[0][1])
     return " ".join(words)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        yield from read_lines(path)
-    except (OSError, EOFError, zlib.error) as error:
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
 
 
 def _line_error(path: Path, line: int, reason: str) -> WeaknerError:

@@ -9,7 +9,7 @@ from spacy.util import load_model
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from ..annotations.corpus import read_docs
+from ..annotations.corpus import SUFFIX, read_docs
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities
 from ..errors import Errors, WeaknerError
 from ..files import existing
@@ -45,17 +45,19 @@ class Comparison(NamedTuple):
 def compare(test: Path, candidates: Mapping[str, Path], *, progress: bool = False) -> List[Comparison]:
     """Score candidates on one test set.
 
-    test (Path): Corpus with gold in `doc.ents`.
+    test (Path): Corpus with complete gold in `doc.ents`.
     candidates (Mapping[str, Path]): By name: the folder of a pipeline, or a `.spacy` corpus (file or folder) of the
         test sentences, with labels in `doc.ents` and perhaps the gold in the span group "gold", as `aggregate`
         leaves it.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (List[Comparison]): In the order of the candidates.
-    RAISES (WeaknerError): For a missing path, or if a label set does not hold the test set's sentences.
+    RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
+        nor a corpus, or a label set that does not hold the test set's sentences.
     """
     existing(test)
     for path in candidates.values():
-        existing(path, "train it first, or correct the path")
+        _check_candidate(existing(path, "train it first, or correct the path"))
+    _check_gold(Path(test))
     bar = tqdm(candidates.items(), unit="candidate", disable=None if progress else True)
     return [_compare(name, Path(path), Path(test)) for name, path in bar]
 
@@ -76,12 +78,28 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
 
 
 def _compare(name: str, candidate: Path, test: Path) -> Comparison:
-    if candidate.is_file() or not (candidate / "config.cfg").exists():
-        pairs, speed = _label_set_pairs(candidate, test), None
-    else:
+    if _is_pipeline(candidate):
         pairs, speed = _pipeline_pairs(candidate, test)
+    else:
+        pairs, speed = _label_set_pairs(candidate, test), None
     counts, per_label = count_matches(pairs)
     return Comparison(name, counts, per_label, speed)
+
+
+def _is_pipeline(path: Path) -> bool:
+    return (path / "config.cfg").is_file()
+
+
+def _check_candidate(path: Path) -> None:
+    if path.is_dir() and not _is_pipeline(path) and not any(path.rglob(f"*{SUFFIX}")):
+        raise WeaknerError(Errors.WK403.format(path=path))
+
+
+def _check_gold(test: Path) -> None:
+    # What a pipeline finds where nothing is known would count as wrong.
+    for number, doc in enumerate(read_docs(test, Vocab()), start=1):
+        if any(token.ent_iob == 0 for token in doc):
+            raise WeaknerError(Errors.WK402.format(path=test, number=number))
 
 
 def _pipeline_pairs(pipeline: Path, test: Path) -> Tuple[List[Tuple[List[Entity], List[Entity]]], float]:

@@ -36,6 +36,7 @@ class Candidate(NamedTuple):
 
     @property
     def entity(self) -> Entity:
+        """RETURNS (Entity): The candidate without its source."""
         return (self.start, self.end, self.label)
 
 
@@ -146,9 +147,11 @@ def aggregate(
             aggregate_doc(doc, policy, sources, unmatched, counts)
             yield doc
 
-    settings: Dict[str, Any] = {"stage": "aggregate", "policy": policy, "unmatched": unmatched}
+    settings: Dict[str, Any] = {"policy": policy, "unmatched": unmatched}
     settings["sources"] = None if sources is None else list(sources)
-    report = run_shards(input_path, output_path, transform, settings, Vocab(), progress=progress, counts=counts)
+    report = run_shards(
+        input_path, output_path, "aggregate", transform, settings, Vocab(), progress=progress, counts=counts
+    )
     entities = {key[len("label:") :]: n for key, n in sorted(report.counts.items()) if key.startswith("label:")}
     return AggregateReport(
         docs=report.docs_out,

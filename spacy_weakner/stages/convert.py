@@ -17,7 +17,8 @@ from ..annotations.corpus import SUFFIX, write_docs
 from ..annotations.jsonl import write_jsonl
 from ..annotations.rows import DEFAULT_SOURCE
 from ..errors import Errors, WeaknerError
-from .formats import read_corpus
+from ..files import check_output
+from .formats import input_files, read_corpus
 from .pipelines import blank_pipeline
 from .shards import receipt_path
 
@@ -37,6 +38,8 @@ class ConvertReport(NamedTuple):
     empty (int): Empty lines of raw text that were passed over.
     misaligned (int): Spans that were dropped because they do not end at token borders.
     files (int): Files written.
+    ignored (Dict[str, int]): JSONL rows per key that is not part of the layout.
+    suspects (List[str]): Those of these keys that hold lists, if no row has annotations of the layout.
     """
 
     docs: int
@@ -47,6 +50,8 @@ class ConvertReport(NamedTuple):
     empty: int
     misaligned: int
     files: int
+    ignored: Dict[str, int]
+    suspects: List[str]
 
 
 def convert(
@@ -79,7 +84,8 @@ def convert(
     shard_size (int): Docs per shard, if the output is a folder.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (ConvertReport): What was converted.
-    RAISES (WeaknerError): For malformed, empty or missing input, and for unusable settings.
+    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
+        overwrite the input.
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None and value < 1:
@@ -87,8 +93,9 @@ def convert(
     output_path = Path(output_path)
     as_folder = output_path.is_dir() or not output_path.suffix
     if not as_folder and output_path.suffix not in OUTPUT_SUFFIXES:
-        suffixes = ", ".join(OUTPUT_SUFFIXES) + " or a folder"
-        raise WeaknerError(Errors.WK105.format(path=output_path, suffixes=suffixes))
+        expected = f"a file that ends in {', '.join(OUTPUT_SUFFIXES)}, or a folder (a name without suffix)"
+        raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
+    check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
     counts: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     spans: Counter[str] = Counter()
@@ -113,7 +120,13 @@ def convert(
         empty=counts["empty"],
         misaligned=counts["misaligned"],
         files=files,
+        ignored=_named(counts, "key:"),
+        suspects=[] if counts["annotated"] else list(_named(counts, "list:")),
     )
+
+
+def _named(counts: "Counter[str]", prefix: str) -> Dict[str, int]:
+    return {name[len(prefix) :]: n for name, n in sorted(counts.items()) if name.startswith(prefix)}
 
 
 def _counted(

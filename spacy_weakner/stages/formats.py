@@ -83,7 +83,7 @@ def read_corpus(
     sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): "error" or "drop", for spans in JSONL text that do not end at token borders.
-    counts (Optional[Counter[str]]): If given, "misaligned" spans and "empty" lines of text are counted.
+    counts (Optional[Counter[str]]): If given, "empty" lines of text are counted, and what `doc_from_row` counts.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """

@@ -9,13 +9,16 @@ from spacy.tokens import Doc
 
 from ..annotations.weak import doc_entities, group_entities, set_group, weak_group
 from ..errors import Errors, WeaknerError
-from ..files import existing
+from ..files import check_output, existing
 from .formats import read_corpus
 from .hashes import hash_path
 from .pipelines import blank_pipeline, load_pipeline
 from .shards import run_shards
 
 Labeller = Callable[[Iterable[Doc]], Iterable[Doc]]
+TERMS_SOURCE = "gazetteer"
+# Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
+ATTRS = ("ORTH", "LOWER", "NORM")
 
 
 class LabelReport(NamedTuple):
@@ -26,6 +29,7 @@ class LabelReport(NamedTuple):
     unmatched (int): Docs without a match; they are written too, unless `only_matched` is set.
     spans (Dict[str, int]): Spans per label.
     skipped (int): Shards that were finished already.
+    source (str): Name of the source.
     """
 
     docs: int
@@ -33,6 +37,7 @@ class LabelReport(NamedTuple):
     unmatched: int
     spans: Dict[str, int]
     skipped: int
+    source: str
 
 
 def label(
@@ -41,9 +46,12 @@ def label(
     *,
     terms: Optional[Path] = None,
     pipeline: Optional[Union[Path, str]] = None,
-    source: str = "gazetteer",
+    source: Optional[str] = None,
+    spans_key: Optional[str] = None,
     attr: str = "LOWER",
     acronym_length: int = 5,
+    stop: Sequence[str] = (),
+    min_length: int = 1,
     term_label: Optional[str] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
@@ -59,9 +67,13 @@ def label(
     terms (Optional[Path]): A term list, looked up by a `gazetteer_ruler`.
     pipeline (Optional[Union[Path, str]]): Or a pipeline: its folder or name. It gets the bare tokens of each
         Doc.
-    source (str): Name of the source.
-    attr (str): Token attribute that terms are compared by.
+    source (Optional[str]): Name of the source; None: "gazetteer" for terms, and for a pipeline the last part of its
+        path or name.
+    spans_key (Optional[str]): Take this span group of the pipeline; None: its `doc.ents`.
+    attr (str): Token attribute that terms are compared by: "ORTH", "LOWER" or "NORM".
     acronym_length (int): Terms up to this length with inner upper case must match in exact case.
+    stop (Sequence[str]): Terms that are not to be matched, in any case.
+    min_length (int): Terms with fewer characters are not matched.
     term_label (Optional[str]): Label of terms that come without one.
     lang (str): Language of the text; for terms.
     tokenizer (Optional[str]): Name of the registered tokenizer that splits the terms; should be that of the
@@ -71,25 +83,33 @@ def label(
     only_matched (bool): Leave out Docs without a match.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (LabelReport): What was labelled.
-    RAISES (WeaknerError): For malformed, empty or missing input, and for unusable settings.
+    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if a pipeline writes span
+        groups but not what was to be taken.
     """
     if (terms is None) == (pipeline is None):
         raise WeaknerError(Errors.WK303)
-    if not source:
-        raise WeaknerError(Errors.WK005.format(setting="source", value="''", expected="a name"))
-    settings: Dict[str, Any] = {"stage": "label", "source": source, "only_matched": only_matched}
+    source = _source_name(pipeline) if source is None else source
+    for setting, value, is_fine, expected in (
+        ("source", source, bool(source), "a name"),
+        ("spans_key", spans_key, spans_key is None or (bool(spans_key) and pipeline is not None), "none for terms"),
+        ("attr", attr, attr in ATTRS, f"one of {', '.join(ATTRS)} (for LEMMA, run a pipeline with a gazetteer_ruler)"),
+    ):
+        if not is_fine:
+            raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected))
+    check_output(map(Path, exclude), [Path(output_path)])
+    settings: Dict[str, Any] = {"source": source, "only_matched": only_matched}
+    counts: Counter[str] = Counter()
     settings["exclude"] = [hash_path(existing(Path(path))) for path in exclude]
     if terms is not None:
         settings["terms"] = hash_path(existing(Path(terms)))
-        settings.update(attr=attr, acronym_length=acronym_length, term_label=term_label)
-        settings.update(lang=lang, tokenizer=tokenizer)
+        ruler = {"attr": attr, "acronym_length": acronym_length, "stop": list(stop), "min_length": min_length}
+        settings.update(ruler, term_label=term_label, lang=lang, tokenizer=tokenizer)
         nlp = blank_pipeline(lang, tokenizer)
-        labeller = make_term_labeller(nlp, Path(terms), source, attr, acronym_length, term_label)
+        labeller = make_term_labeller(nlp, Path(terms), {"source": source, **ruler}, term_label)
     elif pipeline is not None:
         nlp = load_pipeline(pipeline)
-        settings["pipeline"] = _pipeline_key(pipeline, nlp)
-        labeller = make_pipeline_labeller(nlp, source)
-    counts: Counter[str] = Counter()
+        settings.update(pipeline=_pipeline_key(pipeline, nlp), spans_key=spans_key)
+        labeller = make_pipeline_labeller(nlp, source, spans_key, counts)
     known = sentence_keys(exclude, nlp)
     group = weak_group(source)
 
@@ -108,30 +128,43 @@ def label(
                 counts.update(f"label:{label_}" for _, _, label_ in found)
                 yield doc
 
-    report = run_shards(input_path, output_path, transform, settings, nlp.vocab, progress=progress, counts=counts)
+    report = run_shards(
+        input_path,
+        output_path,
+        "label",
+        transform,
+        settings,
+        nlp.vocab,
+        memory_zone=nlp.memory_zone,
+        progress=progress,
+        counts=counts,
+    )
     spans = {key[len("label:") :]: n for key, n in sorted(report.counts.items()) if key.startswith("label:")}
+    groups = sorted(key[len("group:") :] for key in report.counts if key.startswith("group:"))
+    if groups and not spans:
+        what = "entities" if spans_key is None else f"spans in the group '{spans_key}'"
+        raise WeaknerError(Errors.WK306.format(pipeline=pipeline, what=what, groups=", ".join(groups)))
     return LabelReport(
         docs=report.docs_out,
         excluded=report.counts["excluded"],
         unmatched=report.counts["unmatched"],
         spans=spans,
         skipped=report.skipped,
+        source=source,
     )
 
 
-def make_term_labeller(
-    nlp: Language, terms: Path, source: str, attr: str, acronym_length: int, term_label: Optional[str]
-) -> Labeller:
+def make_term_labeller(nlp: Language, terms: Path, config: Dict[str, Any], term_label: Optional[str]) -> Labeller:
     """Create a function that looks terms up. The component is added to the pipeline.
 
     nlp (Language): The pipeline; its tokenizer splits the terms.
     terms (Path): The term list.
-    source, attr, acronym_length, term_label: See `label`.
+    config (Dict[str, Any]): Settings of the `gazetteer_ruler`.
+    term_label (Optional[str]): Label of terms that come without one.
     RETURNS (Labeller): Writes the span group to Docs.
     """
     from ..gazetteer_ruler.terms import make_term_list
 
-    config = {"source": source, "attr": attr, "acronym_length": acronym_length}
     ruler: Any = nlp.add_pipe("gazetteer_ruler", config=config)
     ruler.initialize(lambda: [], nlp=nlp, terms=make_term_list(terms, label=term_label))
 
@@ -142,11 +175,13 @@ def make_term_labeller(
     return run
 
 
-def make_pipeline_labeller(nlp: Language, source: str) -> Labeller:
+def make_pipeline_labeller(nlp: Language, source: str, spans_key: Optional[str], counts: "Counter[str]") -> Labeller:
     """Create a function that writes a pipeline's entities as a weak source.
 
     nlp (Language): The pipeline.
     source (str): Name of the source.
+    spans_key (Optional[str]): Take this span group; None: `doc.ents`.
+    counts (Counter[str]): Where to count, as "group:<key>", the Docs in which other span groups hold something.
     RETURNS (Labeller): Writes the span group to Docs.
     """
 
@@ -155,7 +190,9 @@ def make_pipeline_labeller(nlp: Language, source: str) -> Labeller:
         # prediction.
         pairs = ((_bare(doc), doc) for doc in docs)
         for predicted, doc in nlp.pipe(pairs, as_tuples=True):
-            set_group(doc, weak_group(source), doc_entities(predicted))
+            found = doc_entities(predicted) if spans_key is None else group_entities(predicted, spans_key)
+            set_group(doc, weak_group(source), found)
+            counts.update(f"group:{key}" for key, group in predicted.spans.items() if len(group) and key != spans_key)
             yield doc
 
     return run
@@ -181,6 +218,10 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
             if doc.has_annotation("SENT_START"):
                 keys.update(sentence_key(sentence.text) for sentence in doc.sents)
     return keys
+
+
+def _source_name(pipeline: Optional[Union[Path, str]]) -> str:
+    return TERMS_SOURCE if pipeline is None else Path(pipeline).resolve().name
 
 
 def _bare(doc: Doc) -> Doc:

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
 from spacy.attrs import ENT_IOB, ENT_TYPE
@@ -20,6 +20,7 @@ from ..annotations.weak import PREDICTED_PREFIX, set_group
 from ..errors import Errors, WeaknerError
 from ..ty import Entity, Tick
 
+T = TypeVar("T")
 # Value of ENT_IOB.
 BEGINS = 3
 # Size of the batches in prediction.
@@ -72,6 +73,9 @@ class TrainableHead(TrainablePipe):
         overwrite: bool = False,
         scorer: Optional[Callable] = None,
     ) -> None:
+        if not head_learn_rate >= 0.0:
+            expected = "0 or more"
+            raise WeaknerError(Errors.WK005.format(setting="head_learn_rate", value=head_learn_rate, expected=expected))
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -138,13 +142,14 @@ class TrainableHead(TrainablePipe):
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted. Labels that were
+            added before come first.
         RAISES (WeaknerError): If there are no labels.
         """
         validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
-        if labels is None and not self.cfg["labels"]:
+        if labels is None:
             labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
-        for label in labels or []:
+        for label in labels:
             self.add_label(label)
         if not self.labels:
             raise WeaknerError(Errors.WK001.format(name=self.name))
@@ -250,24 +255,50 @@ class TrainableHead(TrainablePipe):
 
     @abstractmethod
     def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
-        """Turn the model's output into predictions; Docs without tokens are among them."""
+        """Turn the model's output into predictions.
 
-    def score_tokens(self, docs: Sequence[Doc]) -> List[Floats2d]:
-        """Run the model, on Docs of like length together: a batch costs as much as its longest Doc times their number.
+        docs (List[Doc]): Docs of like length, none of them empty.
+        scores (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
+        RETURNS (List[Prediction]): One per Doc.
+        """
 
-        docs (Sequence[Doc]): The Docs.
-        RETURNS (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
+    @property
+    def nothing(self) -> Prediction:
+        """RETURNS (Prediction): The prediction for a Doc without tokens."""
+        return Prediction([], [])
+
+    def map_scores(
+        self, docs: Iterable[Doc], function: Callable[[List[Doc], List[Floats2d]], Sequence[T]], nothing: T
+    ) -> List[T]:
+        """Run the model and apply a function, on Docs of like length together: a batch costs as much time and memory as
+        its longest Doc times their number.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        function (Callable[[List[Doc], List[Floats2d]], Sequence[T]]): From Docs and the model's output (on the host) to
+            one result per Doc.
+        nothing (T): The result for Docs without tokens.
+        RETURNS (List[T]): One per Doc.
         RAISES (WeaknerError): If the component is not initialised.
         """
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
-        ops = self.model.ops
-        scores: Dict[int, Any] = {}
+        docs = list(docs)
+        results = [nothing for _ in docs]
         for group in _by_length(docs):
-            outputs = self.model.predict([docs[i] for i in group])
-            scores.update((i, ops.to_numpy(output)) for i, output in zip(group, outputs, strict=True))
-        nothing = numpy.zeros((0, self.n_outputs), dtype="float32")
-        return [scores.get(i, nothing) for i in range(len(docs))]
+            some = [docs[i] for i in group]
+            scores = [self.model.ops.to_numpy(output) for output in self.model.predict(some)]
+            for i, result in zip(group, function(some, scores), strict=True):
+                results[i] = result
+        return results
+
+    def score_tokens(self, docs: Iterable[Doc]) -> List[Floats2d]:
+        """Run the model.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
+        """
+        nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
+        return self.map_scores(docs, lambda _, scores: scores, nothing)
 
     def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
         """Predict without changing the Docs.
@@ -275,8 +306,7 @@ class TrainableHead(TrainablePipe):
         docs (Iterable[Doc]): The Docs.
         RETURNS (List[Prediction]): One per Doc.
         """
-        docs = list(docs)
-        return self.decode(docs, self.score_tokens(docs))
+        return self.map_scores(docs, self.decode, self.nothing)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
         """Write `doc.ents`, `ent._.weakner_score` and, where there are candidates, the span group `pred:<name>`.

@@ -1,7 +1,7 @@
 """A clock for components that change with the progress of training.
 
-spaCy tells components neither how long the training will be nor gives them the corpus, and its epoch count stays 0
-while a corpus streams. This callback does both.
+spaCy tells components neither how long the training will be nor gives them the corpus. This callback does both. While a
+corpus streams (`max_epochs = -1`) spaCy counts no epochs, so the length has to be given in steps.
 """
 
 from typing import Any, Callable, Dict, Iterable, Optional

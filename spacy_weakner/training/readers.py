@@ -47,7 +47,8 @@ class StrongWeakCorpus:
 
     Without `strong_share` every sentence comes once, the strong ones first; `spacy train` shuffles them. With it, all
     weak sentences come once, and strong ones stand evenly between them, each as often as any other, so that they make
-    up that share. The weak sentences stream; the strong ones are kept in memory.
+    up that share; where there are too few weak sentences for that, all strong ones come once. The weak sentences
+    stream; the strong ones are kept in memory.
 
     strong (Reader): Reader of the gold corpus.
     weak (Reader): Reader of the weak corpus.
@@ -85,16 +86,18 @@ class StrongWeakCorpus:
 
     def _mixed(self, strong: List[Example], weak: Iterator[Example], share: float) -> Iterator[Example]:
         rng = random.Random(self.seed)
-        waiting: List[Example] = []
-        due = 0.0
+        waiting = rng.sample(strong, len(strong))
+        first_round, due = True, 0.0
         for example in weak:
             yield example
             due += share / (1.0 - share)
             while due >= 1.0:
                 if not waiting:
-                    waiting = rng.sample(strong, len(strong))
+                    waiting, first_round = rng.sample(strong, len(strong)), False
                 yield waiting.pop()
                 due -= 1.0
+        if first_round:
+            yield from waiting
 
 
 def make_jsonl_corpus(path: Path, limit: int = 0) -> Reader:

@@ -114,6 +114,12 @@ def test_cats_and_identifiers():
         ({"tokens": TOKENS, "cats": {"X": "1"}}, "cats: X must be a number"),
         ({"tokens": TOKENS, "id": 1.5}, "'id' must be a string"),
         ({"tokens": TOKENS, "weak": True, "confidence": "0.5"}, "confidence must be a number"),
+        ({"tokens": TOKENS, "weak": True, "confidence": 7}, "confidence must be between 0 and 1"),
+        ({"tokens": TOKENS, "weak": "false"}, "'weak' must be true or false"),
+        ({"tokens": TOKENS, "weak": 1}, "'weak' must be true or false"),
+        ('{"tokens": ["a"], "weak_ents": [[0, 1, "A", 1e999]]}', "the score is too large"),
+        ({"tokens": TOKENS, "cats": {"X": 10**400}}, "cats: X is too large"),
+        ('{"tokens": ["a"], "id": ' + "1" * 5000 + "}", "a number has too many digits"),
     ],
 )
 def test_malformed_rows_are_named(tmp_path, row, reason):

@@ -1,3 +1,4 @@
+import gzip
 import json
 import signal
 import subprocess
@@ -73,6 +74,22 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_damaged_gzip_is_one_line(data):
+    (data / "a.txt.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-12])
+    result = invoke("convert", data / "a.txt.gz", data / "x.spacy")
+    assert result.exit_code == 1
+    assert "WK206" in result.stderr and "a.txt.gz" in result.stderr
+    assert "Aborted" not in result.stderr
+
+
+def test_convert_warns_of_unknown_keys(data):
+    (data / "b.jsonl").write_text('{"tokens": ["Paris"], "entities": [[0, 1, "CITY"]], "url": "x"}\n')
+    result = invoke("convert", data / "b.jsonl", data / "b.spacy")
+    assert result.exit_code == 0
+    assert "Unknown keys passed over: entities (1 rows), url (1 rows)" in result.output
+    assert "hold lists: entities." in result.output
+
+
 def test_every_option_is_passed_on(data, monkeypatch):
     seen = {}
 
@@ -83,7 +100,8 @@ def test_every_option_is_passed_on(data, monkeypatch):
     commands = {
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
         "--shard-size 7",
-        "label": "--terms t --pipeline p --source s --attr ORTH --acronym-length 3 --term-label L --lang de "
+        "label": "--terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a --stop b "
+        "--min-length 2 --term-label L --lang de "
         "--tokenizer t --exclude a --exclude b --only-matched",
         "aggregate": "--policy drop --source a --source b --unmatched outside",
     }

@@ -107,6 +107,19 @@ def test_labels_may_be_added_before_initialisation():
     assert ner.labels == ("X",)
 
 
+def test_labels_that_were_added_stand_before_those_of_the_corpus():
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe("crf_ner", config=crf_config())
+    ner.add_label("X")
+    nlp.initialize(lambda: make_examples(nlp))
+    assert ner.labels == ("X", *crf_pipeline().get_pipe("crf_ner").labels)
+
+
+def test_a_learning_rate_below_zero():
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*head_learn_rate"):
+        crf_pipeline(head_learn_rate=-1.0)
+
+
 def test_labels_cannot_be_added_afterwards(nlp):
     ner = nlp.get_pipe("crf_ner")
     assert ner.add_label("PER") == 0

@@ -170,3 +170,16 @@ def test_as_shared_encoder():
     nlp.initialize(lambda: make_examples(nlp))
     train(nlp, make_examples(nlp), steps=80)
     assert entities_of(nlp, ["", *TEXTS]) == [[], *(entities for _, entities in SENTENCES)]
+
+
+def test_initialising_again_makes_new_weights():
+    model, _, docs = make([3, 2])
+    before = [p.detach().clone() for p in module_of(model).parameters()]
+    model.initialize(X=docs)
+    assert not any(torch.equal(a, b) for a, b in zip(before, module_of(model).parameters(), strict=True))
+
+
+def test_weights_of_another_depth_are_refused():
+    shallow, deep = make([3])[0], make([3], depth=2)[0]
+    with pytest.raises(ValueError, match=r"'depth': 1.* here, .*'depth': 2"):
+        shallow.from_bytes(deep.to_bytes())

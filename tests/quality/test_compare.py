@@ -53,6 +53,23 @@ def test_other_sentences_are_refused_with_their_number(files):
         compare(files / "test.spacy", {"longer": files / "longer.spacy"})
 
 
+@pytest.mark.parametrize("known", [0, 2])
+def test_test_set_without_complete_gold_is_refused(files, known):
+    docs = make_docs(spacy.blank("en").vocab)
+    docs[1].set_ents([], missing=[docs[1][known:]] if known < len(docs[1]) else [], default="outside")
+    docs[2].set_ents([], missing=[docs[2][:]])
+    write_docs(files / "some.spacy", docs)
+    number = 2 if known == 0 else 3
+    with pytest.raises(WeaknerError, match=rf"WK402.*Document {number} of .*some\.spacy.*complete gold"):
+        compare(files / "some.spacy", {"weak": files / "weak.spacy"})
+
+
+def test_folder_that_is_no_candidate_is_refused(files):
+    (files / "empty").mkdir()
+    with pytest.raises(WeaknerError, match=r"WK403.*empty is neither a pipeline"):
+        compare(files / "test.spacy", {"x": files / "empty"})
+
+
 def test_missing_candidate_names_the_path(files):
     with pytest.raises(WeaknerError, match="nowhere"):
         compare(files / "test.spacy", {"x": files / "nowhere"})

@@ -175,6 +175,10 @@ def test_errors(tmp_path, groups, settings, message):
     assert not (tmp_path / "out.spacy").exists()
 
 
+def test_candidate_without_its_source():
+    assert Candidate(0, 2, "A", "s", 5).entity == (0, 2, "A")
+
+
 def test_rerun_skips(tmp_path):
     report, _ = run(tmp_path, [make_doc({"s": [(0, 1, "A")]})])
     again = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy")

@@ -33,7 +33,7 @@ def iob(doc):
 def test_jsonl_to_spacy_and_back(tmp_path):
     source = write_rows(tmp_path / "a.jsonl", ROWS)
     report = convert(source, tmp_path / "a.spacy", source="llm")
-    assert report == (2, 4, 1, {"CITY": 1}, {"llm": 1}, 0, 0, 1)
+    assert report == (2, 4, 1, {"CITY": 1}, {"llm": 1}, 0, 0, 1, {}, [])
     assert [iob(doc) for doc in read(tmp_path / "a.spacy")] == ["BI-", "-"]
     convert(tmp_path / "a.spacy", tmp_path / "b.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
@@ -170,8 +170,33 @@ def test_errors(tmp_path, source, settings, message):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "source, target", [("d/c.jsonl", "d/c.jsonl"), ("d", "d/all.spacy"), ("d", "d"), ("d/c.jsonl", "d")]
+)
+def test_input_is_never_overwritten(tmp_path, source, target):
+    path = write_rows(tmp_path / "d" / "c.jsonl", ROWS)
+    before = path.read_bytes()
+    with pytest.raises(WeaknerError, match="WK304"):
+        convert(tmp_path / source, tmp_path / target, limit=1)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "rows, ignored, suspects",
+    [
+        (ROWS, {}, []),
+        ([{"tokens": ["a"], "entities": [[0, 1, "X"]], "url": "u"}] * 2, {"entities": 2, "url": 2}, ["entities"]),
+        ([{"tokens": ["a"], "entities": []}, {"tokens": ["a"], "ents": []}], {"entities": 1}, []),
+    ],
+)
+def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
+    report = convert(write_rows(tmp_path / "a.jsonl", rows), tmp_path / "a.spacy")
+    assert (report.ignored, report.suspects) == (ignored, suspects)
+
+
 def test_unknown_output_suffix(tmp_path):
-    with pytest.raises(WeaknerError, match="WK105"):
+    with pytest.raises(WeaknerError, match="WK305"):
         convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
 
 

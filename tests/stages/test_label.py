@@ -61,7 +61,13 @@ def test_terms(corpus, terms, tmp_path):
         "AIDS in paris": [(0, 1, "DIS"), (2, 3, "CITY")],
         "aids help": [],
     }
-    assert report == (5, 0, 2, {"CITY": 4, "DIS": 1}, 0)
+    assert report == (5, 0, 2, {"CITY": 4, "DIS": 1}, 0, "gazetteer")
+
+
+def test_stop_and_min_length_reach_the_component(corpus, terms, tmp_path):
+    report = label(corpus, tmp_path / "out", terms=terms, stop=["Paris"], min_length=5)
+    assert report.spans == {"CITY": 1}  # neither Paris, nor York and AIDS
+    assert label(corpus, tmp_path / "out", terms=terms, min_length=5).skipped == 0
 
 
 def test_settings_reach_the_component(corpus, terms, tmp_path):
@@ -94,6 +100,49 @@ def test_pipeline_does_not_see_gold(corpus, pipeline, tmp_path):
         "aids help": [],
     }
     assert report.spans == {"CITY": 1, "P": 1}
+
+
+def test_pipeline_gives_its_name_to_the_source(corpus, pipeline, tmp_path):
+    assert label(corpus, tmp_path / "out", pipeline=pipeline).source == "model"
+    assert groups(tmp_path / "out", "model")["Paris rocks"] == [(0, 1, "CITY")]
+
+
+@pytest.fixture
+def span_pipeline(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("span_ruler", config={"spans_key": "sc"}).add_patterns([{"label": "CITY", "pattern": "Paris"}])
+    nlp.to_disk(tmp_path / "spans")
+    return tmp_path / "spans"
+
+
+def test_span_groups_of_a_pipeline(corpus, span_pipeline, tmp_path):
+    report = label(corpus, tmp_path / "out", pipeline=span_pipeline, spans_key="sc")
+    assert report.spans == {"CITY": 1}
+    assert groups(tmp_path / "out", "spans")["Paris rocks"] == [(0, 1, "CITY")]
+    assert weak.weak_sources(read(tmp_path / "out")[0]) == ["other", "spans"]
+
+
+@pytest.mark.parametrize("key, what", [(None, "entities"), ("typo", "spans in the group 'typo'")])
+def test_pipeline_with_other_span_groups_is_an_error(corpus, span_pipeline, tmp_path, key, what):
+    for _ in range(2):  # also when all shards are finished
+        with pytest.raises(WeaknerError, match=rf"WK306.*no {what}.*groups: sc\."):
+            label(corpus, tmp_path / "out", pipeline=span_pipeline, spans_key=key)
+
+
+def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
+    write_docs(tmp_path / "b.spacy", [Doc(NLP.vocab, words=["nothing"])])
+    for key in (None, "sc"):
+        assert label(tmp_path / "b.spacy", tmp_path / "out", pipeline=span_pipeline, spans_key=key).spans == {}
+
+
+def test_same_bytes_in_one_file_and_in_shards(corpus, pipeline, terms, tmp_path):
+    # The vocabulary is emptied between shards: that must not change what is written.
+    for name, settings in (("terms", {"terms": terms}), ("pipeline", {"pipeline": pipeline})):
+        label(corpus, tmp_path / name, **settings)
+        for shard in ("a", "b"):
+            label(corpus / f"{shard}.spacy", tmp_path / f"{name}-{shard}.spacy", **settings)
+            alone = (tmp_path / f"{name}-{shard}.spacy").read_bytes()
+            assert (tmp_path / name / f"{shard}.spacy").read_bytes() == alone
 
 
 def test_sentences_of_other_corpora_are_excluded(corpus, terms, tmp_path):
@@ -142,6 +191,11 @@ def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
         ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
         ({"terms": "terms.jsonl", "lang": "qqq"}, "WK107"),
         ({"terms": "terms.jsonl", "attr": "SHAPE"}, "WK005.*attr"),
+        ({"terms": "terms.jsonl", "attr": "LEMMA"}, "WK005.*attr.*ORTH, LOWER, NORM"),
+        ({"terms": "terms.jsonl", "spans_key": "sc"}, "WK005.*spans_key"),
+        ({"pipeline": "model", "spans_key": ""}, "WK005.*spans_key"),
+        ({"terms": "terms.jsonl", "min_length": 0}, "WK005.*min_length"),
+        ({"terms": "terms.jsonl", "exclude": ["out/dev.txt"]}, "WK304"),
     ],
 )
 def test_errors(corpus, terms, tmp_path, monkeypatch, settings, message):

@@ -4,6 +4,7 @@ from collections import Counter
 import pytest
 import spacy
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -32,8 +33,8 @@ def contents(folder):
     return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
-def run(source, target, transform=mark, settings=None, counts=None):
-    return run_shards(source, target, transform, settings or {"a": 1}, NLP.vocab, counts=counts)
+def run(source, target, transform=mark, settings=None, counts=None, stage="test"):
+    return run_shards(source, target, stage, transform, settings or {"a": 1}, NLP.vocab, counts=counts)
 
 
 def test_every_shard_keeps_its_name(corpus, tmp_path):
@@ -97,7 +98,9 @@ def test_changes_redo_only_what_they_touch(corpus, tmp_path):
 def test_receipt_says_what_was_done(corpus, tmp_path):
     run(corpus, tmp_path / "out")
     receipt = json.loads((tmp_path / "out" / "a.spacy.json").read_text())
-    assert sorted(receipt) == ["counts", "docs_in", "docs_out", "input", "output", "settings", "version"]
+    keys = ["counts", "docs_in", "docs_out", "input", "output", "settings", "shard", "stage", "version"]
+    assert sorted(receipt) == keys
+    assert (receipt["stage"], receipt["shard"]) == ("test", "a.spacy")
     assert (receipt["docs_in"], receipt["docs_out"]) == (2, 2)
 
 
@@ -154,6 +157,89 @@ def test_files_of_others_are_never_overwritten(corpus, tmp_path):
     gold.rename(tmp_path / "out" / "dev.spacy")
     with pytest.raises(WeaknerError, match=r"WK300.*dev\.spacy"):
         run(corpus, tmp_path / "out")
+
+
+def test_shards_of_an_earlier_run_stay_if_the_new_one_fails(corpus, tmp_path):
+    run(corpus, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    (corpus / "c.spacy").unlink()
+
+    def fail(docs):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        run(corpus, tmp_path / "out", fail, {"a": 2})
+    assert contents(tmp_path / "out") == before
+
+
+def test_output_above_the_input_is_refused(corpus, tmp_path):
+    run(corpus, tmp_path / "work" / "labelled")
+    before = contents(tmp_path)
+    for target in ("work", "."):
+        with pytest.raises(WeaknerError, match="WK304"):
+            run(tmp_path / "work" / "labelled", tmp_path / target, stage="next")
+        with pytest.raises(WeaknerError, match="WK304"):
+            run(tmp_path / "work" / "labelled" / "sub" / "b.spacy", tmp_path / target)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("earlier", [["out/gaz", "out/gaz2"], ["out/all.spacy"], ["out/deep/er/all.spacy"]])
+def test_earlier_results_below_the_output_are_never_removed(corpus, tmp_path, earlier):
+    for target in earlier:
+        run(corpus, tmp_path / target)
+    before = contents(tmp_path)
+    with pytest.raises(WeaknerError, match="WK300"):
+        run(corpus, tmp_path / "out")
+    assert contents(tmp_path) == before
+
+
+def test_results_of_another_stage_are_never_overwritten(corpus, tmp_path):
+    run(corpus, tmp_path / "out")
+    run(corpus, tmp_path / "all.spacy")
+    before = contents(tmp_path)
+    for source, target in ((corpus, "out"), (corpus, "all.spacy"), (corpus / "a.spacy", "out")):
+        with pytest.raises(WeaknerError, match="WK300"):
+            run(source, tmp_path / target, stage="next")
+    assert contents(tmp_path) == before
+
+
+def test_a_shard_does_not_overwrite_a_whole_corpus_of_the_same_name(corpus, tmp_path):
+    run(corpus, tmp_path / "out" / "a.spacy")
+    with pytest.raises(WeaknerError, match="WK300"):
+        run(corpus / "a.spacy", tmp_path / "out")
+
+
+def test_another_version_redoes(corpus, tmp_path, monkeypatch):
+    run(corpus, tmp_path / "out")
+    monkeypatch.setattr("spacy_weakner.stages.shards.__version__", "99.0")
+    assert run(corpus, tmp_path / "out").written == 3
+    assert run(corpus, tmp_path / "out").skipped == 3
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.txt", "out.spacy.gz"])
+def test_other_formats_are_refused_as_output(corpus, tmp_path, name):
+    with pytest.raises(WeaknerError, match=r"WK305.*must be a \.spacy file"):
+        run(corpus, tmp_path / name)
+    assert not (tmp_path / name).exists()
+    (tmp_path / "run-1.5").mkdir()
+    assert run(corpus, tmp_path / "run-1.5").written == 3
+
+
+def test_vocabulary_does_not_grow(tmp_path):
+    for i in range(3):
+        words = [[f"w{i}x{j}"] for j in range(50)]
+        write_docs(tmp_path / "in" / f"{i}.spacy", [Doc(Vocab(), words=w) for w in words])
+    vocab = Vocab()
+    vocab.strings.add("X")
+    sizes = []
+
+    def count(docs):
+        sizes.append(len(vocab.strings))
+        yield from mark(docs)
+
+    run_shards(tmp_path / "in", tmp_path / "out", "test", count, {}, vocab)
+    assert sizes[0] == sizes[1] == sizes[2] == len(vocab.strings)
+    assert len(list(read_docs(tmp_path / "out", Vocab()))) == 150
 
 
 def test_missing_and_empty_input(tmp_path):

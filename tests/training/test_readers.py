@@ -194,3 +194,9 @@ def test_what_weak_sentences_carry_arrives_from_files(tmp_path):
     assert weak_sources(weak.reference) == ["terms"]
     assert [token.ent_iob for token in weak.reference] == [3, 0]
     assert is_weak(weak.reference)
+
+
+@pytest.mark.parametrize("n_weak", [1, 3, 10])
+def test_no_gold_is_lost_where_weak_sentences_are_few(n_weak):
+    found = texts(StrongWeakCorpus(reader("s", 20), reader("w", n_weak), 0.2)(NLP))
+    assert sorted(found) == sorted([f"s{i}" for i in range(20)] + [f"w{i}" for i in range(n_weak)])

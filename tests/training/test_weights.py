@@ -25,9 +25,7 @@ def fresh(labels=None, name="crf_ner", tok2vec=None, **settings):
     fix_random_seed(7)
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe("crf_ner", name=name, config=crf_config(tok2vec, **settings))
-    for label in labels or []:
-        ner.add_label(label)
-    nlp.initialize(lambda: make_examples(nlp))
+    ner.initialize(lambda: make_examples(nlp), nlp=nlp, labels=labels)
     return nlp
 
 
