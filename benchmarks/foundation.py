@@ -9,7 +9,8 @@ docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is writt
 import argparse
 import random
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple
 
 from common import ROOT, Evidence, Run, bar_chart, evaluate, table, train
 from spacy.vocab import Vocab
@@ -17,6 +18,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.quality.compare import gold_against_weak
+from spacy_weakner.quality.scores import Counts
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.label import label
@@ -67,9 +69,12 @@ def main() -> None:
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--methods", default=",".join(ORDER))
     parser.add_argument("--render", action="store_true", help="only write the page")
+    parser.add_argument("--speed", action="store_true", help="only compare the speed of spacy_ner and crf_ner")
     arguments = parser.parse_args()
     evidence = Evidence(EVIDENCE / f"{BENCHMARK}.jsonl")
-    if not arguments.render:
+    if arguments.speed:
+        compare_speed(arguments.work / arguments.preset / "seed0", evidence)
+    elif not arguments.render:
         for seed in map(int, arguments.seeds.split(",")):
             run_seed(arguments, seed, evidence)
     render(evidence)
@@ -99,6 +104,21 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
         trained, seconds = train(config(method, encoder), output, overrides(method, folder, arguments.encoder, seed))
         counts, speed = evaluate(trained / method.product, folder / "test.spacy")
         evidence.add(run, counts, seconds, speed)
+
+
+def compare_speed(folder: Path, evidence: Evidence, rounds: int = 7) -> None:
+    """Predict on the test set with both components in turn, and keep the row of the median speed of each."""
+    names = ("spacy_ner", "crf_ner")
+    speeds: Dict[str, List[float]] = {name: [] for name in names}
+    counts: Dict[str, Counts] = {}
+    for _ in range(rounds):
+        for name in names:
+            counts[name], speed = evaluate(folder / f"cnn-{name}" / "model-best", folder / "test.spacy")
+            speeds[name].append(speed)
+    for name in names:
+        run = Run(f"{BENCHMARK}-speed", DATASET, "cnn", folder.parent.name, name, 0, 0, 0)
+        evidence.add(run, counts[name], 0.0, median(speeds[name]))
+        print(name, [round(speed) for speed in speeds[name]])
 
 
 def config(method: Method, encoder: str) -> Path:
@@ -217,6 +237,9 @@ def render(evidence: Evidence) -> None:
         bars = {name: [row["f1"] for row in shown if row["method"] == name] for name in ORDER}
         bars = {name: values for name, values in bars.items() if values}
         bar_chart(f"BC5CDR, {encoder}: F1 on test", bars, EVIDENCE / f"{BENCHMARK}-{encoder}.svg")
+    fast = [row for row in evidence.rows() if row["benchmark"] == f"{BENCHMARK}-speed"]
+    told = ", ".join(f"`{row['method']}` {row['words_per_second']:,} words/s" for row in fast)
+    page = page.replace("{speed}", told)
     (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
 
 
