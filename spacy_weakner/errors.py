@@ -57,13 +57,19 @@ class Errors:
         "need (splitting drops the stored confidences and tags). Remove the setting; split texts with "
         "'spacy weakner convert' instead."
     )
-    WK019 = "[WK019] The {which} corpus is empty, so there is nothing to mix. Check its path."
+    WK019 = (
+        "[WK019] The {which} corpus is empty, so there is nothing to mix. Check that its path exists and holds "
+        "documents."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK102 = "[WK102] {path} is not a readable .spacy file ({reason}). Write it again with 'spacy weakner convert'."
     WK103 = "[WK103] {path}, line {line}: {reason}"
-    WK104 = "[WK104] {path} is not UTF-8 (byte {position}: {reason}). Convert it, for example: iconv -t UTF-8."
+    WK104 = (
+        "[WK104] {path} is not UTF-8 (line {line}, byte {position}: {reason}). Convert it, for example: "
+        "iconv -f LATIN1 -t UTF-8."
+    )
     WK105 = "[WK105] Cannot tell the format of {path}. Use one of {suffixes}, or pass the format."
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
     WK107 = "[WK107] Cannot create a blank pipeline for the language '{lang}': {reason}"
@@ -102,7 +108,7 @@ class Errors:
         "overwritten nor removed. Remove it, or choose another output."
     )
     WK301 = "[WK301] No document in {path} has a span group that begins with 'weak:'. Run 'label' first."
-    WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources'."
+    WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources' (--source)."
     WK303 = (
         "[WK303] Give either a term list (terms) or a pipeline as the weak source, and not both. "
         "For both, label twice with different names of the source."
@@ -121,6 +127,7 @@ class Errors:
         "[WK400] {path} does not hold the sentences of {test} (they differ from sentence {number} on). "
         "Compare label sets that were made from the test corpus."
     )
+    WK404 = "[WK404] Two candidates are named '{name}'. Give each a name of its own."
     WK401 = "[WK401] Give candidates as NAME=PATH (got '{value}')."
     WK402 = (
         "[WK402] Document {number} of {path} has tokens without entity annotation, so scores would be meaningless. "
@@ -129,4 +136,11 @@ class Errors:
     WK403 = (
         "[WK403] {path} is neither a pipeline (it has no config.cfg) nor a corpus (it holds no .spacy file). "
         "Correct the path."
+    )
+
+
+class Warnings:
+    WK900 = (
+        "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
+        "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
     )

@@ -84,7 +84,7 @@ def read_lines(path: Path) -> Iterator[str]:
                     line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
                 except UnicodeDecodeError as error:
                     raise WeaknerError(
-                        Errors.WK104.format(path=path, position=position + error.start, reason=error.reason)
+                        Errors.WK104.format(path=path, line=i + 1, position=position + error.start, reason=error.reason)
                     ) from error
                 position += len(raw)
                 yield line.rstrip("\r\n")

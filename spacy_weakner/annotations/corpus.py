@@ -57,7 +57,7 @@ def read_bin(path: Path) -> DocBin:
     try:
         return DocBin(store_user_data=True).from_disk(path)
     except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
         raise WeaknerError(Errors.WK102.format(path=path, reason=reason)) from error
 
 

@@ -1,6 +1,7 @@
 """What all commands share. Nothing heavy is imported here: spaCy loads this package for each of its
 commands."""
 
+import signal
 from contextlib import contextmanager
 from typing import Dict, Iterator
 
@@ -15,10 +16,12 @@ INTERRUPTED = 130
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Turn errors of users, and Ctrl-C, into one line on stderr and an exit code.
+    """Turn errors of users, Ctrl-C and SIGTERM into one line on stderr and an exit code.
 
     RAISES (typer.Exit): With code 1 after an error, 130 after Ctrl-C.
     """
+    # As Ctrl-C, so that half-written files are removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except (WeaknerError, OSError) as error:

@@ -38,5 +38,7 @@ def _parse(candidates: List[str]) -> Dict[str, Path]:
         name, separator, path = candidate.partition("=")
         if not (name and separator and path):
             raise WeaknerError(Errors.WK401.format(value=candidate))
+        if name in parsed:
+            raise WeaknerError(Errors.WK404.format(name=name))
         parsed[name] = Path(path)
     return parsed

@@ -96,7 +96,7 @@ def make_term(label: Any, text: Any) -> Term:
     if _is_blank(text):
         raise BadTerm("the term is empty. Fill it in, or remove the row.")
     if _is_blank(label):
-        raise BadTerm("the label is empty. Fill it in, or give 'label' for the whole list.")
+        raise BadTerm("the label is empty. Fill it in, or give 'label' (--term-label) for the whole list.")
     term = Term(label.strip(), text.strip())
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
@@ -180,7 +180,7 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     if len(names) == 1 and label is not None:
         return (0, None), False
     needed = "a column 'term'" if label is not None else "the columns 'label' and 'term'"
-    hint = "" if label is not None or "term" not in names else ", or give 'label' for the whole list"
+    hint = "" if label is not None or "term" not in names else ", or give 'label' (--term-label) for the whole list"
     reason = f"the header needs {needed}, but has: {', '.join(row)}. Add a first row with the names{hint}."
     raise _line_error(path, line, reason)
 
@@ -207,7 +207,7 @@ def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
         if not line.strip():
             continue
         if label is None:
-            raise _line_error(path, i, "plain text gives no labels. Give 'label' for the whole list.")
+            raise _line_error(path, i, "plain text gives no labels. Give 'label' (--term-label) for the whole list.")
         yield i, None, line
 
 

@@ -1,6 +1,7 @@
 """What all trainable components of this package share. A head adds targets, loss and decoding."""
 
 import math
+import warnings
 from abc import abstractmethod
 from itertools import islice
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
@@ -17,7 +18,7 @@ from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, set_group
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, Warnings
 from ..ty import Entity, Tick
 
 T = TypeVar("T")
@@ -129,6 +130,10 @@ class TrainableHead(TrainablePipe):
         """The labels that an example shows; by default those of its entities."""
         return (ent.label_ for ent in example.reference.ents)
 
+    def is_annotated(self, example: Example) -> bool:
+        """Whether an example can teach the component anything; by default, whether it says anything on entities."""
+        return bool(example.reference.has_annotation("ENT_IOB"))
+
     # Initialisation
 
     def initialize(
@@ -153,6 +158,10 @@ class TrainableHead(TrainablePipe):
             self.add_label(label)
         if not self.labels:
             raise WeaknerError(Errors.WK001.format(name=self.name))
+        # nlp.initialize() without examples makes one up.
+        given = len(list(islice(get_examples(), 2))) > 1
+        if given and not any(self.is_annotated(eg) for eg in get_examples()):
+            warnings.warn(Warnings.WK900.format(name=self.name), stacklevel=2)
         docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
         docs = docs or [Doc(self.vocab, words=["x"])]
         ops = self.model.ops

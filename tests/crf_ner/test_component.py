@@ -115,6 +115,13 @@ def test_labels_that_were_added_stand_before_those_of_the_corpus():
     assert ner.labels == ("X", *crf_pipeline().get_pipe("crf_ner").labels)
 
 
+def test_a_corpus_without_any_annotation_is_warned_about():
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe("crf_ner", config=crf_config())
+    with pytest.warns(UserWarning, match=r"\[WK900\].*'crf_ner'"):
+        ner.initialize(lambda: [make_example(nlp, "a b", annotated=False)] * 2, nlp=nlp, labels=["X"])
+
+
 def test_a_learning_rate_below_zero():
     with pytest.raises(WeaknerError, match=r"\[WK005\].*head_learn_rate"):
         crf_pipeline(head_learn_rate=-1.0)

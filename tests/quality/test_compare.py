@@ -91,6 +91,12 @@ def test_command_prints_a_table_and_writes_scores(files):
     assert srsly.read_json(files / "scores.json")[0]["f1"] == 80.0
 
 
+def test_command_refuses_two_candidates_of_one_name(files):
+    candidate = f"x={files / 'weak.spacy'}"
+    result = CliRunner().invoke(app, ["compare", str(files / "test.spacy"), candidate, candidate])
+    assert result.exit_code == 1 and "'x'" in result.output
+
+
 @pytest.mark.parametrize("candidate", ["no-equals", "=path", "name="])
 def test_command_refuses_candidates_without_name_or_path(files, candidate):
     result = CliRunner().invoke(app, ["compare", str(files / "test.spacy"), candidate])
