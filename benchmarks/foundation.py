@@ -10,7 +10,7 @@ import argparse
 import random
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from common import ROOT, Evidence, Run, bar_chart, evaluate, table, train
 from spacy.vocab import Vocab
@@ -39,11 +39,13 @@ class Method(NamedTuple):
     train (str): Corpus; "strong+weak" for two of them.
     product (str): "model-best" by dev, or "model-last" where there is no gold to choose by.
     component (str): Component that is trained.
+    negative_rate (Optional[float]): Setting of the loss; None: that of the config.
     """
 
     train: str
     product: str = "model-best"
     component: str = "crf_ner"
+    negative_rate: Optional[float] = None
 
 
 METHODS = {
@@ -53,6 +55,7 @@ METHODS = {
     "missing_half": Method("half_missing"),
     "weak_naive": Method("weak_outside", "model-last"),
     "weak_partial": Method("weak_missing", "model-last"),
+    "weak_partial_0.6": Method("weak_missing", "model-last", negative_rate=0.6),
     "gold250": Method("gold250"),
     "gold250_weak": Method("gold250+weak_rest"),
 }
@@ -132,6 +135,8 @@ def config(method: Method, encoder: str) -> Path:
 def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str, Any]:
     """What a run sets in its config."""
     values: Dict[str, Any] = {"paths.dev": str(folder / "dev.spacy"), "system.seed": seed}
+    if method.negative_rate is not None:
+        values["components.crf_ner.loss.negative_rate"] = method.negative_rate
     if method.product == "model-last":
         # Nothing may be chosen by dev, the end of the training neither.
         values["training.patience"] = 0
