@@ -4,7 +4,6 @@ A row that is there already is skipped, so a script that was stopped goes on whe
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -17,7 +16,6 @@ from spacy_weakner.quality.compare import compare
 from spacy_weakner.quality.scores import Counts
 
 ROOT = Path(__file__).parent.parent
-KEYS = ("benchmark", "dataset", "encoder", "preset", "method", "seed", "strong", "weak")
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
 
 
@@ -103,7 +101,7 @@ def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, 
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     with log.open("w") as file_:
-        done = subprocess.run(arguments, stdout=file_, stderr=subprocess.STDOUT, env={**os.environ}, check=False)
+        done = subprocess.run(arguments, stdout=file_, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         raise SystemExit(f"training failed, see {log}:\n{log.read_text()[-3000:]}")
     seconds = time.perf_counter() - started

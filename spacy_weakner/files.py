@@ -1,6 +1,8 @@
 """Writing files whole or not at all."""
 
+import gzip
 import os
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterable, Iterator
@@ -70,9 +72,6 @@ def read_lines(path: Path) -> Iterator[str]:
     YIELDS (str): Its lines.
     RAISES (WeaknerError): If it does not exist, is a folder, is not UTF-8, or is damaged.
     """
-    import gzip
-    import zlib
-
     path = existing(path)
     if path.is_dir():
         raise WeaknerError(Errors.WK109.format(path=path))

@@ -161,3 +161,15 @@ class ClockRecorder:
 def make_clock_recorder(nlp: Language, name: str) -> ClockRecorder:
     """Create the component."""
     return ClockRecorder()
+
+
+def gradients_with_and_without(nlp, name, encoder, examples):
+    """Gradients of a shared encoder from one batch: with all pipes, and with one of them disabled."""
+    clear_gradients(encoder)
+    nlp.update(examples, sgd=False)
+    together = gradients(encoder)
+    clear_gradients(encoder)
+    nlp.disable_pipe(name)
+    nlp._link_components()
+    nlp.update(examples, sgd=False)
+    return together, gradients(encoder)

@@ -47,6 +47,16 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
             yield doc
 
 
+def bare_copy(doc: Doc) -> Doc:
+    """A Doc with the same words and nothing else: what a component may see of an annotated one.
+
+    doc (Doc): The Doc.
+    RETURNS (Doc): The copy.
+    """
+    words = [token.text for token in doc]
+    return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+
+
 def read_bin(path: Path) -> DocBin:
     """Read one `.spacy` file.
 

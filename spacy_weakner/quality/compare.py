@@ -9,11 +9,11 @@ from spacy.util import load_model
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from ..annotations.corpus import SUFFIX, read_docs
+from ..annotations.corpus import SUFFIX, bare_copy, read_docs
+from ..annotations.tags import same_tokens
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..training.readers import make_example
 from ..ty import Entity
 from .scores import Counts, count_matches
 
@@ -107,7 +107,7 @@ def _pipeline_pairs(pipeline: Path, test: Path) -> Tuple[List[Tuple[List[Entity]
     gold, bare, words = [], [], 0
     for doc in read_docs(test, nlp.vocab):
         gold.append(doc_entities(doc))
-        bare.append(make_example(doc).predicted)
+        bare.append(bare_copy(doc))
         words += len(doc)
     started = time.perf_counter()
     predicted = [doc_entities(doc) for doc in nlp.pipe(bare)]
@@ -120,16 +120,12 @@ def _label_set_pairs(labelled: Path, test: Path) -> List[Tuple[List[Entity], Lis
     pairs, docs = [], read_docs(labelled, vocab)
     for number, gold in enumerate(read_docs(test, vocab), start=1):
         doc = next(docs, None)
-        if doc is None or not _same_words(gold, doc):
+        if doc is None or not same_tokens(gold, doc):
             raise WeaknerError(Errors.WK400.format(path=labelled, test=test, number=number))
         pairs.append((doc_entities(gold), doc_entities(doc)))
     if next(docs, None) is not None:
         raise WeaknerError(Errors.WK400.format(path=labelled, test=test, number=len(pairs) + 1))
     return pairs
-
-
-def _same_words(a: Doc, b: Doc) -> bool:
-    return [token.text for token in a] == [token.text for token in b]
 
 
 def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:

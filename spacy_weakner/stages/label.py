@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, NamedTuple, Optional
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..annotations.corpus import bare_copy
 from ..annotations.weak import doc_entities, group_entities, set_group, weak_group
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing
@@ -188,7 +189,7 @@ def make_pipeline_labeller(nlp: Language, source: str, spans_key: Optional[str],
     def run(docs: Iterable[Doc]) -> Iterator[Doc]:
         # A bare copy, since components respect entities that are there, so that gold would come back as a
         # prediction.
-        pairs = ((_bare(doc), doc) for doc in docs)
+        pairs = ((bare_copy(doc), doc) for doc in docs)
         for predicted, doc in nlp.pipe(pairs, as_tuples=True):
             found = doc_entities(predicted) if spans_key is None else group_entities(predicted, spans_key)
             set_group(doc, weak_group(source), found)
@@ -222,10 +223,6 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
 
 def _source_name(pipeline: Optional[Union[Path, str]]) -> str:
     return TERMS_SOURCE if pipeline is None else Path(pipeline).resolve().name
-
-
-def _bare(doc: Doc) -> Doc:
-    return Doc(doc.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
 
 
 def _pipeline_key(pipeline: Union[Path, str], nlp: Language) -> str:

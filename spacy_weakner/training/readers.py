@@ -8,6 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
+from ..annotations.corpus import bare_copy
 from ..annotations.jsonl import read_jsonl
 from ..annotations.weak import is_weak, set_weak
 from ..errors import Errors, WeaknerError
@@ -118,9 +119,7 @@ def make_example(doc: Doc) -> Example:
     doc (Doc): The annotated Doc.
     RETURNS (Example): The example.
     """
-    words = [token.text for token in doc]
-    spaces = [bool(token.whitespace_) for token in doc]
-    return Example(Doc(doc.vocab, words=words, spaces=spaces), doc)
+    return Example(bare_copy(doc), doc)
 
 
 def _marked(examples: Iterable[Example]) -> Iterator[Example]:

@@ -32,6 +32,7 @@ from ..util import (
     crf_pipeline,
     entities_of,
     gradients,
+    gradients_with_and_without,
     make_doc,
     make_example,
     make_examples,
@@ -434,15 +435,9 @@ def test_an_idle_listener_leaves_the_encoder_to_the_others(order):
     nlp = shared_pipeline(order)
     encoder, examples = nlp.get_pipe("tok2vec").model, shared_examples(nlp, annotated=False)
     train(nlp, shared_examples(nlp, annotated=True), steps=2)  # the tagger begins with zeros
-    clear_gradients(encoder)
-    nlp.update(examples, sgd=False)
-    together = gradients(encoder)
-    clear_gradients(encoder)
-    nlp.disable_pipe("crf_ner")
-    nlp._link_components()
-    nlp.update(examples, sgd=False)
+    together, alone = gradients_with_and_without(nlp, "crf_ner", encoder, examples)
     assert not all_zero(together)
-    assert same(together, gradients(encoder), tolerance=1e-6)
+    assert same(together, alone, tolerance=1e-6)
 
 
 @pytest.mark.parametrize("order", [("tagger", "crf_ner"), ("crf_ner", "tagger")])

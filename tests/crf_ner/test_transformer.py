@@ -19,6 +19,7 @@ from ..util import (
     crf_config,
     entities_of,
     gradients,
+    gradients_with_and_without,
     make_doc,
     make_example,
     make_examples,
@@ -149,15 +150,9 @@ def test_an_idle_listener_leaves_the_encoder_to_the_others(tiny_bert, order):
     nlp = shared(tiny_bert, order)
     encoder, examples = nlp.get_pipe("transformer").model, tagged_examples(nlp, annotated=False)
     train(nlp, tagged_examples(nlp), steps=2)  # the tagger begins with zeros
-    clear_gradients(encoder)
-    nlp.update(examples, sgd=False)
-    together = gradients(encoder)
-    clear_gradients(encoder)
-    nlp.disable_pipe("crf_ner")
-    nlp._link_components()
-    nlp.update(examples, sgd=False)
+    together, alone = gradients_with_and_without(nlp, "crf_ner", encoder, examples)
     assert not all_zero(together)
-    assert same(together, gradients(encoder), tolerance=1e-6)
+    assert same(together, alone, tolerance=1e-6)
 
 
 def test_batches_give_what_single_docs_give(tiny_bert):
