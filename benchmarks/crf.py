@@ -22,9 +22,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from torchcrf import CRF
 
-from spacy_weakner.crf_ner.decoding import viterbi
-from spacy_weakner.crf_ner.kernel import CRFParameters, pad
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
+from spacy_weakner.linear_chain.decoding import viterbi
+from spacy_weakner.linear_chain.kernel import CRFParameters, pad
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "crf.md"
 TITLE = """# Speed of the CRF

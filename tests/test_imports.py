@@ -15,7 +15,7 @@ PACKAGE = Path(spacy_weakner.__file__).parent
 # Arrows point downwards only. Folders of one row do not import each other.
 ROWS = [
     {"errors", "ty", "about", "files", "torch_io", "tokenizers"},
-    {"annotations"},
+    {"annotations", "linear_chain"},
     {"training", "encoders"},
     {"crf_ner", "gazetteer_ruler"},
     {"stages"},
@@ -144,10 +144,10 @@ def test_torch_models_do_not_know_spacy(path):
 
 @pytest.mark.parametrize("name", ["kernel", "decoding"])
 def test_the_arithmetic_knows_neither_spacy_nor_torch(name):
-    tops = {module.split(".")[0] for module in imported(PACKAGE / "crf_ner" / f"{name}.py")}
+    tops = {module.split(".")[0] for module in imported(PACKAGE / "linear_chain" / f"{name}.py")}
     assert not tops & {"spacy", "torch"}
 
 
 def test_the_import_reader_sees_relative_imports():
     names = set(imported(PACKAGE / "crf_ner" / "component.py"))
-    assert {"spacy_weakner.annotations.tags", "spacy_weakner.errors", "spacy_weakner.crf_ner.kernel"} <= names
+    assert {"spacy_weakner.annotations.tags", "spacy_weakner.errors", "spacy_weakner.linear_chain.kernel"} <= names

@@ -11,9 +11,9 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from spacy_weakner.crf_ner.component import CRFNer
-from spacy_weakner.crf_ner.kernel import CRFParameters
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
+from spacy_weakner.linear_chain.kernel import CRFParameters
 
 from .util import TOK2VEC, make_doc, make_example, make_examples
 

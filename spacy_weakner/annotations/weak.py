@@ -7,7 +7,8 @@ This is the only module that knows the names. Every source writes one span group
 - `gold`: gold entities kept beside weak ones; no training reader reads them.
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
-share `span._`.
+share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, and whether its silence
+means "O".
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -75,6 +76,45 @@ def group_scores(doc: Doc, name: str) -> List[Optional[float]]:
         return []
     group = doc.spans[name]
     return list(group.attrs.get("scores", [None] * len(group)))
+
+
+def set_source(
+    doc: Doc,
+    source: str,
+    entities: Sequence[Entity],
+    scores: Optional[Sequence[Optional[float]]] = None,
+    *,
+    reliability: Optional[float] = None,
+    complete: bool = False,
+) -> SpanGroup:
+    """Write what a weak source says about a Doc, replacing what it said before.
+
+    doc (Doc): The Doc to write to.
+    source (str): Name of the source.
+    entities (Sequence[Entity]): (start, end, label) in tokens; overlaps and several labels per phrase are allowed.
+    scores (Optional[Sequence[Optional[float]]]): One per entity, or None where there is none.
+    reliability (Optional[float]): Probability that one of its entities is right, as its user declares it.
+    complete (bool): Whether tokens about which it says nothing are "O" to it, as they are to a model that was asked for
+        all entities; a term list only knows what is in it.
+    RETURNS (SpanGroup): The group.
+    """
+    group = set_group(doc, weak_group(source), entities, scores)
+    if reliability is not None:
+        group.attrs["reliability"] = float(reliability)
+    if complete:
+        group.attrs["complete"] = True
+    return group
+
+
+def get_reliability(doc: Doc, source: str) -> Optional[float]:
+    """The declared reliability of a source that has written to the Doc; None if it declares none."""
+    value: Optional[float] = doc.spans[weak_group(source)].attrs.get("reliability")
+    return value
+
+
+def is_complete(doc: Doc, source: str) -> bool:
+    """Whether a source that has written to the Doc means "O" by its silence."""
+    return bool(doc.spans[weak_group(source)].attrs.get("complete", False))
 
 
 def weak_group(source: str) -> str:

@@ -12,10 +12,10 @@ from thinc.types import Floats2d
 
 from ..annotations.tags import SCHEMES, IntTags, TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
+from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
+from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..training.base import Prediction, TrainableHead, trim_whitespace
 from ..ty import Entity, PathScore
-from .decoding import entity_log_probabilities, k_best, viterbi
-from .kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from .losses import SequenceLoss
 from .model import add_crf_gradient, crf_parameters
 

@@ -16,8 +16,8 @@ from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, IntTags
 from ..errors import Errors, WeaknerError
-from .kernel import Array, Batch, CRFParameters, pad, path_scores
-from .scaled import expectations
+from ..linear_chain.kernel import Array, Batch, CRFParameters, pad, path_scores
+from ..linear_chain.scaled import expectations
 
 
 class CRFGradient(NamedTuple):

@@ -8,8 +8,8 @@ from thinc.api import Dropout, Linear, Model, PyTorchWrapper_v3, chain, with_arr
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
+from ..linear_chain.kernel import CRFParameters
 from ..torch_io import module_from_bytes, module_to_bytes
-from .kernel import CRFParameters
 
 Emissions = List[Floats2d]
 

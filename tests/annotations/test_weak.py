@@ -5,6 +5,7 @@ import pytest
 import spacy
 
 from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import SoftLabels
 
 from ..util import make_doc
@@ -119,3 +120,13 @@ def test_stored_user_data_is_ours_alone(doc):
     doc.user_data["junk"] = object()
     doc.user_data[("._.", "trf_data", None, None)] = object()
     assert sorted(weak.stored_user_data(doc)) == ["weakner.id", "weakner.weak"]
+
+
+def test_what_a_source_declares_is_kept_in_files(doc, tmp_path):
+    weak.set_source(doc, "llm", [(0, 1, "X")], [0.5], reliability=0.25, complete=True)
+    weak.set_source(doc, "terms", [])
+    write_docs(tmp_path / "a.spacy", [doc])
+    (back,) = read_docs(tmp_path / "a.spacy", NLP.vocab)
+    assert weak.group_scores(back, "weak:llm") == [0.5]
+    assert (weak.get_reliability(back, "llm"), weak.is_complete(back, "llm")) == (0.25, True)
+    assert (weak.get_reliability(back, "terms"), weak.is_complete(back, "terms")) == (None, False)

@@ -4,19 +4,19 @@ import torch
 from torchcrf import CRF
 
 from spacy_weakner.annotations.tags import MISSING, TagScheme
-from spacy_weakner.crf_ner.kernel import CRFParameters, pad
 from spacy_weakner.crf_ner.losses import (
     CRFNegativeLogLikelihood,
     PartialCRF,
     make_crf_negative_log_likelihood,
     make_partial_crf,
 )
-from spacy_weakner.crf_ner.scaled import expectations
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.linear_chain.kernel import CRFParameters, pad
+from spacy_weakner.linear_chain.scaled import expectations
 
-from . import brute_force
-from .brute_force import random_case
-from .test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSIONS
+from ..linear_chain import brute_force
+from ..linear_chain.brute_force import random_case
+from ..linear_chain.test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSIONS
 
 # Gradients of emissions are float32.
 FLOAT32 = 1e-5

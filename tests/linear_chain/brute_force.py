@@ -6,7 +6,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import numpy
 
-from spacy_weakner.crf_ner.kernel import CRFParameters
+from spacy_weakner.linear_chain.kernel import CRFParameters
 
 TOLERANCE = 1e-8  # absolute or relative
 Tags = Tuple[int, ...]

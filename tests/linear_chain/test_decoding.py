@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from torchcrf import CRF
 
 from spacy_weakner.annotations.tags import SCHEMES, TagScheme
-from spacy_weakner.crf_ner.decoding import entity_log_probabilities, k_best, viterbi
-from spacy_weakner.crf_ner.kernel import CRFParameters, forward_backward, pad
+from spacy_weakner.linear_chain.decoding import entity_log_probabilities, k_best, viterbi
+from spacy_weakner.linear_chain.kernel import CRFParameters, forward_backward, pad
 
 from . import brute_force
 from .brute_force import CASES, TOLERANCE, close, random_case

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spacy_weakner.annotations.tags import SCHEMES, TagScheme
-from spacy_weakner.crf_ner.kernel import (
+from spacy_weakner.linear_chain.kernel import (
     CRFParameters,
     forward_backward,
     logsumexp,
     pad,
     path_scores,
 )
-from spacy_weakner.crf_ner.scaled import _scaled_expectations, expectations
+from spacy_weakner.linear_chain.scaled import _scaled_expectations, expectations
 
 from . import brute_force
 from .brute_force import CASES, close, random_case
