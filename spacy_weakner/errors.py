@@ -61,6 +61,15 @@ class Errors:
         "[WK019] The {which} corpus is empty, so there is nothing to mix. Check that its path exists and holds "
         "documents."
     )
+    WK020 = (
+        "[WK020] The soft labels of the corpus are written in the scheme {soft}, but the component uses {scheme}. Set its "
+        "'scheme' to {soft}, or aggregate again in the other scheme."
+    )
+    WK021 = (
+        "[WK021] The pipeline splits '{text}' into other tokens than the corpus has, so that its soft labels have no "
+        "place. Use the corpus' tokenizer ([nlp.tokenizer])."
+    )
+    WK022 = "[WK022] Soft labels must be probabilities that sum to 1 for every token. Make them again ('aggregate')."
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -102,6 +111,14 @@ class Errors:
         "[WK209] The terms of '{name}' were tokenised for attr = {stored}, but the config says {attr}. "
         "Set it back, or initialise the component again."
     )
+    WK210 = (
+        "[WK210] {path} is no compiled term table, or is damaged ({reason}). Initialise the gazetteer_ruler again, or "
+        "copy the pipeline again."
+    )
+    WK211 = (
+        "[WK211] {path} is not the list that the table of '{name}' beside it was compiled from. Put the list back, or "
+        "initialise the component with it (its format is that of a term list)."
+    )
     # Stages
     WK300 = (
         "[WK300] {path} exists and is no earlier result of the same command for this output, so it is neither "
@@ -110,8 +127,7 @@ class Errors:
     WK301 = "[WK301] No document in {path} has a span group that begins with 'weak:'. Run 'label' first."
     WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources' (--source)."
     WK303 = (
-        "[WK303] Give either a term list (terms) or a pipeline as the weak source, and not both. "
-        "For both, label twice with different names of the source."
+        "[WK303] Give exactly one of: a term list (terms), a pipeline, or declarations of any number of sources (sources)."
     )
     WK304 = (
         "[WK304] The output {path} is, lies in, or holds a part of the input {input}. "
@@ -121,6 +137,25 @@ class Errors:
     WK306 = (
         "[WK306] The pipeline '{pipeline}' found no {what} in the whole corpus, but it wrote the span groups: "
         "{groups}. Choose one of them (label: spans_key, command line: --spans-key)."
+    )
+    WK307 = "[WK307] {path} cannot be read as a sources file: {reason}"
+    WK308 = "[WK308] {place}, [sources.{name}]: '{key}' = {value}, but expected: {expected}."
+    WK309 = (
+        "[WK309] '{setting}' is a setting of a single source, but 'sources' is given. Write it into the section of the "
+        "source that it is meant for."
+    )
+    WK310 = (
+        "[WK310] {path}, used by the source '{source}': {reason}. Correct the pattern; patterns that need more than "
+        "tokens (tags, lemmas) belong into a pipeline with a 'span_ruler', as a source of the kind 'pipeline'."
+    )
+    WK311 = '[WK311] {place} declares no sources. Add a section like [sources.drugs] with terms = "drugs.csv".'
+    WK312 = (
+        "[WK312] The output {path} is one file, which cannot be made in parts. Choose a folder (a name without suffix) "
+        "to label with several workers or a part of the shards."
+    )
+    WK313 = (
+        "[WK313] Worker {number} of {total} {how}. Finished shards are kept: run the same command again to "
+        "continue.{tail}"
     )
     # Quality
     WK400 = (

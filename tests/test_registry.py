@@ -20,7 +20,11 @@ from .util import TOK2VEC, make_doc, make_example, make_examples
 GOLDEN = {
     "spacy_factories": ["crf_ner", "gazetteer_ruler"],
     "spacy_architectures": ["spacy_weakner.BiLSTMEncoder.v1", "spacy_weakner.CRFTagger.v1"],
-    "thinc_losses": ["spacy_weakner.CRFNegativeLogLikelihood.v1", "spacy_weakner.PartialCRF.v1"],
+    "thinc_losses": [
+        "spacy_weakner.CRFNegativeLogLikelihood.v1",
+        "spacy_weakner.PartialCRF.v1",
+        "spacy_weakner.SoftLabelCRF.v1",
+    ],
     "spacy_readers": [
         "spacy_weakner.JsonlCorpus.v1",
         "spacy_weakner.StrongWeakCorpus.v1",
@@ -94,6 +98,7 @@ def test_bilstm_encoder():
     [
         ("CRFNegativeLogLikelihood", {}),
         ("PartialCRF", {}),
+        ("SoftLabelCRF", {}),
         (
             "PartialCRF",
             {"negative_rate": 0.5, "entity_ratio": 0.2, "entity_ratio_margin": 0.1, "entity_ratio_weight": 2.0},

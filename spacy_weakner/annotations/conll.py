@@ -25,7 +25,14 @@ class _Line(NamedTuple):
     tag: Optional[str]
 
 
-def read_conll(path: Path, nlp: Language, *, token_column: int = 0, tag_column: int = -1) -> Iterator[Doc]:
+def read_conll(
+    path: Path,
+    nlp: Language,
+    *,
+    token_column: int = 0,
+    tag_column: int = -1,
+    lines: Optional[Iterable[Tuple[int, str]]] = None,
+) -> Iterator[Doc]:
     """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks.
     Blank lines, `-DOCSTART-` lines and comments ("# ...") end a sentence.
 
@@ -33,27 +40,28 @@ def read_conll(path: Path, nlp: Language, *, token_column: int = 0, tag_column: 
     nlp (Language): Its vocabulary is used.
     token_column (int): The token's column, from 0; negative counts from the last.
     tag_column (int): The tag's column. "O" is outside; "-" and "?" are missing.
+    lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
     YIELDS (Doc): One Doc per sentence.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
-    lines: List[_Line] = []
+    sentence: List[_Line] = []
     width: Optional[int] = None
-    for number, raw in enumerate(read_lines(path), start=1):
+    for number, raw in enumerate(read_lines(path), start=1) if lines is None else lines:
         with at_line(path, number):
             columns = _split(raw)
             if not columns or columns[0] == "-DOCSTART-" or _is_comment(raw, columns, width, tag_column):
-                if lines:
-                    yield _make_doc(lines, nlp)
-                lines = []
+                if sentence:
+                    yield _make_doc(sentence, nlp)
+                sentence = []
                 continue
             _check_width(columns, width, token_column, tag_column)
             width = len(columns)
             token = columns[token_column].strip()
             if not token:
                 raise RowError("the token is empty")
-            lines.append(_Line(token, _check_tag(columns[tag_column])))
-    if lines:
-        yield _make_doc(lines, nlp)
+            sentence.append(_Line(token, _check_tag(columns[tag_column])))
+    if sentence:
+        yield _make_doc(sentence, nlp)
 
 
 def write_conll(path: Path, docs: Iterable[Doc]) -> int:

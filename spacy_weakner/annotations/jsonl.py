@@ -30,30 +30,42 @@ def at_line(path: Path, line: int) -> Iterator[None]:
         raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
 
 
-def read_rows(path: Path) -> Iterator[Tuple[int, Row]]:
+def read_rows(path: Path, lines: Optional[Iterable[Tuple[int, str]]] = None) -> Iterator[Tuple[int, Row]]:
     """Stream the rows of a JSONL file; blank lines are skipped.
 
     path (Path): The file; `.gz` is unpacked.
+    lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
     YIELDS (Tuple[int, Row]): Line number from 1, and the row.
     RAISES (WeaknerError): If a line is not a JSON object.
     """
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
         if not line.strip():
             continue
         with at_line(path, number):
-            try:
-                row = json.loads(line, parse_constant=_refuse_constant)
-            except RecursionError as error:
-                raise RowError("nested too deeply") from error
-            except json.JSONDecodeError as error:
-                raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
-            except RowError:
-                raise
-            except ValueError as error:  # Python refuses to read integers of thousands of digits
-                raise RowError("a number has too many digits") from error
-            if not isinstance(row, dict):
-                raise RowError(f"expected a JSON object, got {show(row)}")
+            row = parse_row(line)
         yield number, row
+
+
+def parse_row(line: str) -> Row:
+    """Parse one line.
+
+    line (str): The line.
+    RETURNS (Row): The row.
+    RAISES (RowError): If it is not a JSON object.
+    """
+    try:
+        row = json.loads(line, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise RowError("nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
+    except RowError:
+        raise
+    except ValueError as error:  # Python refuses to read integers of thousands of digits
+        raise RowError("a number has too many digits") from error
+    if not isinstance(row, dict):
+        raise RowError(f"expected a JSON object, got {show(row)}")
+    return row
 
 
 def read_jsonl(

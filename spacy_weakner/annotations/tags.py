@@ -18,6 +18,7 @@ from spacy.training import Example
 
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
+from .weak import SoftLabels, get_soft_labels
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
@@ -173,6 +174,37 @@ class TagScheme:
                 raise KeyError(span.label_)
         entities = [(span.start, span.end, span.label_) for span in spans]
         return self.encode(entities, numpy.array(outside, dtype=bool))
+
+    def soft_from_example(self, example: Example) -> Optional[NDArray[numpy.float64]]:
+        """Read the reference's soft labels into the columns of this scheme.
+
+        example (Example): Predicted and reference must have the same tokens.
+        RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags), rows sum to 1; None if the reference has
+            no soft labels.
+        RAISES (WeaknerError): If they are written in another scheme, belong to other tokens, or are no distributions.
+        RAISES (KeyError): With the label as argument, for a label that the scheme does not have.
+        """
+        soft = get_soft_labels(example.reference)
+        if soft is None:
+            return None
+        if soft.scheme != self.name:
+            raise WeaknerError(Errors.WK020.format(soft=soft.scheme, scheme=self.name))
+        if not same_tokens(example.predicted, example.reference):
+            raise WeaknerError(Errors.WK021.format(text=example.reference.text[:50]))
+        return self._columns(soft)
+
+    def _columns(self, soft: SoftLabels) -> NDArray[numpy.float64]:
+        result = numpy.zeros((len(soft.probabilities), len(self.tags)))
+        given = numpy.asarray(soft.probabilities, dtype="float64")
+        for column, tag in enumerate(soft.labels):
+            if tag in self.index:
+                result[:, self.index[tag]] = given[:, column]
+            elif given[:, column].any():
+                raise KeyError(tag[2:])
+        sums = result.sum(axis=1, keepdims=True)
+        if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums - 1.0) < 1e-3).all()):
+            raise WeaknerError(Errors.WK022)
+        return result / sums
 
     def _label_id(self, ids: Dict[int, int], key: int, doc: Doc) -> int:
         if key not in ids:

@@ -10,13 +10,13 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model
 from thinc.types import Floats2d
 
-from ..annotations.tags import SCHEMES, IntTags, TagScheme, make_scheme
+from ..annotations.tags import SCHEMES, TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..training.base import Prediction, TrainableHead, trim_whitespace
 from ..ty import Entity, PathScore
-from .losses import SequenceLoss
+from .losses import SequenceLoss, Target
 from .model import add_crf_gradient, crf_parameters
 
 DEFAULT_CONFIG = """
@@ -149,11 +149,13 @@ class CRFNer(TrainableHead):
 
     # Training
 
-    def encode_target(self, example: Example) -> IntTags:
-        """Tag ids of an example, -1 where the annotation is missing; see `TagScheme.from_example`."""
-        return self.scheme.from_example(example)
+    def encode_target(self, example: Example) -> Target:
+        """Tag ids of an example, -1 where the annotation is missing; see `TagScheme.from_example`. If the loss takes
+        soft labels and the example has them, these: see `TagScheme.soft_from_example`."""
+        soft = self.scheme.soft_from_example(example) if self.loss.soft else None
+        return self.scheme.from_example(example) if soft is None else soft
 
-    def compute_loss(self, scores: List[Floats2d], targets: List[IntTags]) -> Tuple[float, List[Floats2d]]:
+    def compute_loss(self, scores: List[Floats2d], targets: List[Target]) -> Tuple[float, List[Floats2d]]:
         """The configured loss; the gradient of the transition scores is added to their module."""
         ops = self.model.ops
         emissions = [ops.to_numpy(s) for s in scores]

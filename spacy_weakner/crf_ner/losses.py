@@ -9,9 +9,10 @@ ones; it is the sum over sentences, so that splitting a batch changes nothing. T
 
 import math
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, List, NamedTuple, Optional, Protocol, Sequence
 
 import numpy
+from numpy.typing import NDArray
 from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, IntTags
@@ -33,13 +34,22 @@ class CRFGradient(NamedTuple):
     parameters: CRFParameters
 
 
+# Tag ids (n_tokens,), or soft labels (n_tokens, n_tags).
+Target = NDArray[Any]
+
+
 class SequenceLoss(Protocol):
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+    @property
+    def soft(self) -> bool:
+        """RETURNS (bool): Whether `tags` may be soft labels, shape (n_tokens, n_tags), whose rows sum to 1."""
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Target]) -> CRFGradient:
         """Compute a loss.
 
         parameters (CRFParameters): Scores of the CRF; -inf where a transition is forbidden.
         emissions (Sequence[Array]): Per sentence (n_tokens, n_tags); sentences without tokens are allowed.
-        tags (Sequence[IntTags]): Per sentence (n_tokens,): gold tag ids, -1 where missing. Tag 0 is "O".
+        tags (Sequence[Target]): Per sentence (n_tokens,): gold tag ids, -1 where missing. Tag 0 is "O". If the loss is
+            `soft`, perhaps soft labels instead.
         RETURNS (CRFGradient): Loss and gradient; zero for empty input and for sentences without any annotation.
         RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
         """
@@ -49,7 +59,9 @@ class SequenceLoss(Protocol):
 class CRFNegativeLogLikelihood:
     """Negative log-likelihood of a linear-chain CRF (Lafferty et al. 2001), marginalised over missing tags."""
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+    soft = False
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Target]) -> CRFGradient:
         return _marginal_likelihood(parameters, emissions, tags)
 
 
@@ -66,6 +78,8 @@ class PartialCRF:
         to the mean loss; it is a statistic of the batch.
     """
 
+    soft = False
+
     negative_rate: float = 0.2
     entity_ratio: Optional[float] = None
     entity_ratio_margin: float = 0.05
@@ -78,7 +92,7 @@ class PartialCRF:
         _check_range("entity_ratio_margin", self.entity_ratio_margin, 0.0, 1.0)
         _check_range("entity_ratio_weight", self.entity_ratio_weight, 0.0, None)
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Target]) -> CRFGradient:
         result = _marginal_likelihood(parameters, emissions, [self._sample_negatives(t) for t in tags])
         if self.entity_ratio is not None and any(len(e) for e in emissions):
             result = _add(result, self._ratio_penalty(parameters, emissions))
@@ -113,6 +127,54 @@ class PartialCRF:
         return CRFGradient(self.entity_ratio_weight * excess, gradient, parts)
 
 
+@dataclass(frozen=True)
+class SoftLabelCRF:
+    """Divergence of the CRF from soft labels, for labels that are themselves probabilities.
+
+        L = KL(q || p) = log Z - E_q[s(y)] - H(q),   q(y) proportional to prod_t q_t(y_t) over the legal sequences y
+
+    where q_t are the soft labels of token t, and s(y) the score of a tag sequence. Up to the entropy H(q), which does
+    not depend on the model, this is the expected negative log-likelihood of tags drawn from q (the noise-aware loss of
+    Ratner et al. 2016, for sequences). The gradient is the marginals of the model minus those of q. Sentences without
+    soft labels are treated as in `CRFNegativeLogLikelihood`, so that gold can be mixed in.
+    """
+
+    soft = True
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Target]) -> CRFGradient:
+        used = [i for i, target in enumerate(tags) if target.ndim == 2 and len(target)]
+        hard = [numpy.full(len(t), MISSING) if t.ndim == 2 else t for t in tags]
+        result = _marginal_likelihood(parameters, emissions, hard)
+        return _add(result, self._divergence(parameters, emissions, tags, used)) if used else result
+
+    def _divergence(
+        self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array], used: List[int]
+    ) -> CRFGradient:
+        batch = pad([emissions[i] for i in used])
+        xp = get_array_module(batch.emissions)
+        with numpy.errstate(divide="ignore"):
+            beliefs = xp.log(batch.pad_like([tags[i] for i in used], 1.0, "float64"))
+        # q is a chain itself: its transitions cost nothing where they are legal.
+        legal = CRFParameters(*(xp.where(xp.isfinite(scores), 0.0, -xp.inf) for scores in parameters))
+        model = expectations(parameters, batch)
+        wanted = expectations(legal, Batch(beliefs, batch.lengths, batch.order))
+        impossible = numpy.flatnonzero(_to_numpy(wanted.log_z == -xp.inf))
+        if len(impossible):
+            raise WeaknerError(Errors.WK007.format(index=used[batch.order[impossible].min()]))
+        counts = CRFParameters(*(a - b for a, b in zip(model.counts, wanted.counts, strict=True)))
+        scored = _expected(wanted.tokens, batch.emissions) + sum(map(_expected, wanted.counts, parameters))
+        entropy = wanted.log_z.sum() - _expected(wanted.tokens, beliefs)
+        total = float(model.log_z.sum() - scored - entropy)
+        n_sentences = sum(len(e) > 0 for e in emissions)
+        gradient = _unpad(batch, model.tokens - wanted.tokens, emissions, used)
+        return CRFGradient(max(0.0, total) / n_sentences, gradient, counts)
+
+
+def make_soft_label_crf() -> SoftLabelCRF:
+    """Create the loss; registered as `spacy_weakner.SoftLabelCRF.v1`."""
+    return SoftLabelCRF()
+
+
 def make_crf_negative_log_likelihood() -> CRFNegativeLogLikelihood:
     """Create the loss; registered as `spacy_weakner.CRFNegativeLogLikelihood.v1`."""
     return CRFNegativeLogLikelihood()
@@ -128,7 +190,7 @@ def make_partial_crf(
     return PartialCRF(negative_rate, entity_ratio, entity_ratio_margin, entity_ratio_weight)
 
 
-def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[IntTags]) -> CRFGradient:
+def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Target]) -> CRFGradient:
     """log Z - log Z(allowed), with its gradient."""
     n_sentences = sum(len(e) > 0 for e in emissions)
     used = _annotated(tags)
@@ -160,7 +222,13 @@ def _marginal_likelihood(parameters: CRFParameters, emissions: Sequence[Array], 
     return CRFGradient(loss, _unpad(batch, gradient, emissions, used), counts)
 
 
-def _annotated(tags: Sequence[IntTags]) -> List[int]:
+def _expected(probabilities: Array, scores: Array) -> Array:
+    # 0 * -inf is 0 here: what cannot be does not count.
+    xp = get_array_module(probabilities)
+    return (probabilities * xp.where(probabilities > 0.0, scores, 0.0)).sum()
+
+
+def _annotated(tags: Sequence[Target]) -> List[int]:
     # Sentences that have any annotation.
     if not tags:
         return []
