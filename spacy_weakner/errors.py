@@ -126,9 +126,7 @@ class Errors:
     )
     WK301 = "[WK301] No document in {path} has a span group that begins with 'weak:'. Run 'label' first."
     WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources' (--source)."
-    WK303 = (
-        "[WK303] Give exactly one of: a term list (terms), a pipeline, or declarations of any number of sources (sources)."
-    )
+    WK303 = "[WK303] Give exactly one of: a term list (terms), a pipeline, or a declaration of sources (sources)."
     WK304 = (
         "[WK304] The output {path} is, lies in, or holds a part of the input {input}. "
         "Nothing ever overwrites its input: choose another output."
@@ -139,7 +137,7 @@ class Errors:
         "{groups}. Choose one of them (label: spans_key, command line: --spans-key)."
     )
     WK307 = "[WK307] {path} cannot be read as a sources file: {reason}"
-    WK308 = "[WK308] {place}, [sources.{name}]: '{key}' = {value}, but expected: {expected}."
+    WK308 = "[WK308] {place}, [sources.{name}]: '{key}' = {value}, but expected {expected}."
     WK309 = (
         "[WK309] '{setting}' is a setting of a single source, but 'sources' is given. Write it into the section of the "
         "source that it is meant for."
@@ -157,6 +155,24 @@ class Errors:
         "[WK313] Worker {number} of {total} {how}. Finished shards are kept: run the same command again to "
         "continue.{tail}"
     )
+    # Aggregation
+    WK330 = (
+        "[WK330] Nothing is known about the source '{source}': it declares no reliability, and no document with gold "
+        "has its labels. Declare its reliability when labelling, add gold documents that it has labelled (or give them as "
+        "'gold'), or use the method 'label_model', which needs neither."
+    )
+    WK331 = (
+        "[WK331] '{setting}' has no effect with the method '{method}'; it belongs to: {methods}. Remove it, or choose "
+        "another method."
+    )
+    WK332 = (
+        "[WK332] No document in {path} has both gold entities and labels of the sources {sources}. Label the gold "
+        "corpus with the same sources first ('spacy weakner label')."
+    )
+    WK333 = (
+        "[WK333] The sources {sources} propose no entity in {path}, so there is nothing to combine. Check the term "
+        "lists and pipelines that they come from."
+    )
     # Quality
     WK400 = (
         "[WK400] {path} does not hold the sentences of {test} (they differ from sentence {number} on). "
@@ -171,6 +187,29 @@ class Errors:
     WK403 = (
         "[WK403] {path} is neither a pipeline (it has no config.cfg) nor a corpus (it holds no .spacy file). "
         "Correct the path."
+    )
+    WK405 = (
+        "[WK405] No document in {path} has weak labels (span groups that begin with 'weak:', or the entities of "
+        "'aggregate'), nor gold entities: there is nothing to analyse. Run 'label' first."
+    )
+    WK406 = (
+        "[WK406] The gold corpus {path} does not hold the sentences of {corpus} (they differ from document {number} on). "
+        "Give gold for the same sentences, in the same order and with the same tokens."
+    )
+    WK407 = "[WK407] The gold corpus {path} holds no gold: no document has entity annotations that are not weak."
+    WK408 = "[WK408] There is nothing to compare. Give at least one candidate as NAME=PATH."
+    WK409 = (
+        "[WK409] The source '{source}' has not looked at document {number} of {path} (sources there: {sources}). "
+        "Correct the name after '#', or let the source label the whole test set."
+    )
+    WK410 = "[WK410] The baseline '{name}' is not among the candidates ({names}). Correct its name."
+    WK411 = (
+        "[WK411] {what}. Give a test set with candidates to compare (test, candidates), or a corpus of weak labels to "
+        "analyse (labels), or both."
+    )
+    WK412 = (
+        "[WK412] A report needs {package}, which is not installed. Install the extra 'report': "
+        'pip install "spacy_weakner[report]".'
     )
 
 

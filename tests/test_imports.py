@@ -16,7 +16,7 @@ PACKAGE = Path(spacy_weakner.__file__).parent
 ROWS = [
     {"errors", "ty", "about", "files", "torch_io", "tokenizers"},
     {"annotations", "linear_chain"},
-    {"training", "encoders"},
+    {"training", "encoders", "aggregation"},
     {"crf_ner", "gazetteer_ruler"},
     {"stages"},
     {"quality"},

@@ -59,7 +59,18 @@ def set_group(
     RETURNS (SpanGroup): The group.
     """
     attrs = {} if scores is None else {"scores": [None if s is None else float(s) for s in scores]}
-    spans = [Span(doc, start, end, label=label) for start, end, label in entities]
+    return set_spans(doc, name, [Span(doc, start, end, label=label) for start, end, label in entities], attrs)
+
+
+def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> SpanGroup:
+    """Write a span group, replacing an earlier one of that name: the short way for many spans.
+
+    doc (Doc): The Doc to write to.
+    name (str): Name of the group.
+    spans (List[Span]): Spans of the Doc.
+    attrs (Dict[str, Any]): What the group carries; not copied.
+    RETURNS (SpanGroup): The group.
+    """
     group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)
     doc.spans[name] = group
     return group
@@ -99,11 +110,14 @@ def set_source(
     RETURNS (SpanGroup): The group.
     """
     group = set_group(doc, weak_group(source), entities, scores)
-    if reliability is not None:
-        group.attrs["reliability"] = float(reliability)
-    if complete:
-        group.attrs["complete"] = True
+    group.attrs.update(source_attrs(reliability, complete))
     return group
+
+
+def source_attrs(reliability: Optional[float] = None, complete: bool = False) -> Dict[str, Any]:
+    """What a source declares about itself, as its span groups carry it in their `attrs`; see `set_source`."""
+    attrs: Dict[str, Any] = {} if reliability is None else {"reliability": float(reliability)}
+    return {**attrs, "complete": True} if complete else attrs
 
 
 def get_reliability(doc: Doc, source: str) -> Optional[float]:

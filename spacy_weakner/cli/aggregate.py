@@ -12,26 +12,83 @@ from ._util import listing, reporting
 def aggregate_cli(
     input_path: Annotated[Path, typer.Argument(help="Labelled corpus: a .spacy file or a folder of them")],
     output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder for shards")],
-    policy: Annotated[str, typer.Option(help="For conflicts: longest, priority, majority or drop")] = "longest",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="union: all that is proposed; majority: votes; weighted: votes that weigh as much as the source is "
+            "accurate; label_model: learns from agreement alone how good each source is"
+        ),
+    ] = "union",
+    policy: Annotated[
+        Optional[str],
+        typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop"),
+    ] = None,
     source: Annotated[
         Optional[List[str]],
         typer.Option(help="Source to use, the most trusted first (repeatable; default: all)"),
     ] = None,
-    unmatched: Annotated[str, typer.Option(help="What other tokens become: missing or outside")] = "missing",
+    unmatched: Annotated[
+        Optional[str],
+        typer.Option(
+            help="What other tokens become: missing (default of union), outside, or confident (default of the other "
+            "methods): outside if that is probable enough, else missing"
+        ),
+    ] = None,
+    min_probability: Annotated[float, typer.Option(help="What is probable enough")] = 0.9,
+    soft: Annotated[
+        Optional[bool],
+        typer.Option("--soft/--no-soft", help="Write the distributions as soft labels (default: those of label_model)"),
+    ] = None,
+    gold: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="For weighted: gold corpus with labels of the same sources (default: gold documents of the corpus)"
+        ),
+    ] = None,
+    max_docs: Annotated[int, typer.Option(help="Fit the label model on at most so many documents")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Seed for drawing them")] = 0,
+    model_output: Annotated[
+        Optional[Path], typer.Option(help="Write what weighted or label_model has learned to this JSON file")
+    ] = None,
 ) -> None:
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
     with reporting():
         from ..stages.aggregate import aggregate
 
         report = aggregate(
-            input_path, output_path, policy=policy, sources=source or None, unmatched=unmatched, progress=True
+            input_path,
+            output_path,
+            method=method,
+            policy=policy,
+            sources=source or None,
+            unmatched=unmatched,
+            min_probability=min_probability,
+            soft=soft,
+            gold=gold,
+            max_docs=max_docs,
+            seed=seed,
+            model_output=model_output,
+            progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)
         msg.info(f"Entities: {listing(report.entities)} from {report.candidates} candidates")
         msg.info(f"Tokens about which nothing is known: {report.missing} of {report.tokens}")
+        if report.beliefs:
+            how = f"{report.iterations} iterations" if report.iterations else "gold"
+            msg.info(f"How good the sources seem, by {how} on {report.fitted_docs} documents:")
+            rows = [(b.source, b.label, _percent(b.precision), _percent(b.recall)) for b in report.beliefs]
+            msg.table(
+                rows, header=("source", "label", "precision", "recall"), divider=True, aligns=("l", "l", "r", "r")
+            )
+        if not report.converged:
+            msg.warn("The label model has not quite converged; its result can be used")
         if report.gold:
             msg.info(f"Gold moved to the span group 'gold': {report.gold} documents")
         if report.unlabelled:
             msg.warn(f"Documents that no source has looked at: {report.unlabelled}")
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")
+
+
+def _percent(share: Optional[float]) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"

@@ -1,23 +1,29 @@
 """`spacy weakner label`"""
 
 from pathlib import Path
-from typing import Annotated, List, Optional
+from typing import TYPE_CHECKING, Annotated, List, Optional
 
 import typer
 from wasabi import msg
 
 from ._util import listing, reporting
 
+if TYPE_CHECKING:
+    from ..stages.label_report import SourceReport
+
 
 def label_cli(
-    input_path: Annotated[Path, typer.Argument(help="Corpus: a .spacy file or a folder of them")],
+    input_path: Annotated[
+        Path, typer.Argument(help="Corpus: file or folder; .spacy .jsonl .conll .iob .bio .tsv .txt (or .gz)")
+    ],
     output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder for shards")],
-    terms: Annotated[Optional[Path], typer.Option(help="Term list to look up")] = None,
+    sources: Annotated[Optional[Path], typer.Option(help="File that declares any number of weak sources")] = None,
+    terms: Annotated[Optional[Path], typer.Option(help="Or a single source: a term list to look up")] = None,
     pipeline: Annotated[
         Optional[str], typer.Option(help="Or a pipeline (folder or name) whose entities are taken")
     ] = None,
     source: Annotated[
-        Optional[str], typer.Option(help="Name of this weak source (default: gazetteer, or the pipeline's name)")
+        Optional[str], typer.Option(help="Name of the single source (default: gazetteer, or the pipeline's name)")
     ] = None,
     spans_key: Annotated[
         Optional[str], typer.Option(help="Span group of the pipeline to take instead of its entities")
@@ -30,21 +36,35 @@ def label_cli(
     ] = 5,
     stop: Annotated[Optional[List[str]], typer.Option(help="Term that is not to be matched (repeatable)")] = None,
     min_length: Annotated[int, typer.Option(help="Shorter terms (in characters) are not matched")] = 1,
+    ambiguity: Annotated[
+        str, typer.Option(help="What a term with several labels gives: all, first (of the list), or drop (none)")
+    ] = "all",
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
-    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    reliability: Annotated[
+        Optional[float], typer.Option(help="Probability that a span of the single source is right, if you know it")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of raw text and of terms")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
+    format: Annotated[Optional[str], typer.Option(help="Format of the input: jsonl, conll, text, spacy")] = None,
+    sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
     exclude: Annotated[
         Optional[List[Path]], typer.Option(help="Corpus whose sentences are left out (repeatable)")
     ] = None,
     only_matched: Annotated[bool, typer.Option("--only-matched", help="Leave out documents without a match")] = False,
+    shard_size: Annotated[int, typer.Option(help="Lines per shard, where the input is no .spacy file")] = 5000,
+    shard: Annotated[
+        Optional[str], typer.Option(help="i/n: make only this share of the shards; run once without it at the end")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Number of processes")] = 1,
 ) -> None:
-    """Let a term list or a pipeline label a corpus: writes the span group 'weak:<source>'."""
+    """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""
     with reporting():
         from ..stages.label import label
 
         report = label(
             input_path,
             output_path,
+            sources=sources,
             terms=terms,
             pipeline=pipeline,
             source=source,
@@ -53,15 +73,39 @@ def label_cli(
             acronym_length=acronym_length,
             stop=stop or (),
             min_length=min_length,
+            ambiguity=ambiguity,
             term_label=term_label,
+            reliability=reliability,
             lang=lang,
             tokenizer=tokenizer,
+            format=format,
+            sentences=sentences,
             exclude=exclude or (),
             only_matched=only_matched,
+            shard_size=shard_size,
+            shard=shard,
+            workers=workers,
             progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)
-        msg.info(f"Spans of '{report.source}': {listing(report.spans)}")
+        for source_report in report.sources:
+            msg.info(f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")
         msg.info(f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")
+
+
+def _details(report: "SourceReport") -> str:
+    """All that was counted beside the spans."""
+    counts = {
+        "labels left out": sum(report.left_out.values()),
+        "scores too low": report.low_scores,
+        "misaligned": report.misaligned,
+        "phrases not found": report.not_found,
+        "documents without a row": report.docs_without_row,
+        "rows of the same id with another text": report.other_text,
+        "rows without a document": report.rows_without_doc or 0,
+        "repeated rows": report.repeated_rows,
+    }
+    named = {"labels left out": f" ({', '.join(f'{label} {n}' for label, n in report.left_out.items())})"}
+    return "".join(f"; {what}: {n}{named.get(what, '')}" for what, n in counts.items() if n)

@@ -1,26 +1,37 @@
 """The component that looks up terms and writes what it finds as weak labels."""
 
+import json
+import zlib
+from contextlib import nullcontext
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 import srsly
-from numpy.typing import NDArray
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline import Pipe
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
+from tqdm import tqdm
 
-from ..annotations.weak import set_group, weak_group
+from ..annotations.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError
+from ..files import atomic_path, existing
 from ..ty import Entity
-from .entries import Entry, SortedEntries, has_inner_capital, sort_entries
-from .matcher import TermTable
+from .array_file import ArrayFile, open_arrays
+from .columns import ColumnBuilder, TermColumns
+from .hash_table import Ids
+from .table import AMBIGUITY, Matches, TableSettings, TermTable, select
 from .terms import Term, TermSource, iter_terms
 
 ATTRS = ("ORTH", "LOWER", "NORM", "LEMMA")
+TABLE_FILE = "terms.table"
+SOURCE_FILE = "terms.jsonl"
+# Terms that are tokenised together; what the vocabulary learns from them is forgotten afterwards.
+_BATCH = 20_000
 
 
 @Language.factory(
@@ -32,10 +43,20 @@ ATTRS = ("ORTH", "LOWER", "NORM", "LEMMA")
         "acronym_length": 5,
         "stop": [],
         "min_length": 1,
+        "ambiguity": "all",
+        "reliability": None,
     },
 )
 def make_gazetteer_ruler(
-    nlp: Language, name: str, source: str, attr: str, acronym_length: int, stop: List[str], min_length: int
+    nlp: Language,
+    name: str,
+    source: str,
+    attr: str,
+    acronym_length: int,
+    stop: List[str],
+    min_length: int,
+    ambiguity: str,
+    reliability: Optional[float],
 ) -> "GazetteerRuler":
     """Create a GazetteerRuler: looks up terms and writes all that it finds to the span group `weak:<source>`.
 
@@ -45,6 +66,10 @@ def make_gazetteer_ruler(
         ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
     stop (List[str]): Terms that are not to be matched, in any case.
     min_length (int): Terms with fewer characters are not matched.
+    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
+        an acronym in exact case comes before the others), or nothing ("drop").
+    reliability (Optional[float]): Probability that a match is right, as far as you know; stored with the span group
+        for the stages that combine sources.
     RETURNS (GazetteerRuler): The component.
     """
     return GazetteerRuler(
@@ -55,6 +80,8 @@ def make_gazetteer_ruler(
         acronym_length=acronym_length,
         stop=stop,
         min_length=min_length,
+        ambiguity=ambiguity,
+        reliability=reliability,
     )
 
 
@@ -68,6 +95,9 @@ class GazetteerRuler(Pipe):
     Terms are tokenised like texts. White space tokens inside a term are dropped; one in a text ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
     lemmas ignore case. Settings are applied when terms are added or loaded; `attr` stays fixed after that.
+
+    A stored pipeline holds the compiled table (`terms.table`), which is mapped into memory when it is loaded, and
+    the terms as a list beside it (`terms.jsonl`).
     """
 
     def __init__(
@@ -80,18 +110,22 @@ class GazetteerRuler(Pipe):
         acronym_length: int = 5,
         stop: Sequence[str] = (),
         min_length: int = 1,
+        ambiguity: str = "all",
+        reliability: Optional[float] = None,
     ) -> None:
         """Initialise a GazetteerRuler.
 
         vocab (Vocab): The shared vocabulary.
         name (str): Name of the component.
-        source, attr, acronym_length, stop, min_length: See `make_gazetteer_ruler`.
+        source, attr, acronym_length, stop, min_length, ambiguity, reliability: See `make_gazetteer_ruler`.
         RAISES (WeaknerError): If a setting is out of range.
         """
         _check("source", source, bool(source), "a name")
         _check("attr", attr, attr in ATTRS, f"one of {', '.join(ATTRS)}")
         _check("acronym_length", acronym_length, acronym_length >= 0, "0 or more characters")
         _check("min_length", min_length, min_length >= 1, "1 or more characters")
+        _check("ambiguity", ambiguity, ambiguity in AMBIGUITY, f"one of {', '.join(AMBIGUITY)}")
+        _check("reliability", reliability, reliability is None or 0 < reliability <= 1, "none, or more than 0, up to 1")
         self.vocab = vocab
         self.name = name
         self.source = source
@@ -99,7 +133,10 @@ class GazetteerRuler(Pipe):
         self.acronym_length = acronym_length
         self.stop = list(stop)
         self.min_length = min_length
-        self._replace({}, ())
+        self.ambiguity = ambiguity
+        self.reliability = reliability
+        self._given_labels: List[str] = []
+        self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
 
     # Matching
 
@@ -109,8 +146,24 @@ class GazetteerRuler(Pipe):
         doc (Doc): The Doc.
         RETURNS (Doc): The same Doc.
         """
-        set_group(doc, weak_group(self.source), self.match(doc))
+        self._annotate([doc])
         return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1000) -> Iterator[Doc]:
+        """Write the matches to a stream of Docs. Looking up many Docs together is several times faster than one by one.
+
+        stream (Iterable[Doc]): The Docs.
+        batch_size (int): How many Docs are looked up together.
+        YIELDS (Doc): The same Docs, without those that the error handler took.
+        """
+        for docs in util.minibatch(stream, size=batch_size):
+            try:
+                self._annotate(docs)
+                done = iter(docs)
+            except Exception:
+                # Once more, one by one: the error handler gets those that fail, the others pass.
+                done = super().pipe(docs)
+            yield from done
 
     def match(self, doc: Doc) -> List[Entity]:
         """Find all matches in a Doc, without writing anything.
@@ -119,17 +172,45 @@ class GazetteerRuler(Pipe):
         RETURNS (List[Entity]): (start, end, label), sorted.
         RAISES (WeaknerError): If there are no terms, or `attr` is LEMMA and the Doc has no lemmas.
         """
-        if not self._entries:
-            raise WeaknerError(Errors.WK202.format(name=self.name))
-        found = self._table.find(self._ids(doc))
-        if len(self._exact):
-            found = sorted({*found, *self._exact.find(_values(doc, "ORTH"))})
-        return found
+        names = self._table.names
+        _, starts, ends, labels = self.match_batch([doc])
+        rows = zip(starts.tolist(), ends.tolist(), labels.tolist(), strict=True)
+        return [(start, end, names[label]) for start, end, label in rows]
 
-    def _ids(self, doc: Doc) -> NDArray[numpy.uint64]:
+    def match_batch(self, docs: Sequence[Doc]) -> Matches:
+        """Find all matches in several Docs at once, without writing anything.
+
+        docs (Sequence[Doc]): The Docs.
+        RETURNS (Matches): The matches; labels are numbers in the sorted list of the terms' labels.
+        RAISES (WeaknerError): If there are no terms, or `attr` is LEMMA and a Doc has no lemmas.
+        """
+        if self._table.is_empty:
+            raise WeaknerError(Errors.WK202.format(name=self.name))
+        if self.attr == "LEMMA" or not self._table.has_exact:
+            ids = [self._ids(doc) for doc in docs]
+            if self._table.has_exact:
+                ids = [numpy.stack([own, _values(doc, "ORTH")], axis=1) for own, doc in zip(ids, docs, strict=True)]
+        else:
+            ids = [_values(doc, [self.attr, "ORTH"]) for doc in docs]
+        return self._table.find(ids)
+
+    def _annotate(self, docs: List[Doc]) -> None:
+        matches = self.match_batch(docs)
+        group, attrs = weak_group(self.source), source_attrs(self.reliability)
+        # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.
+        strings: Any = self.vocab.strings
+        names, used = self._table.names, numpy.unique(matches.labels).tolist()
+        hashes = {label: strings.add(names[label], allow_transient=False) for label in used}
+        rows = zip(matches.starts.tolist(), matches.ends.tolist(), matches.labels.tolist(), strict=True)
+        borders = numpy.searchsorted(matches.sequences, numpy.arange(len(docs) + 1)).tolist()
+        for doc, (begin, end) in zip(docs, pairwise(borders), strict=True):
+            spans = [Span(doc, first, last, hashes[label]) for first, last, label in islice(rows, end - begin)]
+            set_spans(doc, group, spans, attrs.copy())
+
+    def _ids(self, doc: Doc) -> Ids:
         ids = _values(doc, self.attr)
         if self.attr == "LEMMA" and not ids.all():
-            if not ids.any() and not _values(doc, "IS_SPACE").all():
+            if not ids.any() and not doc.to_array("IS_SPACE").all():
                 raise WeaknerError(Errors.WK203.format(name=self.name))
             # A lemmatizer may know some words only: the others stand for themselves, in terms as in texts.
             ids = numpy.where(ids == 0, _values(doc, "ORTH"), ids)
@@ -139,8 +220,8 @@ class GazetteerRuler(Pipe):
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """The labels of the terms, sorted."""
-        return tuple(sorted(self._labels))
+        """The labels given to `initialize`, and those of the terms that the settings leave, sorted."""
+        return tuple(sorted({*self._given_labels, *self._table.labels}))
 
     @property
     def label_data(self) -> List[str]:
@@ -150,7 +231,7 @@ class GazetteerRuler(Pipe):
     @property
     def terms(self) -> List[Term]:
         """All terms in the order in which they were added, also those that the settings rule out."""
-        return list(self._entries)
+        return list(self._table.columns.terms())
 
     def initialize(  # type: ignore[override]
         self,
@@ -170,38 +251,62 @@ class GazetteerRuler(Pipe):
         RAISES (WeaknerError): If there are no terms, one is malformed or has another label, or the settings
             rule out all of them.
         """
-        entries = self._entries if terms is None else self._tokenized(terms, nlp)
-        if not entries:
+        columns = self._table.columns if terms is None else self._tokenized(terms, nlp)
+        if not len(columns):
             raise WeaknerError(Errors.WK202.format(name=self.name))
-        unknown = [] if labels is None else sorted({term.label for term in entries} - set(labels))
+        unknown = [] if labels is None else sorted(set(columns.used_names) - set(labels))
         if unknown:
             known = ", ".join(labels or ())
             raise WeaknerError(Errors.WK208.format(name=self.name, label=unknown[0], labels=known))
-        self._log(self._replace(entries, labels or ()))
+        self._table = self._compiled(columns)
+        self._given_labels = list(labels or ())
 
     def add_terms(self, terms: TermSource, nlp: Language) -> None:
-        """Add terms to those that are there.
+        """Add terms to those that are there. The table is compiled anew.
 
         terms (TermSource): Terms, rows `{"label", "term"}`, or a reader's result.
         nlp (Language): The pipeline whose tokenizer tokenises the terms.
         RAISES (WeaknerError): If a term is malformed, or the settings rule out all of them.
         """
-        entries = self._tokenized(terms, nlp)
-        new = {term: entry for term, entry in entries.items() if term not in self._entries}
-        sorted_ = self._sort(new)
-        self._entries.update(new)
-        self._index(sorted_)
-        self._log(sorted_)
+        new = self._tokenized(terms, nlp)
+        self._check_selection(new)
+        self._table = self._compiled(self._table.columns.plus(new))
 
-    def _tokenized(self, source: TermSource, nlp: Language) -> Dict[Term, Entry]:
-        entries: Dict[Term, Entry] = {}
-        for term, doc in self._term_docs(iter_terms(source, self.name), nlp):
-            strings, ids = doc.vocab.strings, self._ids(doc).tolist()
-            words = [token for token in doc if not token.is_space]
-            tokens = tuple(strings[ids[token.i]] for token in words)
-            exact = tuple(token.orth_ for token in words) if has_inner_capital(term.text) else tokens
-            entries[term] = Entry(term.label, term.text, tokens, None if exact == tokens else exact)
-        return entries
+    def _compiled(self, columns: TermColumns) -> TermTable:
+        self._check_selection(columns)
+        return TermTable.build(columns, self._settings())
+
+    def _check_selection(self, columns: TermColumns) -> None:
+        sizes = select(columns, self._settings()).sizes()
+        if len(columns) and not sizes["plain"] and not sizes["exact"]:
+            raise WeaknerError(Errors.WK204.format(name=self.name, count=len(columns), **sizes))
+        util.logger.info(
+            "'%s': %d terms, %d of them in exact case only; skipped: %d on the stop list, %d shorter than %d "
+            "characters, %d without tokens",
+            self.name,
+            len(columns),
+            sizes["exact"],
+            sizes["stop"],
+            sizes["short"],
+            self.min_length,
+            sizes["empty"],
+        )
+
+    def _settings(self) -> TableSettings:
+        return TableSettings(self.acronym_length, list(self.stop), self.min_length, self.ambiguity)
+
+    def _tokenized(self, source: TermSource, nlp: Language) -> TermColumns:
+        builder = ColumnBuilder()
+        terms = tqdm(iter_terms(source, self.name), desc=self.name, unit="term", delay=2, leave=False, disable=None)
+        for batch in util.minibatch(terms, size=_BATCH):
+            # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
+            with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
+                for term, doc in self._term_docs(batch, nlp):
+                    ids = self._ids(doc)
+                    words = (_values(doc, "IS_SPACE") == 0) & (ids != 0)  # 0: no word, whatever the tokenizer meant
+                    orths = None if self.attr == "ORTH" else _values(doc, "ORTH")[words]
+                    builder.add(term, ids[words], orths)
+        return builder.columns()
 
     def _term_docs(self, terms: Iterable[Term], nlp: Language) -> Iterator[Tuple[Term, Doc]]:
         if self.attr != "LEMMA":
@@ -215,60 +320,17 @@ class GazetteerRuler(Pipe):
         for doc, term in nlp.pipe(pairs, as_tuples=True, disable=names[own:]):
             yield term, doc
 
-    def _sort(self, entries: Dict[Term, Entry]) -> SortedEntries:
-        sorted_ = sort_entries(
-            entries.values(),
-            acronym_length=0 if self.attr == "ORTH" else self.acronym_length,
-            stop=self.stop,
-            min_length=self.min_length,
-        )
-        if entries and not sorted_.plain and not sorted_.exact:
-            raise WeaknerError(Errors.WK204.format(name=self.name, count=len(entries), **sorted_.sizes()))
-        return sorted_
-
-    def _replace(self, entries: Dict[Term, Entry], labels: Iterable[str]) -> SortedEntries:
-        sorted_ = self._sort(entries)
-        self._entries = entries
-        self._labels: Set[str] = set(labels)
-        self._table = TermTable()
-        self._exact = TermTable()
-        self._index(sorted_)
-        return sorted_
-
-    def _index(self, sorted_: SortedEntries) -> None:
-        add = self.vocab.strings.add
-        for entry in sorted_.plain:
-            self._table.add(tuple(add(token) for token in entry.tokens), entry.label)
-            self._labels.add(entry.label)
-        for entry in sorted_.exact:
-            self._exact.add(tuple(add(token) for token in entry.exact or entry.tokens), entry.label)
-            self._labels.add(entry.label)
-
-    def _log(self, sorted_: SortedEntries) -> None:
-        sizes = sorted_.sizes()
-        util.logger.info(
-            "'%s': %d terms, %d of them in exact case only; skipped: %d on the stop list, %d shorter than %d "
-            "characters, %d without tokens",
-            self.name,
-            sum(sizes.values()),
-            sizes["exact"],
-            sizes["stop"],
-            sizes["short"],
-            self.min_length,
-            sizes["empty"],
-        )
-
     # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise the terms.
 
         exclude (Iterable[str]): What to leave out: "cfg", "terms".
-        RETURNS (bytes): The terms with their tokens, and the labels.
+        RETURNS (bytes): The compiled table with the terms, and the labels.
         """
         serializers = {
             "cfg": lambda: srsly.json_dumps(self._cfg()),
-            "terms": lambda: srsly.msgpack_dumps([entry.to_row() for entry in self._entries.values()]),
+            "terms": lambda: self._table.to_bytes({}),
         }
         data: bytes = util.to_bytes(serializers, exclude)
         return data
@@ -279,60 +341,81 @@ class GazetteerRuler(Pipe):
         bytes_data (bytes): What `to_bytes` gave.
         exclude (Iterable[str]): What to leave as it is: "cfg", "terms".
         RETURNS (GazetteerRuler): The component itself.
+        RAISES (WeaknerError): If the data are damaged, or were made for another `attr`.
         """
         loaded: Dict[str, Any] = {}
         deserializers = {
             "cfg": lambda data: loaded.update(cfg=srsly.json_loads(data)),
-            "terms": lambda data: loaded.update(rows=srsly.msgpack_loads(data)),
+            "terms": lambda data: loaded.update(table=ArrayFile(data, f"the table of '{self.name}'")),
         }
         util.from_bytes(bytes_data, deserializers, exclude)
         return self._load(**loaded)
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write the terms to a folder.
+        """Write the terms to a folder: the compiled table, and the terms as a list.
 
         path (Union[str, Path]): The folder.
         exclude (Iterable[str]): What to leave out: "cfg", "terms".
         """
-        serializers = {
-            "cfg": lambda p: srsly.write_json(p, self._cfg()),
-            "terms.jsonl": lambda p: srsly.write_jsonl(p, (e.to_row() for e in self._entries.values())),
-        }
+        serializers = {"cfg": lambda p: srsly.write_json(p, self._cfg()), TABLE_FILE: self._write_terms}
         util.to_disk(path, serializers, exclude)
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
-        """Load terms, in place of any from before.
+        """Load terms, in place of any from before. The table is mapped into memory, not read.
 
         path (Union[str, Path]): A folder that `to_disk` wrote.
         exclude (Iterable[str]): What to leave as it is: "cfg", "terms".
         RETURNS (GazetteerRuler): The component itself.
+        RAISES (WeaknerError): If a file is missing or damaged, the list of terms was changed since the table was
+            compiled, or the terms were tokenised for another `attr`.
         """
         loaded: Dict[str, Any] = {}
         deserializers = {
-            "cfg": lambda p: loaded.update(cfg=srsly.read_json(p)),
-            "terms.jsonl": lambda p: loaded.update(rows=srsly.read_jsonl(p)),
+            "cfg": lambda p: loaded.update(cfg=srsly.read_json(existing(p))),
+            TABLE_FILE: lambda p: loaded.update(table=self._open_terms(p)),
         }
         util.from_disk(path, deserializers, exclude)
         return self._load(**loaded)
+
+    def _write_terms(self, path: Path) -> None:
+        crc = 0
+        with atomic_path(path.with_name(SOURCE_FILE)) as temporary, temporary.open("wb") as file_:
+            for term in self._table.columns.terms():
+                line = json.dumps({"label": term.label, "term": term.text}, ensure_ascii=False).encode("utf-8") + b"\n"
+                crc = zlib.crc32(line, crc)
+                file_.write(line)
+        self._table.to_file(path, {"source_crc32": crc})
+
+    def _open_terms(self, path: Path) -> ArrayFile:
+        table, source = open_arrays(path), existing(path.with_name(SOURCE_FILE))
+        crc = 0
+        with source.open("rb") as file_:
+            while chunk := file_.read(1 << 20):
+                crc = zlib.crc32(chunk, crc)
+        if table.meta.get("source_crc32") != crc:
+            raise WeaknerError(Errors.WK211.format(path=source, name=self.name))
+        return table
 
     def _cfg(self) -> Dict[str, Any]:
         # attr is no setting here: it says what the stored tokens are.
         return {"attr": self.attr, "labels": self.label_data}
 
-    def _load(
-        self, cfg: Optional[Dict[str, Any]] = None, rows: Optional[Iterable[Dict[str, Any]]] = None
-    ) -> "GazetteerRuler":
+    def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
         if cfg is not None and cfg["attr"] != self.attr:
             raise WeaknerError(Errors.WK209.format(name=self.name, stored=cfg["attr"], attr=self.attr))
-        entries = self._entries
-        if rows is not None:
-            entries = {Term(entry.label, entry.text): entry for entry in map(Entry.from_row, rows)}
-        self._replace(entries, self._labels if cfg is None else cfg["labels"])
+        if table is not None:
+            self._table = TermTable.from_file(table, self._settings())
+            if self._table.is_empty:
+                self._check_selection(self._table.columns)
+        if cfg is not None:
+            self._given_labels = cfg["labels"]
         return self
 
 
-def _values(doc: Doc, attr: str) -> NDArray[numpy.uint64]:
-    return doc.to_array(attr).astype("uint64", copy=False)
+def _values(doc: Doc, attr: Any) -> Ids:
+    values: Any = doc.to_array(attr)
+    ids: Ids = values.astype("uint64", copy=False)
+    return ids
 
 
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:

@@ -14,7 +14,6 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
-    Set,
     Tuple,
     Union,
 )
@@ -60,25 +59,24 @@ def make_term_list(path: Path, label: Optional[str] = None) -> Callable[[], Iter
 
 
 def read_terms(path: Path, label: Optional[str] = None) -> Iterator[Term]:
-    """Stream the terms of a file, each once. Blank lines are skipped.
+    """Stream the terms of a file. Blank lines are skipped.
 
     path (Path): The file; see `make_term_list` for the formats.
     label (Optional[str]): Label of the terms for which the file gives none.
-    YIELDS (Term): The terms, in the order of the file.
+    YIELDS (Term): The terms, in the order of the file, duplicates included.
     RAISES (WeaknerError): If the file is missing, malformed or holds no terms; the message names the line.
     """
     path = Path(path)
     rows = _format_reader(path)
-    seen: Set[Term] = set()
+    empty = True
     for line, row_label, text in rows(path, label):
         try:
             term = make_term(label if _is_blank(row_label) else row_label, text)
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
-        if term not in seen:
-            seen.add(term)
-            yield term
-    if not seen:
+        empty = False
+        yield term
+    if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
 
 

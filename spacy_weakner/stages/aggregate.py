@@ -1,43 +1,34 @@
-"""Makes `doc.ents` of what the weak sources say, under a declared policy for conflicts."""
+"""Makes `doc.ents` of what the weak sources say: by a policy for conflicts, by votes, or by a label model."""
 
 from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+import srsly
 from spacy.tokens import Doc
+from spacy.util import minibatch
 from spacy.vocab import Vocab
 
+from ..aggregation.decoding import Floats
+from ..aggregation.methods import Combined, Method, combine
+from ..aggregation.observations import Belief
+from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
 from ..annotations import weak
-from ..annotations.corpus import read_docs
+from ..annotations.corpus import corpus_files, read_docs
 from ..annotations.rows import set_entities
+from ..annotations.tags import TagScheme
 from ..errors import Errors, WeaknerError
+from ..files import check_output, write_text
 from ..ty import Entity
-from .shards import run_shards
+from .fitting import MAX_DOCS, Prepared, prepare
+from .hashes import hash_file, hash_text
+from .shards import Transform, run_shards
 
-POLICIES = ("longest", "priority", "majority", "drop")
-UNMATCHED = ("missing", "outside")
-
-
-class Candidate(NamedTuple):
-    """A span that a weak source proposes.
-
-    start (int): First token.
-    end (int): Token behind the last.
-    label (str): Entity label.
-    source (str): Name of the source.
-    characters (int): Length of its text.
-    """
-
-    start: int
-    end: int
-    label: str
-    source: str
-    characters: int = 0
-
-    @property
-    def entity(self) -> Entity:
-        """RETURNS (Entity): The candidate without its source."""
-        return (self.start, self.end, self.label)
+UNION = "union"
+METHODS = (UNION, "majority", "weighted", "label_model")
+UNMATCHED = ("missing", "outside", "confident")
+MIN_PROBABILITY = 0.9
+BATCH_SIZE = 256
 
 
 class AggregateReport(NamedTuple):
@@ -51,6 +42,11 @@ class AggregateReport(NamedTuple):
     tokens (int): Tokens written.
     missing (int): Tokens about which nothing is known.
     skipped (int): Shards that were finished already.
+    beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold (method "weighted", token by token), or
+        by how they agree (method "label_model").
+    fitted_docs (int): Docs that this was estimated from.
+    iterations (int): Iterations of the label model.
+    converged (bool): Whether these were enough.
     """
 
     docs: int
@@ -61,94 +57,90 @@ class AggregateReport(NamedTuple):
     tokens: int
     missing: int
     skipped: int
-
-
-def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str]) -> List[Entity]:
-    """Choose entities without overlaps.
-
-    Longer means: more characters, then more tokens, then further left, then a source earlier in `priority`,
-    then the label that is first in the alphabet. Policies:
-
-    - longest: the longest candidate first, then the longest that does not overlap, and so on;
-    - priority: the same, but those of earlier sources go before all others;
-    - majority: the same, but spans with a label that more sources agree on go before;
-    - drop: candidates that overlap another span or label all go; nothing is chosen between them.
-
-    candidates (Sequence[Candidate]): The candidates, in any order.
-    policy (str): The policy.
-    priority (Sequence[str]): All sources, the most trusted first.
-    RETURNS (List[Entity]): Entities from left to right.
-    """
-    _check_choice("policy", policy, POLICIES)
-    if policy == "drop":
-        lost = {candidate.entity for candidate in contested(candidates)}
-        return sorted({candidate.entity for candidate in candidates} - lost)
-    rank = {source: i for i, source in enumerate(priority)}
-    votes: Dict[Entity, Set[str]] = {}
-    for c in candidates:
-        votes.setdefault(c.entity, set()).add(c.source)
-
-    def key(c: Candidate) -> Tuple[int, int, int, int, int, str]:
-        first = {"longest": 0, "priority": rank[c.source], "majority": -len(votes[c.entity])}[policy]
-        return (first, -c.characters, c.start - c.end, c.start, rank[c.source], c.label)
-
-    chosen: List[Entity] = []
-    taken: Set[int] = set()
-    for c in sorted(candidates, key=key):
-        tokens = range(c.start, c.end)
-        if taken.isdisjoint(tokens):
-            chosen.append(c.entity)
-            taken.update(tokens)
-    return sorted(chosen)
-
-
-def contested(candidates: Sequence[Candidate]) -> List[Candidate]:
-    """Candidates that overlap a candidate with another span or another label.
-
-    candidates (Sequence[Candidate]): The candidates, in any order.
-    RETURNS (List[Candidate]): Those in conflict, in the order given.
-    """
-    entities = {c.entity for c in candidates}
-    users: Counter[int] = Counter(i for start, end, _ in entities for i in range(start, end))
-    return [c for c in candidates if any(users[i] > 1 for i in range(c.start, c.end))]
+    beliefs: Tuple[Belief, ...] = ()
+    fitted_docs: int = 0
+    iterations: int = 0
+    converged: bool = True
 
 
 def aggregate(
     input_path: Path,
     output_path: Path,
     *,
-    policy: str = "longest",
+    method: str = UNION,
+    policy: Optional[str] = None,
     sources: Optional[Sequence[str]] = None,
-    unmatched: str = "missing",
+    unmatched: Optional[str] = None,
+    min_probability: float = MIN_PROBABILITY,
+    soft: Optional[bool] = None,
+    gold: Optional[Path] = None,
+    max_docs: int = MAX_DOCS,
+    seed: int = 0,
+    model_output: Optional[Path] = None,
     progress: bool = False,
 ) -> AggregateReport:
     """Write `doc.ents` of a corpus from its span groups `weak:<source>`, which stay as they are.
 
-    Gold entities move to the span group "gold" first. All tokens of a Doc that none of the sources has
-    looked at are missing.
+    Methods:
+
+    - union: all that any source proposes; `policy` decides conflicts (see `aggregation.policies.resolve`);
+    - majority: sources vote, token by token; ties go to the more trusted one (see `aggregation.votes`);
+    - weighted: votes weigh as much as each source is right for that label, on gold where there is some, else as its
+        declared reliability says;
+    - label_model: no gold is used: how the sources agree tells how good they are (see `aggregation.label_model`).
+
+    The last three take the silence of complete sources for "O", that of others as abstention, and choose among the
+    proposals of the sources. Gold entities move to the span group "gold" first; only "weighted" looks at them. (So do
+    not measure "weighted" on Docs that it was given as gold.) All tokens of a Doc that none of the sources has looked
+    at are missing.
 
     input_path (Path): A `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    policy (str): What to do with conflicts, see `resolve`.
+    method (str): "union", "majority", "weighted" or "label_model".
+    policy (Optional[str]): For the method "union": "longest" (the default), "priority", "agreement" or "drop".
     sources (Optional[Sequence[str]]): Sources to use, the most trusted first; None: all, by name.
-    unmatched (str): What tokens outside of entities become: "missing" or "outside". Under the policy "drop"
-        the tokens of dropped candidates are missing in any case.
+    unmatched (Optional[str]): What tokens outside of entities become: "missing" (the default of "union"), "outside", or
+        "confident" (the default of the other methods): "O" if the method gives that at least `min_probability`, else
+        missing. Under the policy "drop" the tokens of dropped candidates are missing in any case.
+    min_probability (float): See `unmatched`.
+    soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
+    gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
+        weights from instead of Docs of the corpus itself.
+    max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
+    seed (int): Seed of that draw.
+    model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (AggregateReport): What was aggregated.
     RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
     """
-    _check_choice("policy", policy, POLICIES)
-    _check_choice("unmatched", unmatched, UNMATCHED)
-    _check_sources(Path(input_path), sources)
+    input_path = Path(input_path)
+    _check_method(method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, model_output=model_output)
+    if not 0 <= min_probability <= 1:
+        expected = "a probability, from 0 to 1"
+        raise WeaknerError(Errors.WK005.format(setting="min_probability", value=min_probability, expected=expected))
+    if max_docs < 1:
+        raise WeaknerError(Errors.WK005.format(setting="max_docs", value=max_docs, expected="at least 1"))
+    _check_sources(input_path, sources)
+    settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
     counts: Counter[str] = Counter()
-
-    def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
-        for doc in docs:
-            aggregate_doc(doc, policy, sources, unmatched, counts)
-            yield doc
-
-    settings: Dict[str, Any] = {"policy": policy, "unmatched": unmatched}
-    settings["sources"] = None if sources is None else list(sources)
+    prepared: Optional[Prepared] = None
+    transform: Transform
+    if method == UNION:
+        policy, unmatched = policy or "longest", unmatched or "missing"
+        settings.update(policy=policy, unmatched=unmatched)
+        transform = _Union(policy, sources, unmatched, counts)
+    else:
+        unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
+        prepared = prepare(input_path, method, sources, None if gold is None else Path(gold), max_docs, seed)
+        settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
+        # What was learned depends on the whole corpus, so a change to one shard concerns all.
+        settings["corpus"] = _hash_corpus(input_path)
+        settings["gold"] = None if gold is None else _hash_corpus(Path(gold))
+        transform = _Distributions(prepared, unmatched, min_probability, soft, counts)
+    if model_output is not None and prepared is not None:
+        check_output([input_path, *([] if gold is None else [Path(gold)])], [Path(model_output)])
+        text = srsly.json_dumps({"method": method, **prepared.method.to_json()}, indent=2)
+        write_text(Path(model_output), text + "\n")
     report = run_shards(
         input_path, output_path, "aggregate", transform, settings, Vocab(), progress=progress, counts=counts
     )
@@ -162,45 +154,133 @@ def aggregate(
         tokens=report.counts["tokens"],
         missing=report.counts["missing"],
         skipped=report.skipped,
+        beliefs=() if prepared is None else tuple(prepared.method.beliefs),
+        fitted_docs=0 if prepared is None else prepared.docs,
+        iterations=0 if prepared is None else prepared.iterations,
+        converged=True if prepared is None else prepared.converged,
     )
 
 
-def aggregate_doc(
-    doc: Doc, policy: str, sources: Optional[Sequence[str]], unmatched: str, counts: "Counter[str]"
-) -> None:
-    """Write the `doc.ents` of one Doc.
+class _Union:
+    """The transform of the method "union".
 
-    doc (Doc): The Doc.
     policy, sources, unmatched: See `aggregate`.
     counts (Counter[str]): Where to count.
     """
+
+    def __init__(self, policy: str, sources: Optional[Sequence[str]], unmatched: str, counts: "Counter[str]") -> None:
+        self.policy = policy
+        self.sources = sources
+        self.unmatched = unmatched
+        self.counts = counts
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for doc in docs:
+            _move_gold(doc, self.counts)
+            there = weak.weak_sources(doc)
+            used = there if self.sources is None else [source for source in self.sources if source in there]
+            candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
+            known = [bool(used) and self.unmatched == "outside"] * len(doc)
+            if self.policy == "drop":
+                for c in contested(candidates):
+                    known[c.start : c.end] = [False] * (c.end - c.start)
+            _write(doc, resolve(candidates, self.policy, used), known, None, self.counts)
+            self.counts["unlabelled"] += not used
+            self.counts["candidates"] += len({c.entity for c in candidates})
+            yield doc
+
+
+class _Distributions:
+    """The transform of the other methods.
+
+    prepared (Prepared): The method, and what it needs to know.
+    unmatched, min_probability, soft: See `aggregate`.
+    counts (Counter[str]): Where to count.
+    """
+
+    def __init__(
+        self, prepared: Prepared, unmatched: str, min_probability: float, soft: bool, counts: "Counter[str]"
+    ) -> None:
+        self.method: Method = prepared.method
+        self.names = prepared.names
+        self.scheme: TagScheme = prepared.scheme
+        self.unmatched = unmatched
+        self.min_probability = min_probability
+        self.soft = soft
+        self.counts = counts
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for batch in minibatch(docs, BATCH_SIZE):
+            for doc in batch:
+                _move_gold(doc, self.counts)
+            for doc, combined in zip(batch, combine(self.method, batch, self.names, self.scheme), strict=True):
+                if combined is None:
+                    _write(doc, [], [False] * len(doc), None, self.counts)
+                    self.counts["unlabelled"] += 1
+                else:
+                    soft = self._soft_labels(combined) if self.soft else None
+                    _write(doc, combined.entities, self._known(combined.probabilities), soft, self.counts)
+                    self.counts["candidates"] += combined.candidates
+                yield doc
+
+    def _known(self, probabilities: Floats) -> List[bool]:
+        if self.unmatched == "confident":
+            known: List[bool] = (probabilities[:, 0] >= self.min_probability).tolist()
+            return known
+        return [self.unmatched == "outside"] * len(probabilities)
+
+    def _soft_labels(self, combined: Combined) -> weak.SoftLabels:
+        probabilities: Any = combined.probabilities.astype("float32")
+        return weak.SoftLabels(self.scheme.tags, self.scheme.name, probabilities)
+
+
+def _move_gold(doc: Doc, counts: "Counter[str]") -> None:
     if not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
         weak.set_group(doc, weak.GOLD_GROUP, weak.doc_entities(doc))
         counts["gold"] += 1
-    there = weak.weak_sources(doc)
-    used = there if sources is None else [source for source in sources if source in there]
-    candidates = [candidate for source in used for candidate in _candidates(doc, source)]
-    entities = resolve(candidates, policy, used)
-    known = [bool(used) and unmatched == "outside"] * len(doc)
-    if policy == "drop":
-        for c in contested(candidates):
-            known[c.start : c.end] = [False] * (c.end - c.start)
+
+
+def _write(
+    doc: Doc,
+    entities: Sequence[Entity],
+    known: Sequence[bool],
+    soft: Optional[weak.SoftLabels],
+    counts: "Counter[str]",
+) -> None:
     set_entities(doc, entities, known)
     weak.set_weak(doc)
     # What was estimated or completed for earlier labels says nothing about these.
     weak.set_confidence(doc, None)
     weak.set_tags(doc, None)
-    weak.set_soft_labels(doc, None)
-    counts["unlabelled"] += not used
-    counts["candidates"] += len({c.entity for c in candidates})
+    weak.set_soft_labels(doc, soft)
     counts["tokens"] += len(doc)
     counts["missing"] += sum(token.ent_iob == 0 for token in doc)
     counts.update(f"label:{label}" for _, _, label in entities)
 
 
-def _candidates(doc: Doc, source: str) -> Iterator[Candidate]:
-    for span in doc.spans[weak.weak_group(source)]:
-        yield Candidate(span.start, span.end, span.label_, source, span.end_char - span.start_char)
+def _hash_corpus(path: Path) -> str:
+    # The contents of the files, in any order and under any names.
+    return hash_text("\n".join(sorted(hash_file(file_) for file_ in corpus_files(path))))
+
+
+def _check_method(method: str, **settings: Any) -> None:
+    _check_choice("method", method, METHODS)
+    if settings["policy"] is not None:
+        _check_choice("policy", settings["policy"], POLICIES)
+    if settings["unmatched"] is not None:
+        _check_choice("unmatched", settings["unmatched"], UNMATCHED)
+    voting = METHODS[1:]
+    belongs = {
+        "policy": (UNION,),
+        "soft": voting,
+        "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
+        "gold": ("weighted",),
+        "model_output": ("weighted", "label_model"),
+    }
+    for setting, value in settings.items():
+        if value not in (None, False) and method not in belongs[setting]:
+            methods = ", ".join(belongs[setting])
+            raise WeaknerError(Errors.WK331.format(setting=f"{setting} = {value}", method=method, methods=methods))
 
 
 def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -88,22 +88,48 @@ def read_corpus(
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
     tally: Counter[str] = Counter() if counts is None else counts
-    splitter = SentenceSplitter(nlp)
     for file_, format_ in input_files(path, format):
         if format_ == "spacy":
             yield from read_docs(file_, nlp.vocab)
-        elif format_ == "conll":
-            yield from read_conll(file_, nlp)
-        elif format_ == "text":
-            yield from _read_text(file_, splitter, sentences, tally)
         else:
-            for number, row in read_rows(file_):
-                with at_line(file_, number):
-                    doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=tally)
-                if sentences and _is_bare_text(row):
-                    yield from splitter.split(row["text"], get_id(doc))
-                else:
-                    yield doc
+            lines = enumerate(read_lines(file_), start=1)
+            yield from docs_of_lines(file_, format_, lines, nlp, sentences, source, misaligned, tally)
+
+
+def docs_of_lines(
+    path: Path,
+    format: str,
+    lines: Iterable[Tuple[int, str]],
+    nlp: Language,
+    sentences: bool = True,
+    source: str = DEFAULT_SOURCE,
+    misaligned: str = "error",
+    counts: Optional["Counter[str]"] = None,
+) -> Iterator[Doc]:
+    """Stream the Docs of some lines of a file.
+
+    path (Path): The file, for error messages.
+    format (str): "jsonl", "conll" or "text".
+    lines (Iterable[Tuple[int, str]]): The lines with their numbers.
+    nlp, sentences, source, misaligned, counts: See `read_corpus`.
+    YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    """
+    tally: Counter[str] = Counter() if counts is None else counts
+    if format == "conll":
+        yield from read_conll(path, nlp, lines=lines)
+        return
+    splitter = SentenceSplitter(nlp)
+    if format == "text":
+        yield from _text_docs(lines, splitter, sentences, tally)
+        return
+    for number, row in read_rows(path, lines):
+        with at_line(path, number):
+            doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=tally)
+        if sentences and _is_bare_text(row):
+            yield from splitter.split(row["text"], get_id(doc))
+        else:
+            yield doc
 
 
 class SentenceSplitter:
@@ -140,8 +166,10 @@ class SentenceSplitter:
             yield result
 
 
-def _read_text(path: Path, splitter: SentenceSplitter, sentences: bool, tally: "Counter[str]") -> Iterator[Doc]:
-    for line in read_lines(path):
+def _text_docs(
+    lines: Iterable[Tuple[int, str]], splitter: SentenceSplitter, sentences: bool, tally: "Counter[str]"
+) -> Iterator[Doc]:
+    for _, line in lines:
         if not line.strip():
             tally["empty"] += 1
         elif sentences:

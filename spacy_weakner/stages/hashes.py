@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 _CHUNK = 1 << 20
 
@@ -17,11 +17,9 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def hash_files(paths: Sequence[Path]) -> str:
-    """SHA-256 of several files, in their order; of one file, its own."""
-    if len(paths) == 1:
-        return hash_file(paths[0])
-    return hashlib.sha256("\n".join(hash_file(path) for path in paths).encode("ascii")).hexdigest()
+def hash_text(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def hash_path(path: Path) -> str:
@@ -30,10 +28,9 @@ def hash_path(path: Path) -> str:
         return hash_file(path)
     files = sorted(f for f in path.rglob("*") if f.is_file())
     listing = "\n".join(f"{f.relative_to(path).as_posix()} {hash_file(f)}" for f in files)
-    return hashlib.sha256(listing.encode("utf-8")).hexdigest()
+    return hash_text(listing)
 
 
 def hash_settings(settings: Dict[str, Any]) -> str:
     """SHA-256 of settings that JSON can hold; their order does not count."""
-    text = json.dumps(settings, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hash_text(json.dumps(settings, sort_keys=True, ensure_ascii=True))

@@ -1,50 +1,78 @@
-"""Lets a weak source label a corpus: a term list, or any pipeline that finds entities."""
+"""Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
 from collections import Counter
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, NamedTuple, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.corpus import bare_copy
-from ..annotations.weak import doc_entities, group_entities, set_group, weak_group
+from ..annotations.weak import group_entities, weak_group
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing
-from .formats import read_corpus
+from .blocks import corpus_inputs
 from .hashes import hash_path
+from .label_report import LabelReport, make_report
+from .labellers import Labellers, prepare
 from .pipelines import blank_pipeline, load_pipeline
-from .shards import run_shards
+from .scratch import scratch_folder
+from .sentences import sentence_key
+from .shards import WHOLE, Part, ShardReport, Shards
+from .sources import SettingError, Source, make_source, read_sources
+from .workers import Task, run_workers
 
-Labeller = Callable[[Iterable[Doc]], Iterable[Doc]]
 TERMS_SOURCE = "gazetteer"
-# Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
-ATTRS = ("ORTH", "LOWER", "NORM")
+SHARD_SIZE = 5000
+_BASE = "base"
+# Of the settings of a single source, those that are not None by default.
+_DEFAULTS = {"attr": "LOWER", "acronym_length": 5, "stop": [], "min_length": 1, "ambiguity": "all"}
 
 
-class LabelReport(NamedTuple):
-    """What was labelled.
+@dataclass(frozen=True)
+class _Plan:
+    """All that a worker has to know."""
 
-    docs (int): Docs written.
-    excluded (int): Docs left out because an excluded corpus holds the same sentence.
-    unmatched (int): Docs without a match; they are written too, unless `only_matched` is set.
-    spans (Dict[str, int]): Spans per label.
-    skipped (int): Shards that were finished already.
-    source (str): Name of the source.
-    """
+    input_path: Path
+    output_path: Path
+    sources: List[Source]
+    lang: str
+    tokenizer: Optional[str]
+    format: Optional[str]
+    sentences: bool
+    shard_size: int
+    only_matched: bool
+    exclude: List[str]  # hashes
 
-    docs: int
-    excluded: int
-    unmatched: int
-    spans: Dict[str, int]
-    skipped: int
-    source: str
+    def settings(self) -> Dict[str, Any]:
+        """What the result depends on besides the input. (A shard's size shows in its input.)"""
+        settings = asdict(self)
+        for key in ("input_path", "output_path", "shard_size"):
+            del settings[key]
+        return {**settings, "sources": [source.settings() for source in self.sources]}
+
+    def shards(self, nlp: Language, settings: Dict[str, Any], part: Part) -> Shards:
+        """The shards of a part."""
+        inputs = corpus_inputs(
+            self.input_path, nlp, format=self.format, sentences=self.sentences, shard_size=self.shard_size
+        )
+        return Shards(self.input_path, self.output_path, "label", settings, inputs, part)
+
+    def to_json(self) -> Dict[str, Any]:
+        return {**asdict(self), "input_path": str(self.input_path), "output_path": str(self.output_path)}
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> "_Plan":
+        paths = {key: Path(data[key]) for key in ("input_path", "output_path")}
+        return cls(**{**data, **paths, "sources": [Source(**source) for source in data["sources"]]})
 
 
 def label(
     input_path: Path,
     output_path: Path,
     *,
+    sources: Optional[Union[Path, str, Mapping[str, Any]]] = None,
     terms: Optional[Path] = None,
     pipeline: Optional[Union[Path, str]] = None,
     source: Optional[str] = None,
@@ -53,178 +81,198 @@ def label(
     acronym_length: int = 5,
     stop: Sequence[str] = (),
     min_length: int = 1,
+    ambiguity: str = "all",
     term_label: Optional[str] = None,
+    reliability: Optional[float] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
+    format: Optional[str] = None,
+    sentences: bool = True,
     exclude: Sequence[Path] = (),
     only_matched: bool = False,
+    shard_size: int = SHARD_SIZE,
+    shard: Optional[str] = None,
+    workers: int = 1,
     progress: bool = False,
 ) -> LabelReport:
-    """Write the span group `weak:<source>` to every Doc of a corpus. Other groups and `doc.ents` stay as
+    """Write the span group `weak:<source>` of each source to every Doc of a corpus. Other groups and `doc.ents` stay as
     they are.
 
-    input_path (Path): A `.spacy` file or a folder of them.
-    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    terms (Optional[Path]): A term list, looked up by a `gazetteer_ruler`.
+    Finished shards are skipped when the same command runs again. The result does not depend on how many workers and
+    parts made it.
+
+    input_path (Path): A corpus in any format: a file or a folder. Raw text, JSONL and CoNLL are cut into shards.
+    output_path (Path): A `.spacy` file, or a folder where every `.spacy` shard keeps its name.
+    sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources: a file in spaCy's config syntax,
+        or settings by name, like {"drugs": {"terms": "drugs.csv"}}; see `sources.Source`.
+    terms (Optional[Path]): Or a single source: a term list, looked up by a `gazetteer_ruler`.
     pipeline (Optional[Union[Path, str]]): Or a pipeline: its folder or name. It gets the bare tokens of each
         Doc.
-    source (Optional[str]): Name of the source; None: "gazetteer" for terms, and for a pipeline the last part of its
-        path or name.
-    spans_key (Optional[str]): Take this span group of the pipeline; None: its `doc.ents`.
-    attr (str): Token attribute that terms are compared by: "ORTH", "LOWER" or "NORM".
-    acronym_length (int): Terms up to this length with inner upper case must match in exact case.
-    stop (Sequence[str]): Terms that are not to be matched, in any case.
-    min_length (int): Terms with fewer characters are not matched.
-    term_label (Optional[str]): Label of terms that come without one.
-    lang (str): Language of the text; for terms.
-    tokenizer (Optional[str]): Name of the registered tokenizer that splits the terms; should be that of the
+    source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
+        its path or name.
+    spans_key, attr, acronym_length, stop, min_length, ambiguity, term_label, reliability: Settings of the single
+        source; see `sources.Source`.
+    lang (str): Language of raw text and of terms.
+    tokenizer (Optional[str]): Name of the registered tokenizer that splits raw text and terms; should be that of the
         corpus.
+    format (Optional[str]): Format of the input: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
+    sentences (bool): Split text without annotations into sentences.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are to be left out.
         Sentences are equal if they differ only in case and white space.
-    only_matched (bool): Leave out Docs without a match.
+    only_matched (bool): Leave out Docs without a match of any source.
+    shard_size (int): Lines per shard, where the input is no `.spacy` file.
+    shard (Optional[str]): "i/n": make only every n-th shard, from the i-th (counted from 1) on. Run all parts, on one
+        machine or several; then once without `shard`, which checks the whole and sums up.
+    workers (int): Number of processes.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (LabelReport): What was labelled.
-    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if a pipeline writes span
-        groups but not what was to be taken.
+    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
+        pipeline writes span groups but not what was to be taken.
     """
-    if (terms is None) == (pipeline is None):
+    single = {
+        "source": source,
+        "spans_key": spans_key,
+        "attr": attr,
+        "acronym_length": acronym_length,
+        "stop": list(stop),
+        "min_length": min_length,
+        "ambiguity": ambiguity,
+        "term_label": term_label,
+        "reliability": reliability,
+    }
+    if sum(given is not None for given in (sources, terms, pipeline)) != 1:
         raise WeaknerError(Errors.WK303)
-    source = _source_name(pipeline) if source is None else source
-    for setting, value, is_fine, expected in (
-        ("source", source, bool(source), "a name"),
-        ("spans_key", spans_key, spans_key is None or (bool(spans_key) and pipeline is not None), "none for terms"),
-        ("attr", attr, attr in ATTRS, f"one of {', '.join(ATTRS)} (for LEMMA, run a pipeline with a gazetteer_ruler)"),
-    ):
-        if not is_fine:
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected))
+    if sources is not None:
+        _refuse(single)
+        declared = read_sources(sources)
+    else:
+        declared = [_single_source(terms, pipeline, single)]
+    for setting, number in (("shard_size", shard_size), ("workers", workers)):
+        if number < 1:
+            raise WeaknerError(Errors.WK005.format(setting=setting, value=number, expected="at least 1"))
     check_output(map(Path, exclude), [Path(output_path)])
-    settings: Dict[str, Any] = {"source": source, "only_matched": only_matched}
-    counts: Counter[str] = Counter()
-    settings["exclude"] = [hash_path(existing(Path(path))) for path in exclude]
-    if terms is not None:
-        settings["terms"] = hash_path(existing(Path(terms)))
-        ruler = {"attr": attr, "acronym_length": acronym_length, "stop": list(stop), "min_length": min_length}
-        settings.update(ruler, term_label=term_label, lang=lang, tokenizer=tokenizer)
-        nlp = blank_pipeline(lang, tokenizer)
-        labeller = make_term_labeller(nlp, Path(terms), {"source": source, **ruler}, term_label)
-    elif pipeline is not None:
-        nlp = load_pipeline(pipeline)
-        settings.update(pipeline=_pipeline_key(pipeline, nlp), spans_key=spans_key)
-        labeller = make_pipeline_labeller(nlp, source, spans_key, counts)
-    known = sentence_keys(exclude, nlp)
-    group = weak_group(source)
+    plan = _Plan(
+        input_path=Path(input_path),
+        output_path=Path(output_path),
+        sources=declared,
+        lang=lang,
+        tokenizer=tokenizer,
+        format=format,
+        sentences=sentences,
+        shard_size=shard_size,
+        only_matched=only_matched,
+        exclude=[hash_path(existing(Path(path))) for path in exclude],
+    )
+    settings = plan.settings()
+    part = WHOLE if shard is None else Part.parse(shard)
+    nlp = blank_pipeline(lang, tokenizer)
+    shards = plan.shards(nlp, settings, part)
+    made = _run_workers(plan, settings, shards, exclude, workers, progress) if workers > 1 else 0
+    with ExitStack() as stack:
 
-    def keep(docs: Iterable[Doc]) -> Iterator[Doc]:
+        def make() -> Labellers:
+            folder = stack.enter_context(scratch_folder(plan.output_path))
+            prepare(declared, nlp, folder, exclude)
+            labellers = Labellers(declared, nlp, folder)
+            stack.callback(labellers.close)
+            return labellers
+
+        report = _run(plan, shards, nlp, make, progress)
+    return make_report(declared, report._replace(skipped=report.skipped - made), part)
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards, with what the parent has prepared; see `workers`.
+
+    task (Dict[str, Any]): What `_run_workers` wrote.
+    part (Part): The part.
+    """
+    plan = _Plan.from_json(task["plan"])
+    folder = Path(task["folder"])
+    nlp = load_pipeline(folder / _BASE)
+    labellers = Labellers(plan.sources, nlp, folder)
+    try:
+        _run(plan, plan.shards(nlp, task["settings"], part), nlp, lambda: labellers, progress=False)
+    finally:
+        labellers.close()
+
+
+def _run_workers(
+    plan: _Plan, settings: Dict[str, Any], shards: Shards, exclude: Sequence[Path], n: int, progress: bool
+) -> int:
+    """Let workers make the shards; gives the number of those made."""
+    if shards.is_file:
+        raise WeaknerError(Errors.WK312.format(path=plan.output_path))
+    pending = shards.pending()
+    if not pending:
+        return 0
+    with scratch_folder(plan.output_path) as folder:
+        nlp = blank_pipeline(plan.lang, plan.tokenizer)
+        prepare(plan.sources, nlp, folder, exclude)
+        nlp.to_disk(folder / _BASE)
+        task = {"plan": plan.to_json(), "settings": settings, "folder": str(folder)}
+        shares = [[path for i, path in pending.items() if i % n == k] for k in range(n)]
+        parts = zip(shards.part.split(n), shares, strict=True)
+        tasks = [Task("label", part, task, share) for part, share in parts if share]
+        run_workers(tasks, folder, progress=progress)
+    return len(pending)
+
+
+def _run(plan: _Plan, shards: Shards, nlp: Language, make: Callable[[], Labellers], progress: bool) -> ShardReport:
+    labellers: List[Labellers] = []
+    counts: Counter[str] = Counter()
+    groups = [weak_group(source.name) for source in plan.sources]
+
+    def kept(docs: Iterable[Doc]) -> Iterator[Doc]:
+        excluded = labellers[0].excluded
         for doc in docs:
-            if known and sentence_key(doc.text) in known:
+            if excluded and sentence_key(doc.text) in excluded:
                 counts["excluded"] += 1
             else:
                 yield doc
 
     def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
-        for doc in labeller(keep(docs)):
-            found = group_entities(doc, group)
-            counts["unmatched"] += not found
-            if found or not only_matched:
-                counts.update(f"label:{label_}" for _, _, label_ in found)
+        for doc in labellers[0].label(kept(docs), counts):
+            matched = any(group_entities(doc, group) for group in groups)
+            counts["unmatched"] += not matched
+            if matched or not plan.only_matched:
                 yield doc
 
-    report = run_shards(
-        input_path,
-        output_path,
-        "label",
+    return shards.run(
         transform,
-        settings,
         nlp.vocab,
-        memory_zone=nlp.memory_zone,
+        prepare=lambda: labellers.append(make()),
+        memory_zone=lambda: labellers[0].memory_zone(),
         progress=progress,
         counts=counts,
     )
-    spans = {key[len("label:") :]: n for key, n in sorted(report.counts.items()) if key.startswith("label:")}
-    groups = sorted(key[len("group:") :] for key in report.counts if key.startswith("group:"))
-    if groups and not spans:
-        what = "entities" if spans_key is None else f"spans in the group '{spans_key}'"
-        raise WeaknerError(Errors.WK306.format(pipeline=pipeline, what=what, groups=", ".join(groups)))
-    return LabelReport(
-        docs=report.docs_out,
-        excluded=report.counts["excluded"],
-        unmatched=report.counts["unmatched"],
-        spans=spans,
-        skipped=report.skipped,
-        source=source,
-    )
 
 
-def make_term_labeller(nlp: Language, terms: Path, config: Dict[str, Any], term_label: Optional[str]) -> Labeller:
-    """Create a function that looks terms up. The component is added to the pipeline.
-
-    nlp (Language): The pipeline; its tokenizer splits the terms.
-    terms (Path): The term list.
-    config (Dict[str, Any]): Settings of the `gazetteer_ruler`.
-    term_label (Optional[str]): Label of terms that come without one.
-    RETURNS (Labeller): Writes the span group to Docs.
-    """
-    from ..gazetteer_ruler.terms import make_term_list
-
-    ruler: Any = nlp.add_pipe("gazetteer_ruler", config=config)
-    ruler.initialize(lambda: [], nlp=nlp, terms=make_term_list(terms, label=term_label))
-
-    def run(docs: Iterable[Doc]) -> Iterator[Doc]:
-        for doc in docs:
-            yield ruler(doc)
-
-    return run
+# The declaration of a single source
 
 
-def make_pipeline_labeller(nlp: Language, source: str, spans_key: Optional[str], counts: "Counter[str]") -> Labeller:
-    """Create a function that writes a pipeline's entities as a weak source.
-
-    nlp (Language): The pipeline.
-    source (str): Name of the source.
-    spans_key (Optional[str]): Take this span group; None: `doc.ents`.
-    counts (Counter[str]): Where to count, as "group:<key>", the Docs in which other span groups hold something.
-    RETURNS (Labeller): Writes the span group to Docs.
-    """
-
-    def run(docs: Iterable[Doc]) -> Iterator[Doc]:
-        # A bare copy, since components respect entities that are there, so that gold would come back as a
-        # prediction.
-        pairs = ((bare_copy(doc), doc) for doc in docs)
-        for predicted, doc in nlp.pipe(pairs, as_tuples=True):
-            found = doc_entities(predicted) if spans_key is None else group_entities(predicted, spans_key)
-            set_group(doc, weak_group(source), found)
-            counts.update(f"group:{key}" for key, group in predicted.spans.items() if len(group) and key != spans_key)
-            yield doc
-
-    return run
+def _single_source(terms: Optional[Path], pipeline: Optional[Union[Path, str]], single: Dict[str, Any]) -> Source:
+    if terms is not None:
+        kind, path, name = "terms", str(terms), TERMS_SOURCE
+        used = [key for key in single if key not in ("source", "spans_key")]
+    else:
+        kind, path, name = "pipeline", str(pipeline), Path(str(pipeline)).resolve().name
+        used = ["reliability"]
+    settings = {key: single[key] for key in used}
+    if single["spans_key"] is not None:
+        settings["spans_key"] = single["spans_key"]
+    try:
+        return make_source(name if single["source"] is None else single["source"], {kind: path, **settings})
+    except SettingError as error:
+        if error.key == "terms":
+            existing(Path(path))
+        elif error.key == "pipeline":
+            load_pipeline(path)
+        message = Errors.WK005.format(setting=error.key, value=repr(error.value), expected=error.expected)
+        raise WeaknerError(message) from None
 
 
-def sentence_key(text: str) -> str:
-    """What makes sentences equal: the text without case and white space."""
-    return "".join(text.casefold().split())
-
-
-def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
-    """Keys of all sentences of some corpora. Of Docs with several sentences, both the whole and the parts
-    count.
-
-    paths (Iterable[Path]): The corpora, in any format.
-    nlp (Language): Reads them.
-    RETURNS (Set[str]): The keys.
-    """
-    keys = set()
-    for path in paths:
-        for doc in read_corpus(Path(path), nlp, misaligned="drop"):
-            keys.add(sentence_key(doc.text))
-            if doc.has_annotation("SENT_START"):
-                keys.update(sentence_key(sentence.text) for sentence in doc.sents)
-    return keys
-
-
-def _source_name(pipeline: Optional[Union[Path, str]]) -> str:
-    return TERMS_SOURCE if pipeline is None else Path(pipeline).resolve().name
-
-
-def _pipeline_key(pipeline: Union[Path, str], nlp: Language) -> str:
-    path = Path(pipeline)
-    return hash_path(path) if path.exists() else f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
+def _refuse(single: Dict[str, Any]) -> None:
+    for setting, value in single.items():
+        if value != _DEFAULTS.get(setting):
+            raise WeaknerError(Errors.WK309.format(setting=setting))

@@ -34,9 +34,12 @@ def load_pipeline(name: Union[str, Path]) -> Language:
 
     name (Union[str, Path]): Its folder, or the name of an installed package.
     RETURNS (Language): The pipeline.
-    RAISES (WeaknerError): If there is none.
+    RAISES (WeaknerError): If there is none, or it cannot be loaded: a component may be unknown here, or older.
     """
     try:
         return spacy.load(name)
-    except OSError as error:
-        raise WeaknerError(Errors.WK108.format(name=name, reason=error)) from error
+    except WeaknerError:
+        raise
+    except (OSError, ValueError, ImportError) as error:
+        reason = " ".join(str(error).split())
+        raise WeaknerError(Errors.WK108.format(name=name, reason=reason)) from error

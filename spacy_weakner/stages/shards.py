@@ -7,9 +7,23 @@ this place.
 """
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, NamedTuple, Optional
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -19,10 +33,91 @@ from ..about import __version__
 from ..annotations.corpus import SUFFIX, corpus_files, read_bin, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output, write_text
-from .hashes import hash_file, hash_files, hash_settings
+from .hashes import hash_file, hash_settings, hash_text
 
 Transform = Callable[[Iterable[Doc]], Iterable[Doc]]
 Receipt = Dict[str, Any]
+# What `atomic_path` leaves behind if its process is killed.
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
+
+
+class Part(NamedTuple):
+    """The share of one process in the shards: every `of`-th, from number `first` on.
+
+    first (int): From 0.
+    of (int): Number of parts.
+    """
+
+    first: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Part":
+        """Read "i/n", where i counts from 1.
+
+        text (str): The text.
+        RETURNS (Part): The part.
+        RAISES (WeaknerError): If it is something else.
+        """
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            expected = "i/n with i from 1 to n, like 2/8"
+            raise WeaknerError(Errors.WK005.format(setting="shard", value=text, expected=expected))
+        return cls(int(found[1]) - 1, int(found[2]))
+
+    def split(self, n: int) -> List["Part"]:
+        """Split it into parts of their own, which together hold the same shards."""
+        return [Part(self.first + self.of * i, self.of * n) for i in range(n)]
+
+
+WHOLE = Part(0, 1)
+
+
+class ShardInput(Protocol):
+    """What one shard is made from.
+
+    name (str): Name of the shard within the output folder, which ends in `.spacy`.
+    path (Path): The file that is read.
+    """
+
+    name: str
+    path: Path
+
+    def key(self) -> str:
+        """Hash of the contents."""
+
+    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
+        """Stream the Docs; and how many there are, if that is known."""
+
+
+class SpacyFile:
+    """A `.spacy` file as the input of one shard.
+
+    path (Path): The file.
+    name (str): Name of the shard.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        self.path = path
+
+    def key(self) -> str:
+        return hash_file(self.path)
+
+    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
+        bin_ = read_bin(self.path)
+        return bin_.get_docs(vocab), len(bin_)
+
+
+def spacy_inputs(path: Path) -> List[ShardInput]:
+    """The `.spacy` files of a corpus, each as the input of one shard of the same name.
+
+    path (Path): A `.spacy` file or a folder of them.
+    RETURNS (List[ShardInput]): The inputs.
+    RAISES (WeaknerError): If there are none.
+    """
+    root = path if path.is_dir() else path.parent
+    return [SpacyFile(file_, file_.relative_to(root).as_posix()) for file_ in corpus_files(path)]
 
 
 class ShardReport(NamedTuple):
@@ -43,9 +138,13 @@ class ShardReport(NamedTuple):
 
 
 class _Job(NamedTuple):
-    inputs: List[Path]
+    inputs: Sequence[ShardInput]
     output: Path
     shard: Optional[str]  # its name within the output folder; None: the output is one file
+
+    def key(self) -> str:
+        keys = [input_.key() for input_ in self.inputs]
+        return keys[0] if len(keys) == 1 else hash_text("\n".join(keys))
 
 
 def receipt_path(shard: Path) -> Path:
@@ -65,86 +164,201 @@ def run_shards(
     progress: bool = False,
     counts: Optional["Counter[str]"] = None,
 ) -> ShardReport:
-    """Run a stage over every `.spacy` file of a corpus.
+    """Run a stage over every `.spacy` file of a corpus, in this process.
 
     input_path (Path): A `.spacy` file or a folder of them.
     output_path (Path): A folder, where every shard keeps its name; or a `.spacy` file, which takes all.
     stage (str): Name of the stage.
-    transform (Transform): Called once per shard with its Docs; gives the Docs to write.
     settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
-    vocab (Vocab): The vocabulary of the Docs.
-    memory_zone (Optional[Callable[[], ContextManager[Any]]]): Opened around each shard, so that the vocabulary does
-        not grow from shard to shard: `nlp.memory_zone` if the transform runs a pipeline; None: that of `vocab`.
-    progress (bool): Show a bar, if the output is a terminal.
-    counts (Optional[Counter[str]]): What the transform counts into. It is emptied before each shard; its
-        values are kept in the receipts.
+    transform, vocab, memory_zone, progress, counts: See `Shards.run`.
     RETURNS (ShardReport): What was done.
     RAISES (WeaknerError): If there is no input, or the output would overwrite the input or foreign files.
     """
-    input_path, output_path = Path(input_path), Path(output_path)
-    if output_path.suffix not in ("", SUFFIX) and not output_path.is_dir():
-        expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
-        raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
-    jobs = _make_jobs(input_path, output_path)
-    check_output([input_path, *(f for job in jobs for f in job.inputs)], [output_path, *(job.output for job in jobs)])
-    stale = _check_there(jobs, output_path, stage)
-    tally: Counter[str] = Counter() if counts is None else counts
-    fixed = {"stage": stage, "version": __version__, "settings": hash_settings(settings)}
-    total: Counter[str] = Counter()
-    written = docs_in = docs_out = 0
-    for job in jobs:
-        made_from = {**fixed, "shard": job.shard, "input": hash_files(job.inputs)}
-        receipt = _finished(job, made_from)
-        if receipt is None:
-            tally.clear()
-            with (memory_zone or vocab.memory_zone)():
-                receipt = _run_job(job, transform, vocab, progress, tally, made_from)
-            written += 1
-        docs_in += receipt["docs_in"]
-        docs_out += receipt["docs_out"]
-        total.update(receipt["counts"])
-    if not docs_in:
-        raise WeaknerError(Errors.WK101.format(path=input_path))
-    # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
-    for path in stale:
-        path.unlink()
-        receipt_path(path).unlink()
-    return ShardReport(written, len(jobs) - written, docs_in, docs_out, total)
+    inputs = spacy_inputs(Path(input_path))
+    shards = Shards(input_path, output_path, stage, settings, inputs)
+    return shards.run(transform, vocab, memory_zone=memory_zone, progress=progress, counts=counts)
 
 
-def _make_jobs(input_path: Path, output_path: Path) -> List[_Job]:
-    files = corpus_files(input_path)
-    if output_path.suffix == SUFFIX:
-        return [_Job(files, output_path, None)]
-    root = input_path if input_path.is_dir() else input_path.parent
-    names = [f.relative_to(root) for f in files]
-    return [_Job([f], output_path / name, name.as_posix()) for f, name in zip(files, names, strict=True)]
+class Shards:
+    """The shards of a stage's output, and what each is made from.
 
+    input_path (Path): The input as its user gave it.
+    output_path (Path): A folder, or a `.spacy` file that takes all.
+    stage (str): Name of the stage.
+    settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
+    inputs (Sequence[ShardInput]): One per shard.
+    part (Part): The share of this process. Other shards in the output are neither looked at nor touched.
+    """
 
-def _check_there(jobs: List[_Job], output_path: Path, stage: str) -> List[Path]:
-    """Refuse an output where files of others are, and find the shards that this run does not make anew."""
-    for job in jobs:
-        # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake.
-        if job.output.exists():
-            receipt = _read_receipt(job.output)
-            owner = _owner(stage, job.shard)
-            # A damaged receipt does not speak of another owner: its shard is made anew.
-            if receipt is None or any(receipt.get(key, value) != value for key, value in owner.items()):
-                raise WeaknerError(Errors.WK300.format(path=job.output))
-    if not output_path.is_dir() or not any(output_path.rglob(f"*{SUFFIX}")):
-        return []
-    stale = sorted(set(corpus_files(output_path)) - {job.output for job in jobs})
-    for path in stale:
-        owner = _owner(stage, path.relative_to(output_path).as_posix())
-        receipt = _read_receipt(path)
-        # Results of other runs, in a subfolder or as a single file, bear another name in their receipts.
-        if receipt is None or any(receipt.get(key) != value for key, value in owner.items()):
-            raise WeaknerError(Errors.WK300.format(path=path))
-    return stale
+    def __init__(
+        self,
+        input_path: Path,
+        output_path: Path,
+        stage: str,
+        settings: Dict[str, Any],
+        inputs: Sequence[ShardInput],
+        part: Part = WHOLE,
+    ) -> None:
+        """Check the output.
 
+        RAISES (WeaknerError): If it would overwrite the input or foreign files, or is one file where a part is wanted.
+        """
+        self.input_path, self.output_path = Path(input_path), Path(output_path)
+        self.stage = stage
+        self.part = part
+        self._fixed = {"stage": stage, "version": __version__, "settings": hash_settings(settings)}
+        if self.output_path.suffix not in ("", SUFFIX) and not self.output_path.is_dir():
+            expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
+            raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
+        if self.is_file and part != WHOLE:
+            raise WeaknerError(Errors.WK312.format(path=output_path))
+        if self.is_file:
+            self._jobs = [_Job(inputs, self.output_path, None)]
+        else:
+            jobs = [_Job([input_], self.output_path / input_.name, input_.name) for input_ in inputs]
+            self._jobs = jobs[part.first :: part.of]
+        read = {input_.path for input_ in inputs}
+        check_output([self.input_path, *read], [self.output_path, *(job.output for job in self._jobs)])
+        self._check_there()
 
-def _owner(stage: str, shard: Optional[str]) -> Receipt:
-    return {"stage": stage, "shard": shard}
+    @property
+    def is_file(self) -> bool:
+        """Whether the output is one file."""
+        return self.output_path.suffix == SUFFIX
+
+    def pending(self) -> Dict[int, Path]:
+        """Shards that are still to be made.
+
+        RETURNS (Dict[int, Path]): Where they will be, by their number among the shards here, in the order in which they
+            are made.
+        """
+        return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job) is None}
+
+    def run(
+        self,
+        transform: Transform,
+        vocab: Vocab,
+        *,
+        prepare: Optional[Callable[[], None]] = None,
+        memory_zone: Optional[Callable[[], ContextManager[Any]]] = None,
+        progress: bool = False,
+        counts: Optional["Counter[str]"] = None,
+    ) -> ShardReport:
+        """Make the shards that are not finished.
+
+        transform (Transform): Called once per shard with its Docs; gives the Docs to write.
+        vocab (Vocab): The vocabulary of the Docs.
+        prepare (Optional[Callable[[], None]]): Called once before the first shard that has to be made, outside of any
+            memory zone.
+        memory_zone (Optional[Callable[[], ContextManager[Any]]]): Opened around each shard, so that the vocabulary
+            does not grow from shard to shard: `nlp.memory_zone` if the transform runs a pipeline; None: that of
+            `vocab`.
+        progress (bool): Show a bar, if the output is a terminal.
+        counts (Optional[Counter[str]]): What the transform counts into. It is emptied before each shard; its
+            values are kept in the receipts.
+        RETURNS (ShardReport): What was done.
+        RAISES (WeaknerError): If there is no input.
+        """
+        self._remove_leftovers()
+        stale = self._stale()
+        tally: Counter[str] = Counter() if counts is None else counts
+        total: Counter[str] = Counter()
+        written = docs_in = docs_out = 0
+        for job in self._jobs:
+            receipt = self._finished(job)
+            if receipt is None:
+                if prepare is not None and not written:
+                    prepare()
+                tally.clear()
+                with (memory_zone or vocab.memory_zone)():
+                    receipt = self._run_job(job, transform, vocab, progress, tally)
+                written += 1
+            docs_in += receipt["docs_in"]
+            docs_out += receipt["docs_out"]
+            total.update(receipt["counts"])
+        if not docs_in and self.part == WHOLE:
+            raise WeaknerError(Errors.WK101.format(path=self.input_path))
+        # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
+        for path in stale:
+            path.unlink()
+            receipt_path(path).unlink()
+        return ShardReport(written, len(self._jobs) - written, docs_in, docs_out, total)
+
+    def _check_there(self) -> None:
+        """Refuse an output where files of others are."""
+        for job in self._jobs:
+            # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake.
+            if job.output.exists():
+                receipt = _read_receipt(job.output)
+                owner = self._owner(job.shard)
+                # A damaged receipt does not speak of another owner: its shard is made anew.
+                if receipt is None or any(receipt.get(key, value) != value for key, value in owner.items()):
+                    raise WeaknerError(Errors.WK300.format(path=job.output))
+        for path in self._stale():
+            owner = self._owner(path.relative_to(self.output_path).as_posix())
+            receipt = _read_receipt(path)
+            # Results of other runs, in a subfolder or as a single file, bear another name in their receipts.
+            if receipt is None or any(receipt.get(key) != value for key, value in owner.items()):
+                raise WeaknerError(Errors.WK300.format(path=path))
+
+    def _stale(self) -> List[Path]:
+        """Shards in the output that this run does not make anew."""
+        if self.part != WHOLE or not self.output_path.is_dir() or not any(self.output_path.rglob(f"*{SUFFIX}")):
+            return []
+        return sorted(set(corpus_files(self.output_path)) - {job.output for job in self._jobs})
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a killed process has left of the shards here."""
+        ours = {path for job in self._jobs for path in (job.output, receipt_path(job.output))}
+        folder = self.output_path.parent if self.is_file else self.output_path
+        for path in list(folder.glob(".*.tmp") if self.is_file else folder.rglob(".*.tmp")):
+            found = _TEMPORARY.fullmatch(path.name)
+            if found is not None and path.with_name(found[1]) in ours and path.is_file():
+                path.unlink(missing_ok=True)
+
+    def _owner(self, shard: Optional[str]) -> Receipt:
+        return {"stage": self.stage, "shard": shard}
+
+    def _made_from(self, job: _Job) -> Receipt:
+        return {**self._fixed, "shard": job.shard, "input": job.key()}
+
+    def _finished(self, job: _Job) -> Optional[Receipt]:
+        """The receipt of a shard that need not be made again."""
+        receipt = _read_receipt(job.output)
+        if not receipt or not job.output.exists():
+            return None
+        # A missing key differs from the shard None.
+        if any(key not in receipt or receipt[key] != value for key, value in self._made_from(job).items()):
+            return None
+        return receipt if receipt.get("output") == hash_file(job.output) else None
+
+    def _run_job(self, job: _Job, transform: Transform, vocab: Vocab, progress: bool, tally: "Counter[str]") -> Receipt:
+        n_in = 0
+
+        def read() -> Iterator[Doc]:
+            nonlocal n_in
+            for input_ in job.inputs:
+                docs, total = input_.read(vocab)
+                # disable=None: no bar where the output is not a terminal.
+                hidden = None if progress else True
+                for doc in tqdm(docs, total=total, desc=input_.name, unit="doc", leave=False, disable=hidden):
+                    n_in += 1
+                    yield doc
+
+        made_from = self._made_from(job)
+        with atomic_path(job.output) as temporary:
+            n_out = write_docs(temporary, transform(read()))
+            # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
+            # never a shard that nobody knows.
+            receipt = {
+                **made_from,
+                "output": hash_file(temporary),
+                "docs_in": n_in,
+                "docs_out": n_out,
+                "counts": dict(tally),
+            }
+            write_text(receipt_path(job.output), json.dumps(receipt, indent=2, sort_keys=True) + "\n")
+        return receipt
 
 
 def _read_receipt(shard: Path) -> Optional[Receipt]:
@@ -156,56 +370,3 @@ def _read_receipt(shard: Path) -> Optional[Receipt]:
     except ValueError:
         return {}
     return receipt if isinstance(receipt, dict) else {}
-
-
-def _finished(job: _Job, made_from: Receipt) -> Optional[Receipt]:
-    """The receipt of a shard that need not be made again."""
-    receipt = _read_receipt(job.output)
-    if not receipt or not job.output.exists():
-        return None
-    # A missing key differs from the shard None.
-    if any(key not in receipt or receipt[key] != value for key, value in made_from.items()):
-        return None
-    return receipt if receipt.get("output") == hash_file(job.output) else None
-
-
-def _run_job(
-    job: _Job,
-    transform: Transform,
-    vocab: Vocab,
-    progress: bool,
-    tally: "Counter[str]",
-    made_from: Receipt,
-) -> Receipt:
-    n_in = 0
-
-    def read() -> Iterator[Doc]:
-        nonlocal n_in
-        for path in job.inputs:
-            bin_ = read_bin(path)
-            # disable=None: no bar where the output is not a terminal.
-            bar = tqdm(
-                bin_.get_docs(vocab),
-                total=len(bin_),
-                desc=path.name,
-                unit="doc",
-                leave=False,
-                disable=None if progress else True,
-            )
-            for doc in bar:
-                n_in += 1
-                yield doc
-
-    with atomic_path(job.output) as temporary:
-        n_out = write_docs(temporary, transform(read()))
-        # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
-        # never a shard that nobody knows.
-        receipt = {
-            **made_from,
-            "output": hash_file(temporary),
-            "docs_in": n_in,
-            "docs_out": n_out,
-            "counts": dict(tally),
-        }
-        write_text(receipt_path(job.output), json.dumps(receipt, indent=2, sort_keys=True) + "\n")
-    return receipt

@@ -100,10 +100,11 @@ def test_every_option_is_passed_on(data, monkeypatch):
     commands = {
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
         "--shard-size 7",
-        "label": "--terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a --stop b "
-        "--min-length 2 --term-label L --lang de "
-        "--tokenizer t --exclude a --exclude b --only-matched",
-        "aggregate": "--policy drop --source a --source b --unmatched outside",
+        "label": "--sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "
+        "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
+        "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2",
+        "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
+        "--soft --gold g --max-docs 7 --seed 1 --model-output m",
     }
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)

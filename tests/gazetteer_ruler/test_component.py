@@ -1,65 +1,29 @@
-"""The component: what it matches, what its settings do, and that it survives storage."""
+"""The component: what it matches, and what its settings do."""
 
-import copy
 import json
 import logging
 import subprocess
 import sys
 
+import numpy
 import pytest
 import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.attrs import ORTH
 from spacy.lookups import Lookups
+from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.util import logger, registry
+from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.annotations.weak import get_reliability, group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler, make_gazetteer_ruler
-from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
+from spacy_weakner.gazetteer_ruler.terms import Term
 
-TERMS = [
-    Term("Disease", "heart failure"),
-    Term("Disease", "congestive heart failure"),
-    Term("Symptom", "failure"),
-    Term("Chemical", "aspirin"),
-    Term("Drug", "aspirin"),
-    Term("Disease", "AIDS"),
-    Term("Measure", "pH"),
-]
-TEXTS = [
-    "Congestive heart failure and Aspirin.",
-    "It aids in AIDS; PH and pH here",
-    "",
-    "  \n",
-    "nothing here",
-    "failure failure",
-]
-EXPECTED = [
-    [(0, 3, "Disease"), (1, 3, "Disease"), (2, 3, "Symptom"), (4, 5, "Chemical"), (4, 5, "Drug")],
-    [(3, 4, "Disease"), (7, 8, "Measure")],
-    [],
-    [],
-    [],
-    [(0, 1, "Symptom"), (1, 2, "Symptom")],
-]
-
-
-def make_nlp(terms=TERMS, **settings):
-    nlp = spacy.blank("en")
-    ruler = nlp.add_pipe("gazetteer_ruler", config=settings)
-    if terms:
-        ruler.initialize(lambda: [], nlp=nlp, terms=terms)
-    return nlp
-
-
-def matches(nlp, texts=TEXTS, group="weak:gazetteer"):
-    return [group_entities(nlp(text), group) for text in texts]
-
-
-def matched(nlp, text):
-    doc = nlp(text)
-    return [(span.text, span.label_) for span in doc.spans["weak:gazetteer"]]
+from .util import EXPECTED, TERMS, TEXTS, make_nlp, matched, matches
 
 
 def lemma_nlp(**settings):
@@ -75,9 +39,28 @@ def lemma_nlp(**settings):
 
 
 def test_labels_are_sorted():
-    ruler = make_nlp().get_pipe("gazetteer_ruler")
-    assert ruler.labels == ("Chemical", "Disease", "Drug", "Measure", "Symptom")
-    assert ruler.label_data == list(ruler.labels)
+    for terms in (TERMS, TERMS[::-1]):
+        ruler = make_nlp(terms=terms).get_pipe("gazetteer_ruler")
+        assert ruler.labels == ("Chemical", "Disease", "Drug", "Measure", "Symptom")
+        assert ruler.label_data == list(ruler.labels)
+
+
+def test_labels_of_terms_that_the_settings_rule_out():
+    ruler = make_nlp(stop=["ph"], acronym_length=0, ambiguity="first").get_pipe("gazetteer_ruler")
+    assert ruler.labels == ("Chemical", "Disease", "Symptom")
+    assert ruler.terms == TERMS
+
+
+def test_terms_come_once_in_the_order_in_which_they_were_added():
+    nlp = make_nlp(terms=[*TERMS[::-1], *TERMS])
+    assert nlp.get_pipe("gazetteer_ruler").terms == TERMS[::-1]
+    nlp.get_pipe("gazetteer_ruler").add_terms([TERMS[0], Term("New", "pH"), TERMS[1]], nlp)
+    assert nlp.get_pipe("gazetteer_ruler").terms == [*TERMS[::-1], Term("New", "pH")]
+
+
+def test_odd_labels():
+    terms = [Term(label, "aspirin") for label in ("a b", "Ä:1", "品牌", "\U0001f48a", "x\0y", "weak:x", "O", "NOUN")]
+    assert matched(make_nlp(terms=terms), "aspirin") == [("aspirin", label) for label in sorted(t.label for t in terms)]
 
 
 def test_given_labels():
@@ -286,6 +269,168 @@ def test_acronym_and_word_of_one_label_match_once():
     assert matched(nlp, "AIDS aids") == [("AIDS", "A"), ("AIDS", "B"), ("aids", "A")]
 
 
+@pytest.mark.parametrize("attr", ["ORTH", "LOWER"])
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_equals_phrase_matcher(attr, seed):
+    rng = numpy.random.RandomState(seed)
+    words = ["Heart", "heart", "HEART", "failure", "-", "’s", "café", "Straße", "苹果", "can", "not", "\n"]
+
+    def text(longest):
+        return " ".join(words[i] for i in rng.randint(len(words), size=rng.randint(longest)))
+
+    terms = [Term("ABC"[rng.randint(3)], text(4).strip() or "x") for _ in range(30)]
+    nlp = make_nlp(terms=terms, attr=attr, acronym_length=0)
+    matcher = PhraseMatcher(nlp.vocab, attr=attr)
+    for label, text_ in terms:
+        if "\n" not in text_:
+            matcher.add(label, [nlp.make_doc(text_)])
+    docs = [nlp.make_doc(text(25)) for _ in range(20)]
+    expected = [sorted({(start, end, nlp.vocab.strings[label]) for label, start, end in matcher(doc)}) for doc in docs]
+    # White space inside of terms is dropped, which the PhraseMatcher does not do.
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    ruler.initialize(lambda: [], nlp=nlp, terms=[term for term in [*terms, Term("A", "x")] if "\n" not in term.text])
+    assert [ruler.match(doc) for doc in docs] == expected
+    assert [group_entities(doc, "weak:gazetteer") for doc in ruler.pipe(docs, batch_size=7)] == expected
+    assert [group_entities(ruler(doc), "weak:gazetteer") for doc in docs] == expected
+
+
+def test_long_doc():
+    nlp = make_nlp()
+    words = ["x"] * 70_000 + ["heart", "failure"] + ["x"] * 70_000 + ["AIDS"]
+    doc, short = Doc(nlp.vocab, words=words), nlp.make_doc("AIDS")
+    docs = nlp.get_pipe("gazetteer_ruler").pipe([short, doc, short])
+    expected = [(70_000, 70_002, "Disease"), (70_001, 70_002, "Symptom"), (140_002, 140_003, "Disease")]
+    assert [group_entities(d, "weak:gazetteer") for d in docs] == [[(0, 1, "Disease")], expected, [(0, 1, "Disease")]]
+
+
+@pytest.mark.parametrize("settings", [{}, {"acronym_length": 0}, {"attr": "ORTH"}, {"attr": "NORM"}])
+def test_docs_without_tokens(settings):
+    nlp = make_nlp(**settings)
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    assert list(ruler.pipe([])) == []
+    for docs in ([nlp.make_doc("")], [nlp.make_doc(""), nlp.make_doc("")], [Doc(nlp.vocab, words=[" ", "a"])]):
+        assert [group_entities(doc, "weak:gazetteer") for doc in ruler.pipe(docs)] == [[] for _ in docs]
+
+
+def test_numbers_of_labels():
+    nlp = make_nlp()
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    matches_ = ruler.match_batch([nlp.make_doc(text) for text in TEXTS])
+    assert [ruler.labels[i] for i in matches_.labels] == [label for doc in EXPECTED for _, _, label in doc]
+    assert matches_.sequences.tolist() == [i for i, doc in enumerate(EXPECTED) for _ in doc]
+
+
+def test_vocabulary_without_attributes():
+    # Nothing has a lower form there: no term can be matched, and nothing is.
+    nlp = make_nlp()
+    assert nlp.get_pipe("gazetteer_ruler").match(Doc(Vocab(), words=["aspirin"])) == []
+    other = spacy.blank("en")
+    other.tokenizer = lambda text: Doc(Vocab(), words=text.split())
+    with pytest.raises(WeaknerError, match=r"WK204.*without tokens: 7"):
+        nlp.get_pipe("gazetteer_ruler").initialize(lambda: [], nlp=other, terms=TERMS)
+    assert matches(nlp) == EXPECTED
+
+
+def test_equal_words_may_differ_in_their_norm():
+    nlp = spacy.blank("en")
+    nlp.tokenizer.add_special_case("dose", [{ORTH: "dose", "NORM": "amount"}])
+    ruler = nlp.add_pipe("gazetteer_ruler", config={"attr": "NORM"})
+    ruler.initialize(lambda: [], nlp=nlp, terms=[Term("A", "dose")])
+    assert matched(nlp, "dose amount Dose") == [("dose", "A"), ("amount", "A")]
+    assert ruler.match(Doc(nlp.vocab, words=["dose"])) == []  # its norm is "dose" where nothing says otherwise
+
+
+# Errors in a stream
+
+
+def mixed_docs(nlp):
+    """Docs with lemmas, and one without."""
+    with_lemmas = [Doc(nlp.vocab, words=["hearts", "x"], lemmas=["heart", "x"]) for _ in range(5)]
+    return [*with_lemmas[:2], Doc(nlp.vocab, words=["hearts"]), *with_lemmas[2:]]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 1000])
+def test_error_handler_gets_the_docs_that_fail(batch_size):
+    nlp = lemma_nlp()
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    ruler.add_terms([Term("A", "hearts")], nlp)
+    failed = []
+    ruler.set_error_handler(lambda name, proc, docs, error: failed.append((name, proc, docs, str(error)[:7])))
+    docs = mixed_docs(nlp)
+    done = list(ruler.pipe(docs, batch_size=batch_size))
+    assert done == [doc for i, doc in enumerate(docs) if i != 2]
+    assert [group_entities(doc, "weak:gazetteer") for doc in done] == [[(0, 1, "A")]] * 5
+    assert failed == [("gazetteer_ruler", ruler, [docs[2]], "[WK203]")]
+
+
+def test_errors_are_raised_without_a_handler():
+    nlp = lemma_nlp()
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    ruler.add_terms([Term("A", "hearts")], nlp)
+    with pytest.raises(WeaknerError, match="WK203"):
+        list(ruler.pipe(mixed_docs(nlp)))
+    with pytest.raises(WeaknerError, match="WK202"):
+        list(make_nlp(terms=None).pipe(["aspirin"]))
+
+
+# Memory
+
+
+def test_terms_leave_nothing_in_the_vocabulary():
+    nlp = make_nlp()
+    before = sorted(nlp.vocab.strings)
+    words = [f"unheardof{i} Word{i}" for i in range(50)]
+    nlp.get_pipe("gazetteer_ruler").add_terms([Term("Disease", text) for text in words], nlp)
+    assert sorted(nlp.vocab.strings) == before
+    assert "unheardof7" not in nlp.vocab
+    assert matched(nlp, "unheardof7 word7") == [("unheardof7 word7", "Disease")]
+
+
+def test_docs_from_before_stay_valid():
+    nlp = make_nlp(terms=None)
+    doc = nlp.make_doc("Congestive heart failure is here")
+    nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
+    again = nlp.make_doc("congestive heart failure")
+    assert [token.lower_ for token in doc] == ["congestive", "heart", "failure", "is", "here"]
+    assert [token.text for token in again] == ["congestive", "heart", "failure"]
+
+
+def test_labels_outlive_a_memory_zone():
+    nlp = make_nlp()
+    before = nlp.make_doc(TEXTS[0])
+    with nlp.memory_zone():
+        assert matches(nlp) == EXPECTED
+        nlp.get_pipe("gazetteer_ruler")(before)
+    assert group_entities(before, "weak:gazetteer") == EXPECTED[0]
+    assert matches(nlp) == EXPECTED
+
+
+def test_label_that_is_a_word_of_a_text():
+    nlp = make_nlp(terms=[Term("Aspirin", "aspirin")])
+    for _ in range(3):
+        with nlp.memory_zone():
+            assert matched(nlp, "Aspirin aspirin") == [("Aspirin", "Aspirin"), ("aspirin", "Aspirin")]
+    assert matched(nlp, "aspirin") == [("aspirin", "Aspirin")]
+
+
+@pytest.mark.parametrize("attr", ["LOWER", "ORTH"])
+def test_initialising_inside_a_memory_zone(attr):
+    nlp = make_nlp(terms=None, attr=attr)
+    with nlp.memory_zone():
+        nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
+        inside = matches(nlp)
+    assert matches(nlp) == inside == matches(make_nlp(attr=attr))
+    assert nlp.get_pipe("gazetteer_ruler").terms == TERMS
+
+
+def test_failing_in_a_memory_zone_closes_it():
+    nlp = make_nlp(terms=None, attr="LEMMA")
+    with pytest.raises(WeaknerError, match="WK203"):
+        nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
+    assert not nlp.vocab.in_memory_zone
+
+
 # Settings
 
 
@@ -307,6 +452,30 @@ def test_source():
     assert matches(make_nlp(source="mesh"), group="weak:mesh") == EXPECTED
 
 
+@pytest.mark.parametrize(
+    "ambiguity, expected",
+    [
+        ("all", [(0, 1, "Chemical"), (0, 1, "Drug"), (1, 2, "A"), (1, 2, "Disease"), (2, 3, "A")]),
+        ("first", [(0, 1, "Chemical"), (1, 2, "Disease"), (2, 3, "A")]),
+        ("drop", [(2, 3, "A")]),
+    ],
+)
+def test_ambiguity(ambiguity, expected):
+    nlp = make_nlp(terms=[Term("A", "aids"), *TERMS], ambiguity=ambiguity)
+    assert matches(nlp, ["aspirin AIDS aids"]) == [expected]
+
+
+@pytest.mark.parametrize("reliability", [None, 0.25, 1])
+def test_reliability(reliability):
+    nlp = make_nlp(reliability=reliability)
+    for doc in nlp.pipe(TEXTS):
+        assert get_reliability(doc, "gazetteer") == reliability
+    # Every group has its own
+    one, other = nlp.pipe(["aspirin", "aspirin"])
+    one.spans["weak:gazetteer"].attrs["reliability"] = 0.5
+    assert get_reliability(other, "gazetteer") == reliability
+
+
 def test_two_rulers():
     nlp = make_nlp()
     other = nlp.add_pipe("gazetteer_ruler", name="other", config={"source": "other"})
@@ -317,7 +486,10 @@ def test_two_rulers():
 
 
 def test_factory_passes_every_setting():
-    settings = {"source": "a", "attr": "NORM", "acronym_length": 3, "stop": ["x"], "min_length": 2}
+    settings = {
+        **{"source": "a", "attr": "NORM", "acronym_length": 3, "stop": ["x"], "min_length": 2},
+        **{"ambiguity": "drop", "reliability": 0.5},
+    }
     ruler = make_gazetteer_ruler(spacy.blank("en"), "r", **settings)
     assert {key: getattr(ruler, key) for key in settings} == settings
     assert ruler.name == "r"
@@ -328,7 +500,16 @@ def test_factory_passes_every_setting():
 
 @pytest.mark.parametrize(
     "setting, value",
-    [("source", ""), ("attr", "TAG"), ("attr", "lower"), ("acronym_length", -1), ("min_length", 0)],
+    [
+        ("source", ""),
+        ("attr", "TAG"),
+        ("attr", "lower"),
+        ("acronym_length", -1),
+        ("min_length", 0),
+        ("ambiguity", "none"),
+        ("reliability", 0),
+        ("reliability", 1.1),
+    ],
 )
 def test_setting_out_of_range(setting, value):
     with pytest.raises(WeaknerError, match=f"WK005.*'{setting}' = "):
@@ -427,96 +608,6 @@ def test_config_round_trip():
 def test_entry_points():
     assert registry.readers.get("spacy_weakner.TermList.v1")
     assert "gazetteer_ruler" in registry._entry_point_factories.get_all()
-
-
-# Storage
-
-
-def test_bytes_disk_and_deepcopy(tmp_path):
-    nlp = make_nlp()
-    assert matches(make_nlp(terms=None).from_bytes(nlp.to_bytes())) == EXPECTED
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    assert matches(loaded) == EXPECTED
-    assert loaded.get_pipe("gazetteer_ruler").labels == nlp.get_pipe("gazetteer_ruler").labels
-    assert loaded.get_pipe("gazetteer_ruler").terms == TERMS
-    assert loaded.get_pipe("gazetteer_ruler").to_bytes() == nlp.get_pipe("gazetteer_ruler").to_bytes()
-    assert matches(copy.deepcopy(nlp)) == EXPECTED
-
-
-def test_component_alone_in_another_vocab(tmp_path):
-    ruler = make_nlp().get_pipe("gazetteer_ruler")
-    ruler.to_disk(tmp_path / "ruler")
-    for other in (
-        GazetteerRuler(spacy.blank("de").vocab).from_bytes(ruler.to_bytes()),
-        GazetteerRuler(spacy.blank("de").vocab).from_disk(tmp_path / "ruler"),
-    ):
-        # The tokens are stored, and not made anew by the other language's tokenizer.
-        assert other.match(spacy.blank("en")(TEXTS[0])) == EXPECTED[0]
-
-
-def test_stored_form_is_readable(tmp_path):
-    make_nlp(terms=TERMS[-2:]).get_pipe("gazetteer_ruler").to_disk(tmp_path)
-    rows = [json.loads(line) for line in (tmp_path / "terms.jsonl").read_text().splitlines()]
-    assert rows == [
-        {"label": "Disease", "term": "AIDS", "tokens": ["aids"], "exact": ["AIDS"]},
-        {"label": "Measure", "term": "pH", "tokens": ["ph"], "exact": ["pH"]},
-    ]
-    assert json.loads((tmp_path / "cfg").read_text()) == {"attr": "LOWER", "labels": ["Disease", "Measure"]}
-
-
-def test_stored_terms_can_be_read_as_a_term_list(tmp_path):
-    make_nlp().get_pipe("gazetteer_ruler").to_disk(tmp_path)
-    assert list(read_terms(tmp_path / "terms.jsonl")) == TERMS
-
-
-SCRIPT = """
-import json, sys, spacy
-nlp = spacy.load(sys.argv[1])
-docs = [nlp(text) for text in json.load(sys.stdin)]
-print(json.dumps([[(s.start, s.end, s.label_) for s in doc.spans["weak:gazetteer"]] for doc in docs]))
-"""
-
-
-def test_new_process(tmp_path):
-    make_nlp().to_disk(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], input=json.dumps(TEXTS), capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert [[tuple(entity) for entity in doc] for doc in json.loads(done.stdout)] == EXPECTED
-
-
-def test_settings_can_be_changed_at_load(tmp_path):
-    make_nlp(stop=["aspirin"]).to_disk(tmp_path)
-    settings = {"stop": [], "acronym_length": 0, "source": "mesh", "min_length": 3}
-    nlp = spacy.load(tmp_path, config={"components": {"gazetteer_ruler": settings}})
-    found = matches(nlp, TEXTS[:2], "weak:mesh")
-    # aspirin is back, aids matches in any case, pH is too short
-    assert found == [EXPECTED[0], [(1, 2, "Disease"), (3, 4, "Disease")]]
-
-
-def test_attr_cannot_be_changed_at_load(tmp_path):
-    make_nlp().to_disk(tmp_path)
-    with pytest.raises(WeaknerError, match=r"WK209.*attr = LOWER, but the config says ORTH"):
-        spacy.load(tmp_path, config={"components": {"gazetteer_ruler": {"attr": "ORTH"}}})
-
-
-@pytest.mark.parametrize("excluded", ["cfg", "terms"])
-def test_exclude(tmp_path, excluded):
-    ruler = make_nlp().get_pipe("gazetteer_ruler")
-    ruler.to_disk(tmp_path, exclude=[excluded])
-    assert excluded not in [path.stem for path in tmp_path.iterdir()]
-    other = make_nlp(terms=[Term("X", "nothing")]).get_pipe("gazetteer_ruler")
-    other.from_bytes(ruler.to_bytes(), exclude=[excluded])
-    expected = {"cfg": TERMS, "terms": [Term("X", "nothing")]}
-    assert other.terms == expected[excluded]
-    assert other.from_bytes(ruler.to_bytes(exclude=[excluded])).terms == expected[excluded]
-
-
-def test_uninitialised_pipeline_can_be_stored(tmp_path):
-    make_nlp(terms=None).to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("gazetteer_ruler").terms == []
 
 
 def test_import_needs_no_torch():

@@ -42,6 +42,13 @@ FILES = [
         jsonl(
             {"label": "Chemical", "pattern": "aspirin", "id": "x"},
             {"label": "Disease", "pattern": [{"LOWER": "heart"}, {"ORTH": "failure"}]},
+        ),
+        None,
+    ),
+    (
+        "patterns.jsonl",
+        jsonl(
+            {"label": "Chemical", "pattern": [{"TEXT": "aspirin"}]},
             {"label": "Disease", "pattern": [{"lower": "heart"}, {"TEXT": "failure"}]},
         ),
         None,
@@ -77,9 +84,9 @@ def test_quoted_fields(write):
     assert terms == ["1,2-DMH", '5" pipe', "two\nlines", '5" pipe b']
 
 
-def test_duplicates_are_dropped(write):
+def test_duplicates_come_as_often_as_they_stand_there(write):
     path = write("a.txt", "b\na\nb\n a\n")
-    assert [term.text for term in read_terms(path, "X")] == ["b", "a"]
+    assert [term.text for term in read_terms(path, "X")] == ["b", "a", "b", "a"]
 
 
 def test_two_labels_for_one_term_are_kept(write):

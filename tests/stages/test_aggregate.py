@@ -1,5 +1,5 @@
+import json
 import random
-from itertools import combinations
 
 import pytest
 import spacy
@@ -8,76 +8,9 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages.aggregate import POLICIES, Candidate, aggregate, contested, resolve
+from spacy_weakner.stages.aggregate import aggregate
 
 NLP = spacy.blank("en")
-
-
-def candidates(text):
-    """ "0-2:A@s" is a candidate; "*7" gives its length in characters."""
-    result = []
-    for item in text.split():
-        item, _, characters = item.partition("*")
-        borders, _, rest = item.partition(":")
-        label, _, source = rest.partition("@")
-        start, end = (int(x) for x in borders.split("-"))
-        result.append(Candidate(start, end, label, source, int(characters or 0)))
-    return result
-
-
-@pytest.mark.parametrize(
-    "policy, text, expected",
-    [
-        ("longest", "", []),
-        ("longest", "0-1:A@s 2-4:B@t", [(0, 1, "A"), (2, 4, "B")]),
-        ("longest", "0-2:A@s*5 1-4:B@t*9", [(1, 4, "B")]),
-        ("longest", "0-1:A@s*9 0-3:B@t*5", [(0, 1, "A")]),  # characters before tokens
-        ("longest", "0-2:A@s*5 1-4:B@t*5", [(1, 4, "B")]),  # tokens
-        ("longest", "1-3:A@s*5 0-2:B@t*5", [(0, 2, "B")]),  # leftmost
-        ("longest", "0-2:A@t*5 0-2:B@s*5", [(0, 2, "B")]),  # source
-        ("longest", "0-2:B@s*5 0-2:A@s*5", [(0, 2, "A")]),  # label
-        ("longest", "0-2:A@s*5 1-4:B@s*9 3-6:C@s*8", [(1, 4, "B")]),
-        ("longest", "0-2:A@s*8 1-4:B@s*7 3-6:C@s*6", [(0, 2, "A"), (3, 6, "C")]),
-        ("priority", "0-1:A@s*1 0-3:B@t*9", [(0, 1, "A")]),
-        ("priority", "0-1:A@t*1 0-3:B@t*9 5-6:C@s", [(0, 3, "B"), (5, 6, "C")]),
-        ("majority", "0-1:A@t*1 0-1:A@u*1 0-3:B@s*9", [(0, 1, "A")]),
-        ("majority", "0-1:A@t*1 0-1:A@t*1 0-3:B@s*9", [(0, 3, "B")]),  # one source has one vote
-        ("majority", "0-1:A@t*1 0-3:B@s*9", [(0, 3, "B")]),
-        ("drop", "0-2:A@s 1-3:B@t 5-6:C@s", [(5, 6, "C")]),
-        ("drop", "0-2:A@s 0-2:B@t", []),
-        ("drop", "0-2:A@s 0-2:A@t", [(0, 2, "A")]),
-        ("drop", "0-2:A@s 1-3:A@s 3-4:B@s", [(3, 4, "B")]),
-    ],
-)
-def test_policies(policy, text, expected):
-    given = candidates(text)
-    assert resolve(given, policy, ["s", "t", "u"]) == expected
-    assert resolve(given[::-1], policy, ["s", "t", "u"]) == expected
-
-
-def overlap(a, b):
-    return a[0] < b[1] and b[0] < a[1]
-
-
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("policy", POLICIES)
-def test_result_has_no_overlaps_and_leaves_no_room(policy, seed):
-    rng = random.Random(seed)
-    given = []
-    for _ in range(rng.randrange(12)):
-        start = rng.randrange(8)
-        end = start + rng.randrange(1, 4)
-        given.append(Candidate(start, end, rng.choice("AB"), rng.choice("st"), end - start))
-    result = resolve(given, policy, "st")
-    entities = {c.entity for c in given}
-    assert set(result) <= entities
-    assert not any(overlap(a, b) for a, b in combinations(result, 2))
-    naive = {a for a in entities if any(overlap(a, b) for b in entities - {a})}
-    assert {c.entity for c in contested(given)} == naive
-    if policy == "drop":
-        assert set(result) == entities - naive
-    else:
-        assert all(any(overlap(a, b) for b in result) for a in entities - set(result))
 
 
 def make_doc(weak_spans, gold=None, words="a b c d e f"):
@@ -132,7 +65,7 @@ def test_report(tmp_path):
         make_doc({}),
     ]
     report, result = run(tmp_path, docs, unmatched="outside")
-    assert report == (3, 1, 1, 2, {"A": 1}, 18, 6, 0)
+    assert report[:8] == (3, 1, 1, 2, {"A": 1}, 18, 6, 0)
     assert [iob(doc) for doc in result] == ["BIOOOO", "OOOOOO", "------"]
 
 
@@ -175,12 +108,191 @@ def test_errors(tmp_path, groups, settings, message):
     assert not (tmp_path / "out.spacy").exists()
 
 
-def test_candidate_without_its_source():
-    assert Candidate(0, 2, "A", "s", 5).entity == (0, 2, "A")
-
-
 def test_rerun_skips(tmp_path):
     report, _ = run(tmp_path, [make_doc({"s": [(0, 1, "A")]})])
     again = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy")
     assert again == report._replace(skipped=1)
     assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", unmatched="outside").skipped == 0
+
+
+# Votes and the label model
+
+COMPLETE = ("m", "n")
+
+
+def vote_doc(groups, gold=None, words="a b c d e f", reliability=None):
+    """A Doc whose sources "m" and "n" are complete."""
+    doc = make_doc({}, gold, words)
+    for source, spans in groups.items():
+        weak.set_source(doc, source, spans, complete=source in COMPLETE, reliability=(reliability or {}).get(source))
+    return doc
+
+
+AGREED = {"s": [(0, 2, "A")], "m": [(0, 2, "A"), (4, 5, "B")], "n": [(0, 2, "A")]}
+
+
+def many(n=30, **settings):
+    """Docs with different words."""
+    return [vote_doc(AGREED, words=f"a{i} b c d e f", **settings) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, "BIOO-O"),  # at token 4, "n" and "m" disagree
+        ({"unmatched": "outside"}, "BIOOOO"),
+        ({"unmatched": "missing"}, "BI----"),
+        ({"min_probability": 0.5}, "BIOOOO"),
+        ({"sources": ["m", "n"]}, "BIOOBO"),  # a tie: the first source decides
+        ({"sources": ["n", "m"]}, "BIOO-O"),
+        ({"sources": ["s"]}, "BI----"),
+    ],
+)
+def test_majority(tmp_path, settings, expected):
+    if "sources" not in settings:
+        settings = {**settings, "sources": ["n", "m", "s"]}
+    report, (doc, empty) = run(tmp_path, [vote_doc(AGREED), make_doc({})], method="majority", **settings)
+    assert iob(doc) == expected
+    assert iob(empty) == "------"
+    assert report.unlabelled == 1
+    assert {s: weak.group_entities(doc, f"weak:{s}") for s in AGREED} == AGREED
+    assert weak.is_weak(doc) and weak.get_confidence(doc) is None and weak.get_soft_labels(doc) is None
+
+
+def test_soft_labels(tmp_path):
+    docs = [vote_doc(AGREED), make_doc({})]
+    _, (doc, empty) = run(tmp_path, docs, method="majority", soft=True)
+    soft = weak.get_soft_labels(doc)
+    assert soft.labels == ("O", "B-A", "I-A", "B-B", "I-B")
+    assert soft.scheme == "BIO"
+    assert soft.probabilities.dtype == "float32"
+    assert soft.probabilities[4].tolist() == [0.5, 0, 0, 0.5, 0]
+    assert weak.get_soft_labels(empty) is None
+
+
+def test_label_model(tmp_path):
+    report, docs = run(tmp_path, many(gold=[(4, 5, "B")]), method="label_model", model_output=tmp_path / "m.json")
+    assert all((0, 2, "A") in weak.doc_entities(doc) for doc in docs)
+    probabilities = weak.get_soft_labels(docs[0]).probabilities
+    assert probabilities.sum(1) == pytest.approx([1] * 6)
+    assert probabilities[0].argmax() == 1
+    assert report.gold == report.fitted_docs == 30
+    assert report.iterations > 0
+    beliefs = {(b.source, b.label): b for b in report.beliefs}
+    assert beliefs["m", "A"].precision > 0.9
+    assert beliefs["m", "A"].precision > beliefs["m", "B"].precision
+    assert [weak.group_entities(doc, "gold") for doc in docs] == [[(4, 5, "B")]] * 30
+    learned = json.loads((tmp_path / "m.json").read_text())
+    assert learned["method"] == "label_model" and set(learned["model"]["sources"]) == {"s", "m", "n"}
+
+
+@pytest.mark.parametrize("method", ["label_model", "majority"])
+def test_gold_is_not_looked_at(tmp_path, method):
+    _, with_gold = run(tmp_path, many(gold=[(4, 5, "B")]), method=method, soft=True)
+    (tmp_path / "out.spacy").unlink()
+    _, without = run(tmp_path, many(), method=method, soft=True)
+    for a, b in zip(with_gold, without, strict=True):
+        assert iob(a) == iob(b)
+        assert (weak.get_soft_labels(a).probabilities == weak.get_soft_labels(b).probabilities).all()
+
+
+def test_weights_from_gold_of_the_corpus(tmp_path):
+    # "m" alone is right about B, which two others deny.
+    groups = {"m": [(4, 5, "B")], "n": [(2, 3, "A")], "o": [(2, 3, "A")]}
+    report, docs = run(
+        tmp_path, [*(vote_doc(groups, gold=[(4, 5, "B")]) for _ in range(20)), vote_doc(groups)], method="weighted"
+    )
+    assert weak.doc_entities(docs[-1]) == [(4, 5, "B")]
+    assert report.fitted_docs == 20
+    precision = {(b.source, b.label): b.precision for b in report.beliefs}
+    assert precision["m", "B"] > 0.9 and precision["n", "A"] < 0.1
+
+
+def test_weights_from_a_gold_corpus_or_declared(tmp_path):
+    groups = {"s": [(4, 5, "B")], "t": [(4, 5, "A")]}
+    write_docs(tmp_path / "gold.spacy", [vote_doc(groups, gold=[(4, 5, "B")])] * 9)
+    _, (doc,) = run(tmp_path, [vote_doc(groups, gold=[(4, 5, "A")])], method="weighted", gold=tmp_path / "gold.spacy")
+    assert weak.doc_entities(doc) == [(4, 5, "B")]
+    (tmp_path / "out.spacy").unlink()
+    _, (doc,) = run(tmp_path, [vote_doc(groups, reliability={"s": 0.6, "t": 0.8})], method="weighted")
+    assert weak.doc_entities(doc) == [(4, 5, "A")]
+    (tmp_path / "out.spacy").unlink()
+    with pytest.raises(WeaknerError, match=r"WK330.*'s'"):
+        run(tmp_path, [vote_doc(groups)], method="weighted")
+    write_docs(tmp_path / "gold.spacy", [vote_doc({}, gold=[])])
+    with pytest.raises(WeaknerError, match="WK332"):
+        run(tmp_path, [vote_doc(groups)], method="weighted", gold=tmp_path / "gold.spacy")
+    assert not (tmp_path / "out.spacy").exists()
+
+
+@pytest.mark.parametrize(
+    "groups, settings, message",
+    [
+        ({"s": []}, {"method": "vote"}, r"WK005.*method"),
+        ({"s": []}, {"method": "label_model"}, r"WK333.*sources s"),
+        ({"s": []}, {"method": "majority", "policy": "drop"}, r"WK331.*policy = drop"),
+        ({"s": []}, {"soft": True}, r"WK331.*soft.*majority, weighted, label_model"),
+        ({"s": []}, {"unmatched": "confident"}, "WK331"),
+        ({"s": []}, {"method": "majority", "gold": "x"}, "WK331.*weighted"),
+        ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
+        ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
+        ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
+    ],
+)
+def test_errors_of_methods(tmp_path, groups, settings, message):
+    test_errors(tmp_path, groups, settings, message)
+
+
+def write_shards(folder, docs, sizes):
+    for i, size in enumerate(sizes):
+        write_docs(folder / f"{i}.spacy", docs[:size])
+        docs = docs[size:]
+
+
+def random_docs(n=60):
+    rng = random.Random(0)
+    docs = []
+    for i in range(n):
+        spans = [[(2 * j, 2 * j + rng.choice([1, 2]), rng.choice("AAAB"))] for j in range(3)]
+        groups = {name: [e for (e,) in spans if rng.random() < 0.7] for name in "smn"}
+        docs.append(vote_doc(groups, words=f"a{i % 50} b c d e f"))
+    return docs
+
+
+def test_fit_does_not_depend_on_shards_or_order(tmp_path):
+    docs = random_docs()
+    write_shards(tmp_path / "one", docs, [60])
+    write_shards(tmp_path / "three", docs[::-1], [7, 20, 33])
+    settings = {"method": "label_model", "max_docs": 30}
+    reports = [aggregate(tmp_path / name, tmp_path / f"{name}-out", **settings) for name in ("one", "three")]
+    one, three = (list(read_docs(tmp_path / f"{name}-out", NLP.vocab)) for name in ("one", "three"))
+    assert reports[0] == reports[1]
+    assert reports[0].fitted_docs == 30
+    for a, b in zip(one, three[::-1], strict=True):
+        assert a.text == b.text
+        assert weak.get_soft_labels(a).probabilities == pytest.approx(weak.get_soft_labels(b).probabilities, abs=1e-6)
+    other = aggregate(tmp_path / "one", tmp_path / "other", seed=1, **settings)
+    assert other.beliefs != reports[0].beliefs
+
+
+def test_resume_gives_the_same_bytes(tmp_path):
+    write_shards(tmp_path / "in", random_docs(), [20, 20, 20])
+    aggregate(tmp_path / "in", tmp_path / "whole", method="label_model")
+    aggregate(tmp_path / "in", tmp_path / "out", method="label_model")
+    (tmp_path / "out" / "1.spacy").unlink()  # as if killed before it was written
+    report = aggregate(tmp_path / "in", tmp_path / "out", method="label_model")
+    assert report.skipped == 2
+    for name in ("0.spacy", "1.spacy", "2.spacy"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    # A change to one shard changes what was learned from all.
+    write_docs(tmp_path / "in" / "2.spacy", random_docs(5))
+    assert aggregate(tmp_path / "in", tmp_path / "out", method="label_model").skipped == 0
+
+
+def test_entities_do_not_depend_on_the_batch(tmp_path, monkeypatch):
+    docs = random_docs(20)
+    _, together = run(tmp_path, docs, method="label_model")
+    monkeypatch.setattr("spacy_weakner.stages.aggregate.BATCH_SIZE", 3)
+    (tmp_path / "out.spacy").unlink()
+    _, apart = run(tmp_path, docs, method="label_model")
+    assert [weak.doc_entities(doc) for doc in together] == [weak.doc_entities(doc) for doc in apart]

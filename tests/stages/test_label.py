@@ -61,7 +61,7 @@ def test_terms(corpus, terms, tmp_path):
         "AIDS in paris": [(0, 1, "DIS"), (2, 3, "CITY")],
         "aids help": [],
     }
-    assert report == (5, 0, 2, {"CITY": 4, "DIS": 1}, 0, "gazetteer")
+    assert report[:6] == (5, 0, 2, {"CITY": 4, "DIS": 1}, 0, "gazetteer")
 
 
 def test_stop_and_min_length_reach_the_component(corpus, terms, tmp_path):
@@ -100,6 +100,14 @@ def test_pipeline_does_not_see_gold(corpus, pipeline, tmp_path):
         "aids help": [],
     }
     assert report.spans == {"CITY": 1, "P": 1}
+
+
+def test_pipeline_with_unknown_components(corpus, pipeline, tmp_path):
+    config = (pipeline / "config.cfg").read_text()
+    (pipeline / "config.cfg").write_text(config.replace('factory = "entity_ruler"', 'factory = "unknown_ruler"'))
+    with pytest.raises(WeaknerError, match=r"WK108.*model.*unknown_ruler"):
+        label(corpus, tmp_path / "out", pipeline=pipeline)
+    assert not (tmp_path / "out").exists()
 
 
 def test_pipeline_gives_its_name_to_the_source(corpus, pipeline, tmp_path):
@@ -203,3 +211,32 @@ def test_errors(corpus, terms, tmp_path, monkeypatch, settings, message):
     with pytest.raises(WeaknerError, match=message):
         label(corpus, tmp_path / "out", **settings)
     assert not (tmp_path / "out").exists()
+
+
+def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeline, tmp_path):
+    with terms.open("a") as file_:
+        file_.write('{"label": "X", "term": "Paris"}\n')
+    report = label(corpus, tmp_path / "a", terms=terms, ambiguity="first", reliability=0.5)
+    assert report.spans == {"CITY": 4, "DIS": 1}
+    doc = read(tmp_path / "a")[0]
+    assert weak.get_reliability(doc, "gazetteer") == 0.5
+    assert not weak.is_complete(doc, "gazetteer")
+    label(corpus, tmp_path / "b", pipeline=pipeline, reliability=0.9)
+    doc = read(tmp_path / "b")[0]
+    assert weak.get_reliability(doc, "model") == 0.9
+    assert weak.is_complete(doc, "model")
+
+
+def test_texts_are_labelled_directly(terms, pipeline, tmp_path):
+    (tmp_path / "texts.txt").write_text("I love New York. Paris rocks.\n\nAIDS in paris\n")
+    report = label(tmp_path / "texts.txt", tmp_path / "a", terms=terms)
+    assert (report.docs, report.spans) == (3, {"CITY": 4, "DIS": 1})
+    assert [doc.text for doc in read(tmp_path / "a")] == ["I love New York.", "Paris rocks.", "AIDS in paris"]
+    assert label(tmp_path / "texts.txt", tmp_path / "b", terms=terms, sentences=False).docs == 2
+    rows = [{"id": "x", "text": "Paris rocks. AIDS."}, {"tokens": ["Paris"], "ents": [[0, 1, "GOLD"]]}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    label(tmp_path / "rows.jsonl", tmp_path / "c.spacy", pipeline=pipeline, source="s")
+    docs = read(tmp_path / "c.spacy")
+    assert [weak.get_id(doc) for doc in docs] == ["x.1", "x.2", None]
+    assert [weak.group_entities(doc, "weak:s") for doc in docs] == [[(0, 1, "CITY")], [], [(0, 1, "CITY")]]
+    assert weak.doc_entities(docs[2]) == [(0, 1, "GOLD")]

@@ -1,0 +1,2 @@
+"""From what many sources say to one answer: conflict policies, votes, and a label model. Docs in, arrays and entities
+out; no files."""

@@ -1,0 +1,135 @@
+"""The methods that combine sources token by token, as one interface."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+from spacy.tokens import Doc
+
+from ..annotations import weak
+from ..annotations.tags import IntTags, TagScheme
+from ..ty import Entity
+from .decoding import Floats, best_entities, proposals
+from .label_model import Fit, LabelModel
+from .observations import Belief, observe
+from .votes import Accuracy, break_ties, log_odds, majority_shares, weighted_shares
+
+SCHEME = "BIO"
+
+
+class Combined(NamedTuple):
+    """What is known about a Doc after its sources were combined.
+
+    entities (List[Entity]): The entities.
+    candidates (int): Different proposals that they were chosen from.
+    probabilities (Floats): Shape (n_tokens, n_tags).
+    """
+
+    entities: List[Entity]
+    candidates: int
+    probabilities: Floats
+
+
+class Method(Protocol):
+    """A way to make one distribution over tags per token of what all sources say."""
+
+    def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
+        """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1."""
+
+    @property
+    def beliefs(self) -> List[Belief]:
+        """What is believed about the sources."""
+
+    def to_json(self) -> Dict[str, Any]:
+        """What was learned, as JSON can hold it."""
+
+
+@dataclass(frozen=True)
+class Majority:
+    """One source, one vote; see `votes.majority_shares`.
+
+    scheme (TagScheme): The tag scheme.
+    """
+
+    scheme: TagScheme
+
+    def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
+        return [majority_shares(says, len(self.scheme)) for says in docs]
+
+    @property
+    def beliefs(self) -> List[Belief]:
+        return []
+
+    def to_json(self) -> Dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Votes weighted by accuracy; see `votes.weighted_shares`.
+
+    scheme (TagScheme): The tag scheme.
+    accuracies (Tuple[Tuple[Accuracy, ...], ...]): Per source, in the order of the columns.
+    quiet (Optional[float]): Probability of "O" where all votes are "O"; None if nothing tells.
+    """
+
+    scheme: TagScheme
+    accuracies: Tuple[Tuple[Accuracy, ...], ...]
+    quiet: Optional[float] = None
+
+    def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
+        weights = log_odds(self.accuracies, self.scheme)
+        return [weighted_shares(says, weights, self.quiet) for says in docs]
+
+    @property
+    def beliefs(self) -> List[Belief]:
+        return [accuracy.belief for of_source in self.accuracies for accuracy in of_source]
+
+    def to_json(self) -> Dict[str, Any]:
+        accuracies = [accuracy._asdict() for of_source in self.accuracies for accuracy in of_source]
+        return {"accuracies": accuracies, "quiet": self.quiet}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A label model and how it was fitted.
+
+    model (LabelModel): The model.
+    fit (Fit): How it was fitted.
+    """
+
+    model: LabelModel
+    fit: Fit
+
+    def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
+        return self.model.distributions(docs)
+
+    @property
+    def beliefs(self) -> List[Belief]:
+        return list(self.fit.beliefs)
+
+    def to_json(self) -> Dict[str, Any]:
+        fit = self.fit._asdict()
+        fit["beliefs"] = [belief._asdict() for belief in self.fit.beliefs]
+        return {"fit": fit, "model": self.model.to_json()}
+
+
+def combine(method: Method, docs: Sequence[Doc], names: Sequence[str], scheme: TagScheme) -> List[Optional[Combined]]:
+    """Combine what sources say about Docs.
+
+    method (Method): The method.
+    docs (Sequence[Doc]): The Docs.
+    names (Sequence[str]): The sources, the most trusted first.
+    scheme (TagScheme): The tag scheme.
+    RETURNS (List[Optional[Combined]]): Per Doc; None if none of the sources has looked at it.
+    """
+    said = [observe(doc, names, scheme) for doc in docs]
+    results: List[Optional[Combined]] = []
+    for doc, says, probabilities in zip(docs, said, method.distributions(said), strict=True):
+        if any(weak.weak_group(name) in doc.spans for name in names):
+            scores = break_ties(probabilities, says)
+            proposed = proposals(doc, names)
+            chosen = best_entities(scores, proposed, scheme)
+            results.append(Combined(chosen, len(proposed), probabilities))
+        else:
+            results.append(None)
+    return results

@@ -1,0 +1,97 @@
+"""Chooses among overlapping candidates of all sources."""
+
+from collections import Counter
+from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from spacy.tokens import Doc
+
+from ..annotations import weak
+from ..errors import Errors, WeaknerError
+from ..ty import Entity
+
+POLICIES = ("longest", "priority", "agreement", "drop")
+
+
+class Candidate(NamedTuple):
+    """A span that a weak source proposes.
+
+    start (int): First token.
+    end (int): Token behind the last.
+    label (str): Entity label.
+    source (str): Name of the source.
+    characters (int): Length of its text.
+    """
+
+    start: int
+    end: int
+    label: str
+    source: str
+    characters: int = 0
+
+    @property
+    def entity(self) -> Entity:
+        """RETURNS (Entity): The candidate without its source."""
+        return (self.start, self.end, self.label)
+
+
+def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str]) -> List[Entity]:
+    """Choose entities without overlaps.
+
+    Longer means: more characters, then more tokens, then further left, then a source earlier in `priority`,
+    then the label that is first in the alphabet. Policies:
+
+    - longest: the longest candidate first, then the longest that does not overlap, and so on;
+    - priority: the same, but those of earlier sources go before all others;
+    - agreement: the same, but spans with a label that more sources agree on go before;
+    - drop: candidates that overlap another span or label all go; nothing is chosen between them.
+
+    candidates (Sequence[Candidate]): The candidates, in any order.
+    policy (str): The policy.
+    priority (Sequence[str]): All sources, the most trusted first.
+    RETURNS (List[Entity]): Entities from left to right.
+    """
+    if policy not in POLICIES:
+        expected = " or ".join(POLICIES)
+        raise WeaknerError(Errors.WK005.format(setting="policy", value=policy, expected=expected))
+    if policy == "drop":
+        lost = {candidate.entity for candidate in contested(candidates)}
+        return sorted({candidate.entity for candidate in candidates} - lost)
+    rank = {source: i for i, source in enumerate(priority)}
+    votes: Dict[Entity, Set[str]] = {}
+    for c in candidates:
+        votes.setdefault(c.entity, set()).add(c.source)
+
+    def key(c: Candidate) -> Tuple[int, int, int, int, int, str]:
+        first = {"longest": 0, "priority": rank[c.source], "agreement": -len(votes[c.entity])}[policy]
+        return (first, -c.characters, c.start - c.end, c.start, rank[c.source], c.label)
+
+    chosen: List[Entity] = []
+    taken: Set[int] = set()
+    for c in sorted(candidates, key=key):
+        tokens = range(c.start, c.end)
+        if taken.isdisjoint(tokens):
+            chosen.append(c.entity)
+            taken.update(tokens)
+    return sorted(chosen)
+
+
+def contested(candidates: Sequence[Candidate]) -> List[Candidate]:
+    """Candidates that overlap a candidate with another span or another label.
+
+    candidates (Sequence[Candidate]): The candidates, in any order.
+    RETURNS (List[Candidate]): Those in conflict, in the order given.
+    """
+    entities = {c.entity for c in candidates}
+    users: Counter[int] = Counter(i for start, end, _ in entities for i in range(start, end))
+    return [c for c in candidates if any(users[i] > 1 for i in range(c.start, c.end))]
+
+
+def candidates_of(doc: Doc, source: str) -> List[Candidate]:
+    """What a source proposes.
+
+    doc (Doc): A Doc that the source has looked at.
+    source (str): Its name.
+    RETURNS (List[Candidate]): The candidates, in the order of the span group.
+    """
+    spans = doc.spans[weak.weak_group(source)]
+    return [Candidate(s.start, s.end, s.label_, source, s.end_char - s.start_char) for s in spans]

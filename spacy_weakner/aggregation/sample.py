@@ -1,0 +1,66 @@
+"""A sample of a corpus that depends on its contents alone."""
+
+import hashlib
+import heapq
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from spacy.tokens import Doc
+
+from ..annotations import weak
+from ..annotations.tags import IntTags, TagScheme
+from .observations import Answer, answers, encode_answers
+
+
+class Answered(NamedTuple):
+    """A Doc without its words.
+
+    length (int): Number of tokens.
+    answers (Dict[str, Answer]): What the sources say about it.
+    """
+
+    length: int
+    answers: Dict[str, Answer]
+
+
+class Sample:
+    """Keeps the Docs with the smallest hashes of their contents: the same ones in any order, and however the corpus is
+    cut into shards. Docs that no source has looked at teach nothing and are not kept.
+
+    size (int): How many Docs to keep.
+    seed (int): Another seed gives another sample.
+    names (Sequence[str]): Sources to ask; empty: all.
+    """
+
+    def __init__(self, size: int, seed: int = 0, names: Sequence[str] = ()) -> None:
+        self.size = size
+        self.seed = seed
+        self.names = names
+        # The largest hash first. The count decides between Docs with equal contents, which are interchangeable.
+        self._heap: List[Tuple[int, int, Answered]] = []
+        self._seen = 0
+
+    def add(self, doc: Doc) -> None:
+        """Keep a Doc, if its hash is small enough."""
+        given = answers(doc, self.names or weak.weak_sources(doc))
+        if not given or not len(doc):
+            return
+        self._seen += 1
+        item = (-self._hash(doc, given), self._seen, Answered(len(doc), given))
+        if len(self._heap) < self.size:
+            heapq.heappush(self._heap, item)
+        else:
+            heapq.heappushpop(self._heap, item)
+
+    def observations(self, names: Sequence[str], scheme: TagScheme) -> List[IntTags]:
+        """What the sources say about the Docs kept, in the order of the hashes.
+
+        names (Sequence[str]): The sources, in the order of the columns.
+        scheme (TagScheme): The tag scheme.
+        RETURNS (List[IntTags]): Per Doc (n_tokens, n_sources), see `observations.observe`.
+        """
+        kept = [answered for _, _, answered in sorted(self._heap, key=lambda item: -item[0])]
+        return [encode_answers(a.answers, a.length, names, scheme) for a in kept]
+
+    def _hash(self, doc: Doc, given: Dict[str, Answer]) -> int:
+        content: Any = (self.seed, [token.text for token in doc], sorted(given.items()))
+        return int.from_bytes(hashlib.blake2b(repr(content).encode("utf-8"), digest_size=16).digest(), "big")

@@ -1,0 +1,263 @@
+"""All terms of a list, tokenised, in columns: a million terms take tens of megabytes, and a file can hold them."""
+
+from array import array
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+
+from .array_file import ArrayFile, Arrays
+from .hash_table import Ids
+from .terms import Term
+from .trie import Index
+
+Rows = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Rows of different length.
+
+    values (Rows): All of them, one row behind the other.
+    offsets (Ids): Shape (n_rows + 1,): where a row begins.
+    """
+
+    values: Rows
+    offsets: Ids
+
+    @classmethod
+    def of(cls, values: Any, lengths: Any, dtype: str) -> "Ragged":
+        """Rows of the given lengths."""
+        offsets = numpy.concatenate([numpy.zeros(1, dtype="uint64"), numpy.cumsum(lengths, dtype="uint64")])
+        return cls(numpy.asarray(values, dtype=dtype), offsets)
+
+    def __getitem__(self, row: int) -> Rows:
+        """One row."""
+        return self.values[int(self.offsets[row]) : int(self.offsets[row + 1])]
+
+    def take(self, rows: Index) -> "Ragged":
+        """Some rows, in the order given."""
+        lengths = numpy.diff(self.offsets)[rows].astype("int64")
+        taken = Ragged.of([], lengths, self.values.dtype.str)
+        moves = self.offsets[rows].astype("int64") - taken.offsets[:-1].astype("int64")
+        return Ragged(self.values[numpy.repeat(moves, lengths) + numpy.arange(lengths.sum())], taken.offsets)
+
+    def plus(self, other: "Ragged") -> "Ragged":
+        """These rows, then others."""
+        offsets = numpy.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]])
+        return Ragged(numpy.concatenate([self.values, other.values]), offsets)
+
+
+class Selection(NamedTuple):
+    """Rows by what the settings say about them.
+
+    plain (Index): Matched on the component's attribute.
+    exact (Index): Matched in exact case.
+    short (Index): Skipped: too few characters.
+    stop (Index): Skipped: on the stop list.
+    empty (Index): Skipped: no tokens.
+    """
+
+    plain: Index
+    exact: Index
+    short: Index
+    stop: Index
+    empty: Index
+
+    def sizes(self) -> Dict[str, int]:
+        """The number of rows of each kind."""
+        return {kind: len(rows) for kind, rows in self._asdict().items()}
+
+
+@dataclass(frozen=True, eq=False)
+class TermColumns:
+    """Terms with their tokens: all that matching needs, so that nothing is tokenised twice.
+
+    names (Tuple[str, ...]): The labels.
+    labels (Rows): Shape (n_terms,): number of each term's label.
+    text (Ragged): The terms as they were read, in UTF-8.
+    characters (Rows): Shape (n_terms,): their length in characters.
+    ids (Ragged): Values of the matched attribute, without white space tokens.
+    exact (Ragged): Values of ORTH for the terms that the rule for short acronyms might want: those with an upper-case
+        letter after the first character, unless ORTH is the matched attribute. None for the others.
+    """
+
+    names: Tuple[str, ...]
+    labels: Rows
+    text: Ragged
+    characters: Rows
+    ids: Ragged
+    exact: Ragged
+
+    def __len__(self) -> int:
+        """The number of terms."""
+        return len(self.labels)
+
+    def __deepcopy__(self, memo: Any) -> "TermColumns":
+        return self  # nothing in it ever changes
+
+    def terms(self) -> Iterator[Term]:
+        """All terms, in the order in which they were added."""
+        for row, label in enumerate(self.labels.tolist()):
+            yield Term(self.names[label], self.text[row].tobytes().decode("utf-8"))
+
+    @cached_property
+    def used_names(self) -> List[str]:
+        """The labels that terms have, sorted."""
+        return sorted(self.names[label] for label in numpy.unique(self.labels))
+
+    def plus(self, other: "TermColumns") -> "TermColumns":
+        """These terms, then others that are not among them.
+
+        other (TermColumns): The others.
+        RETURNS (TermColumns): All of them, each once.
+        """
+        numbers = {name: number for number, name in enumerate(dict.fromkeys((*self.names, *other.names)))}
+        moved = numpy.asarray([numbers[name] for name in other.names], dtype="uint32")
+        both = TermColumns(
+            tuple(numbers),
+            numpy.concatenate([self.labels, moved[other.labels]]),
+            self.text.plus(other.text),
+            numpy.concatenate([self.characters, other.characters]),
+            self.ids.plus(other.ids),
+            self.exact.plus(other.exact),
+        )
+        return both.unique()
+
+    def unique(self) -> "TermColumns":
+        """Every term once, where it came first."""
+        digests = b"".join(
+            blake2b(f"{len(term.label)} {term.label}{term.text}".encode(), digest_size=16).digest()
+            for term in self.terms()
+        )
+        a, b = numpy.frombuffer(digests, dtype="uint64").reshape(-1, 2).T
+        order = numpy.lexsort((a, b))  # stable: of equal terms the first comes first
+        again = (a[order][1:] == a[order][:-1]) & (b[order][1:] == b[order][:-1])
+        return self if not again.any() else self.take(numpy.sort(numpy.delete(order, 1 + numpy.flatnonzero(again))))
+
+    def take(self, rows: Index) -> "TermColumns":
+        """Some terms."""
+        return TermColumns(
+            self.names,
+            self.labels[rows],
+            self.text.take(rows),
+            self.characters[rows],
+            self.ids.take(rows),
+            self.exact.take(rows),
+        )
+
+    def select(self, *, acronym_length: int, stop: Sequence[str], min_length: int) -> Selection:
+        """Apply the settings of the component; see `make_gazetteer_ruler` for their meaning.
+
+        acronym_length (int): The longest acronym that must match in exact case; 0 for none.
+        stop (Sequence[str]): Terms to skip.
+        min_length (int): Number of characters below which a term is skipped.
+        RETURNS (Selection): Each row under one kind.
+        """
+        short = self.characters < min_length
+        stopped = numpy.zeros(len(self), dtype=bool)
+        if stop:
+            folded = {_folded(text) for text in stop}
+            stopped = numpy.fromiter((_folded(term.text) in folded for term in self.terms()), bool, len(self))
+        empty = numpy.diff(self.ids.offsets) == 0
+        exact = (self.characters <= acronym_length) & (numpy.diff(self.exact.offsets) > 0)
+        left = numpy.ones(len(self), dtype=bool)
+        kinds = {}
+        for kind, mask in (("short", short), ("stop", stopped), ("empty", empty), ("exact", exact), ("plain", left)):
+            kinds[kind] = numpy.flatnonzero(left & mask)
+            left = left & ~mask
+        return Selection(**kinds)
+
+    # Storage
+
+    def to_arrays(self) -> Arrays:
+        """RETURNS (Arrays): The columns, for `ArrayFile`."""
+        return {
+            "labels": self.labels,
+            "characters": self.characters,
+            "text": self.text.values,
+            "text_offsets": self.text.offsets,
+            "ids": self.ids.values,
+            "ids_offsets": self.ids.offsets,
+            "exact": self.exact.values,
+            "exact_offsets": self.exact.offsets,
+        }
+
+    @classmethod
+    def from_arrays(cls, file_: ArrayFile, names: Sequence[str]) -> "TermColumns":
+        """Take the arrays of a file, without copying them.
+
+        file_ (ArrayFile): The file.
+        names (Sequence[str]): The labels.
+        RETURNS (TermColumns): The columns.
+        RAISES (WeaknerError): If they are damaged, or do not fit each other.
+        """
+        labels, characters = file_.typed("labels", "<u4"), file_.typed("characters", "<u4")
+        text, ids, exact = (
+            Ragged(file_.typed(name, dtype), file_.typed(f"{name}_offsets", "<u8"))
+            for name, dtype in (("text", "<u1"), ("ids", "<u8"), ("exact", "<u8"))
+        )
+        sound = len(characters) == len(labels) and (not len(labels) or int(labels.max()) < len(names))
+        for rows in (text, ids, exact):
+            offsets = rows.offsets
+            sound = sound and len(offsets) == len(labels) + 1 and int(offsets[0]) == 0
+            sound = sound and int(offsets[-1]) == len(rows.values) and bool((offsets[1:] >= offsets[:-1]).all())
+        if not (sound and ids.values.all() and exact.values.all()):
+            raise file_.damaged("the columns of the terms do not fit each other")
+        return cls(tuple(names), labels, text, characters, ids, exact)
+
+
+class ColumnBuilder:
+    """Collects tokenised terms."""
+
+    def __init__(self) -> None:
+        self._names: Dict[str, int] = {}
+        self._labels = array("I")
+        self._characters = array("I")
+        self._text = bytearray()
+        self._text_lengths = array("I")
+        self._ids = array("Q")
+        self._ids_lengths = array("I")
+        self._exact = array("Q")
+        self._exact_lengths = array("I")
+
+    def add(self, term: Term, ids: Ids, orths: Optional[Ids]) -> None:
+        """Add a term.
+
+        term (Term): The term.
+        ids (Ids): Values of the matched attribute of its tokens, none of them 0.
+        orths (Optional[Ids]): Their values of ORTH; None if that is the matched attribute.
+        """
+        text = term.text.encode("utf-8")
+        exact = orths if orths is not None and has_inner_capital(term.text) else ids[:0]
+        self._labels.append(self._names.setdefault(term.label, len(self._names)))
+        self._characters.append(len(term.text))
+        self._text += text
+        self._text_lengths.append(len(text))
+        self._ids.frombytes(ids.tobytes())
+        self._ids_lengths.append(len(ids))
+        self._exact.frombytes(exact.tobytes())
+        self._exact_lengths.append(len(exact))
+
+    def columns(self) -> TermColumns:
+        """RETURNS (TermColumns): What was added, each term once. Nothing can be added after that."""
+        return TermColumns(
+            tuple(self._names),
+            numpy.asarray(self._labels, dtype="uint32"),
+            Ragged.of(numpy.frombuffer(self._text, dtype="uint8"), self._text_lengths, "uint8"),
+            numpy.asarray(self._characters, dtype="uint32"),
+            Ragged.of(self._ids, self._ids_lengths, "uint64"),
+            Ragged.of(self._exact, self._exact_lengths, "uint64"),
+        ).unique()
+
+
+def has_inner_capital(text: str) -> bool:
+    """Whether there is an upper-case letter after the first character, as in "AIDS" and "pH"."""
+    return any(character.isupper() for character in text[1:])
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()

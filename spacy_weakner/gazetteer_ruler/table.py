@@ -1,0 +1,224 @@
+"""The compiled table of a term list: terms, what the settings make of them, and the tries that find them."""
+
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Sequence, Union
+
+import numpy
+from numpy.typing import NDArray
+
+from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
+from .columns import Selection, TermColumns
+from .hash_table import Ids
+from .trie import Hits, Index, Trie
+
+AMBIGUITY = ("all", "first", "drop")
+
+
+class TableSettings(NamedTuple):
+    """What decides which terms are matched, and how.
+
+    acronym_length (int): The longest acronym that must match in exact case; 0 for none.
+    stop (List[str]): Terms that are not matched.
+    min_length (int): Number of characters below which a term is not matched.
+    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first", or nothing ("drop").
+    """
+
+    acronym_length: int
+    stop: List[str]
+    min_length: int
+    ambiguity: str
+
+
+class Matches(NamedTuple):
+    """Matches in a batch of sequences, sorted by sequence, start, end and label; a row for each label.
+
+    sequences (Index): Number of the sequence.
+    starts (Index): First token.
+    ends (Index): Token behind the last.
+    labels (Index): Number of the label.
+    """
+
+    sequences: Index
+    starts: Index
+    ends: Index
+    labels: Index
+
+
+class TermTable:
+    """Finds terms. What it finds never changes once it is made.
+
+    settings (TableSettings): What it was compiled with.
+    names (List[str]): Labels in the order of their numbers in matches: sorted.
+    plain (Trie): Terms that are matched on the component's attribute.
+    exact (Trie): Terms that are matched on ORTH.
+    """
+
+    def __init__(
+        self,
+        settings: TableSettings,
+        names: Sequence[str],
+        plain: Trie,
+        exact: Trie,
+        columns: Union[TermColumns, ArrayFile],
+    ) -> None:
+        """Initialise a table from its parts; see `build` and `from_file`.
+
+        settings, names, plain, exact: See above.
+        columns (Union[TermColumns, ArrayFile]): All terms, or the file from which to read them when they are needed.
+        """
+        self.settings = settings
+        self.names = list(names)
+        self.plain = plain
+        self.exact = exact
+        self.has_exact = len(exact) > 0
+        self.is_empty = not len(plain) and not self.has_exact
+        self._columns = columns
+
+    @classmethod
+    def build(cls, columns: TermColumns, settings: TableSettings) -> "TermTable":
+        """Compile a table.
+
+        columns (TermColumns): The terms.
+        settings (TableSettings): Which of them are matched.
+        RETURNS (TermTable): The table.
+        """
+        selection = select(columns, settings)
+        names = sorted(columns.names)
+        places = {name: number for number, name in enumerate(names)}
+        numbers = numpy.asarray([places[name] for name in columns.names], dtype="int64")
+        tries = []
+        for rows, values in ((selection.plain, columns.ids), (selection.exact, columns.exact)):
+            ids, labels = values.take(rows), numbers[columns.labels[rows]]
+            only_first = settings.ambiguity == "first"
+            tries.append(Trie.build(ids.values, ids.offsets.astype("int64"), labels, only_first=only_first))
+        plain, exact = tries
+        return cls(settings, names, plain, exact, columns)
+
+    @property
+    def columns(self) -> TermColumns:
+        """RETURNS (TermColumns): The terms. Those of a stored table are read from it when they are needed."""
+        if isinstance(self._columns, ArrayFile):
+            self._columns = TermColumns.from_arrays(self._columns, _names(self._columns))
+        return self._columns
+
+    @property
+    def labels(self) -> List[str]:
+        """RETURNS (List[str]): Labels of the phrases that are looked up, sorted."""
+        numbers = {int(n) for trie in (self.plain, self.exact) for n in trie.labels()}
+        return [self.names[n] for n in sorted(numbers)]
+
+    def find(self, sequences: Sequence[Ids]) -> Matches:
+        """Find all terms, those that overlap included.
+
+        sequences (Sequence[Ids]): Per sequence the values of the matched attribute, shape (n_tokens,); or, if the table
+            `has_exact` terms, shape (n_tokens, 2): these and the values of ORTH.
+        RETURNS (Matches): The matches.
+        """
+        if not len(sequences):
+            nothing = numpy.zeros(0, dtype="int64")
+            return Matches(nothing, nothing, nothing, nothing)
+        # A 0 behind every sequence, which is in no term.
+        lengths = numpy.fromiter(map(len, sequences), dtype="int64", count=len(sequences))
+        begins = numpy.cumsum(lengths + 1) - lengths - 1
+        joined = numpy.concatenate(sequences)
+        flat = numpy.zeros((len(joined) + len(sequences), *joined.shape[1:]), dtype="uint64")
+        flat[numpy.arange(len(joined)) + numpy.repeat(numpy.arange(len(sequences)), lengths)] = joined
+        hits = self._find_both(flat) if self.has_exact else self.plain.find(flat)
+        hits = _sorted(hits, len(self.names))
+        if self.settings.ambiguity == "drop":
+            hits = _unambiguous(hits)
+        numbers = numpy.searchsorted(begins, hits.places, side="right") - 1
+        starts = hits.places - begins[numbers]
+        return Matches(numbers, starts, starts + hits.lengths, hits.labels)
+
+    def _find_both(self, flat: Ids) -> Hits:
+        plain = self.plain.find(numpy.ascontiguousarray(flat[:, 0]))
+        exact = self.exact.find(numpy.ascontiguousarray(flat[:, 1]))
+        if self.settings.ambiguity == "first":
+            # Of a phrase that is found in both ways the label in exact case comes first.
+            again = _in(plain, exact)
+            plain = Hits(*(column[~again] for column in plain))
+        return Hits(*(numpy.concatenate(pair) for pair in zip(plain, exact, strict=True)))
+
+    # Storage
+
+    def to_file(self, path: Path, meta: Dict[str, Any]) -> None:
+        """Write the table, whole or not at all.
+
+        path (Path): The file.
+        meta (Dict[str, Any]): What to store with it.
+        """
+        write_arrays(path, {**meta, **self._meta()}, self._arrays())
+
+    def to_bytes(self, meta: Dict[str, Any]) -> bytes:
+        """As `to_file`, but gives the contents."""
+        return dump_arrays({**meta, **self._meta()}, self._arrays())
+
+    @classmethod
+    def from_file(cls, file_: ArrayFile, settings: TableSettings) -> "TermTable":
+        """Take a table from a file, without reading what matching does not need. If it was compiled with other
+        settings, it is compiled anew from the terms in the file.
+
+        file_ (ArrayFile): The file.
+        settings (TableSettings): The settings.
+        RETURNS (TermTable): The table.
+        RAISES (WeaknerError): If the file is damaged.
+        """
+        if file_.meta.get("settings") != settings._asdict():
+            return cls.build(TermColumns.from_arrays(file_, _names(file_)), settings)
+        names, plain, exact = sorted(_names(file_)), Trie.from_arrays(file_, "plain"), Trie.from_arrays(file_, "exact")
+        if max(plain.set_labels.max(initial=0), exact.set_labels.max(initial=0)) >= max(1, len(names)):
+            raise file_.damaged("there are more labels than names of them")
+        return cls(settings, names, plain, exact, file_)
+
+    def _meta(self) -> Dict[str, Any]:
+        return {"labels": list(self.columns.names), "settings": self.settings._asdict()}
+
+    def _arrays(self) -> Arrays:
+        return {**self.plain.to_arrays("plain"), **self.exact.to_arrays("exact"), **self.columns.to_arrays()}
+
+    def __deepcopy__(self, memo: Any) -> "TermTable":
+        return self
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # A mapped file cannot be sent to another process, its contents can.
+        return {**self.__dict__, "_columns": self.columns}
+
+
+def select(columns: TermColumns, settings: TableSettings) -> Selection:
+    """What the settings say about each term."""
+    return columns.select(acronym_length=settings.acronym_length, stop=settings.stop, min_length=settings.min_length)
+
+
+def _names(file_: ArrayFile) -> List[str]:
+    names = file_.meta.get("labels")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise file_.damaged("the labels are not a list of strings")
+    return names
+
+
+def _sorted(hits: Hits, n_labels: int) -> Hits:
+    """Sort hits by place, length and label, and leave out what comes twice."""
+    above = int(hits.lengths.max(initial=0)) + 1
+    keys = numpy.unique((hits.places * above + hits.lengths) * n_labels + hits.labels)
+    return Hits(keys // (above * n_labels), keys // n_labels % above, keys % n_labels)
+
+
+def _unambiguous(hits: Hits) -> Hits:
+    """Leave out phrases with several labels.
+
+    hits (Hits): Sorted hits.
+    RETURNS (Hits): Those that share place and length with no other.
+    """
+    same = (hits.places[1:] == hits.places[:-1]) & (hits.lengths[1:] == hits.lengths[:-1])
+    alone = numpy.ones(len(hits.places), dtype=bool)
+    alone[1:] &= ~same
+    alone[:-1] &= ~same
+    return Hits(*(column[alone] for column in hits))
+
+
+def _in(hits: Hits, others: Hits) -> NDArray[numpy.bool_]:
+    """Which hits have the place and length of one of the others."""
+    above = max(int(h.lengths.max(initial=0)) for h in (hits, others)) + 1
+    own, theirs = (h.places * above + h.lengths for h in (hits, others))
+    return numpy.isin(own, theirs)

@@ -1,0 +1,113 @@
+"""Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard."""
+
+from itertools import count, islice
+from pathlib import Path
+from typing import Iterable, Iterator, List, Optional, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..annotations.corpus import SUFFIX
+from ..files import read_lines
+from .formats import docs_of_lines, input_files
+from .hashes import hash_text
+from .shards import ShardInput, spacy_inputs
+
+_NAME = "part-{:05d}" + SUFFIX
+
+
+def corpus_inputs(
+    path: Path, nlp: Language, *, format: Optional[str] = None, sentences: bool = True, shard_size: int = 5000
+) -> List[ShardInput]:
+    """Find what the shards of a corpus in any format are made from.
+
+    path (Path): A file or a folder. If there are `.spacy` files in it, each is one shard, and other files are passed
+        over. All others are cut into blocks of lines.
+    nlp (Language): Its vocabulary and tokenizer read the blocks.
+    format (Optional[str]): "jsonl", "conll", "text" or "spacy"; None: the suffixes tell.
+    sentences (bool): Split text without annotations into sentences.
+    shard_size (int): Lines per block. A sentence of a CoNLL file is not cut.
+    RETURNS (List[ShardInput]): The inputs, in the order of the corpus.
+    RAISES (WeaknerError): If there are none, or a file cannot be read.
+    """
+    files = input_files(path, format)
+    if any(format_ == "spacy" for _, format_ in files):
+        return spacy_inputs(path)
+    blocks: List[ShardInput] = []
+    for file_, format_ in files:
+        lines = BlockLines(file_)
+        for first, n in _cut(file_, format_, shard_size):
+            blocks.append(Block(_NAME.format(len(blocks)), lines, first, n, format_, nlp, sentences))
+    return blocks
+
+
+class BlockLines:
+    """The lines of a file, for blocks that are read one after the other: only one of them is in memory.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: Iterator[str] = iter(())
+        self._next = 0  # number of the line that comes next; 0: nothing is open
+        self._block: Tuple[int, List[str]] = (0, [])
+
+    def read(self, first: int, n: int) -> List[str]:
+        """Read a block. Going back means to read the file from its beginning.
+
+        first (int): Number of its first line, from 1.
+        n (int): How many lines.
+        RETURNS (List[str]): The lines.
+        """
+        if self._block[0] != first or len(self._block[1]) != n:
+            if not 1 <= self._next <= first:
+                self._lines, self._next = read_lines(self.path), 1
+            next(islice(self._lines, first - self._next, first - self._next), None)
+            self._block = (first, list(islice(self._lines, n)))
+            self._next = first + n
+        return self._block[1]
+
+
+class Block:
+    """Some lines of a file as the input of one shard.
+
+    name (str): Name of the shard.
+    lines (BlockLines): The file.
+    first (int): Number of the first line, from 1.
+    n (int): How many lines.
+    format (str): "jsonl", "conll" or "text".
+    nlp (Language): Its vocabulary and tokenizer read them.
+    sentences (bool): Split text without annotations into sentences.
+    """
+
+    def __init__(
+        self, name: str, lines: BlockLines, first: int, n: int, format: str, nlp: Language, sentences: bool
+    ) -> None:
+        self.name = name
+        self.path = lines.path
+        self._lines = lines
+        self._first = first
+        self._n = n
+        self._format = format
+        self._nlp = nlp
+        self._sentences = sentences
+
+    def key(self) -> str:
+        return hash_text("\n".join([self._format, *self._lines.read(self._first, self._n)]))
+
+    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
+        numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)
+        return docs_of_lines(self.path, self._format, numbered, self._nlp, self._sentences), None
+
+
+def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:
+    """First line and number of lines of each block."""
+    first, last = 1, 0
+    for last, line in enumerate(read_lines(path), start=1):
+        if last - first + 1 >= size and (format != "conll" or not line.strip()):
+            yield first, last - first + 1
+            first = last + 1
+    if last >= first:
+        yield first, last - first + 1

@@ -1,0 +1,104 @@
+"""What the methods of `aggregate` must learn from a corpus before they can label it."""
+
+from pathlib import Path
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..aggregation.label_model import fit
+from ..aggregation.methods import SCHEME, Fitted, Majority, Method, Weighted
+from ..aggregation.observations import Source, SourceSurvey, all_labels
+from ..aggregation.sample import Sample
+from ..aggregation.votes import GoldCounts
+from ..annotations import weak
+from ..annotations.corpus import corpus_files, read_docs
+from ..annotations.tags import BoolMask, TagScheme, make_scheme
+from ..errors import Errors, WeaknerError
+from ..ty import Entity
+
+MAX_DOCS = 50_000
+
+
+class Prepared(NamedTuple):
+    """A method that is ready to label.
+
+    method (Method): The method.
+    names (Tuple[str, ...]): The sources, the most trusted first.
+    scheme (TagScheme): The tag scheme.
+    docs (int): Docs that something was learned from.
+    iterations (int): Iterations of EM.
+    converged (bool): Whether they were enough.
+    """
+
+    method: Method
+    names: Tuple[str, ...]
+    scheme: TagScheme
+    docs: int = 0
+    iterations: int = 0
+    converged: bool = True
+
+
+def prepare(
+    path: Path, method: str, names: Optional[Sequence[str]], gold: Optional[Path], max_docs: int, seed: int
+) -> Prepared:
+    """Read a corpus, and learn what a method needs to know.
+
+    path (Path): The corpus.
+    method, names, gold, max_docs, seed: See `aggregate.aggregate`.
+    RETURNS (Prepared): The method.
+    RAISES (WeaknerError): If the sources propose nothing; for the method "weighted", if nothing tells how good a source
+        is.
+    """
+    survey = SourceSurvey(names)
+    sample = Sample(max_docs, seed, names or ())
+    readers: List[Callable[[Doc], None]] = [survey.add]
+    if method == "label_model":
+        readers.append(sample.add)
+    for doc in _stream(path):
+        for read in readers:
+            read(doc)
+    sources = survey.sources()
+    labels = all_labels(sources)
+    used = tuple(source.name for source in sources)
+    if not labels:
+        raise WeaknerError(Errors.WK333.format(path=path, sources=", ".join(used)))
+    scheme = make_scheme(SCHEME, labels)
+    if method == "majority":
+        return Prepared(Majority(scheme), used, scheme)
+    if method == "weighted":
+        counts = _count_gold(path if gold is None else gold, sources, scheme)
+        if gold is not None and not counts.votes.any():
+            raise WeaknerError(Errors.WK332.format(path=gold, sources=", ".join(used)))
+        accuracies = tuple(tuple(of_source) for of_source in counts.accuracies())
+        return Prepared(Weighted(scheme, accuracies, counts.quiet_accuracy()), used, scheme, counts.docs)
+    model, how = fit(sample.observations(used, scheme), sources, labels)
+    return Prepared(Fitted(model, how), used, scheme, how.docs, how.iterations, how.converged)
+
+
+def _count_gold(path: Path, sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:
+    counts = GoldCounts(sources, scheme)
+    for doc in _stream(path):
+        gold = _gold_of(doc)
+        if gold is not None and any(weak.weak_group(source.name) in doc.spans for source in sources):
+            counts.add(doc, *gold)
+    return counts
+
+
+def _gold_of(doc: Doc) -> Optional[Tuple[List[Entity], BoolMask]]:
+    """Gold entities and where gold is known; None without gold."""
+    if weak.GOLD_GROUP in doc.spans:
+        # There `aggregate` keeps the entities of Docs that were annotated; what was missing in them is not kept.
+        return weak.group_entities(doc, weak.GOLD_GROUP), numpy.ones(len(doc), dtype=bool)
+    if not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
+        return weak.doc_entities(doc), numpy.array([token.ent_iob != 0 for token in doc], dtype=bool)
+    return None
+
+
+def _stream(path: Path) -> Iterator[Doc]:
+    # With a vocabulary that does not grow from file to file.
+    for file_ in corpus_files(path):
+        vocab = Vocab()
+        with vocab.memory_zone():
+            yield from read_docs(file_, vocab)

@@ -1,0 +1,185 @@
+"""Runs the parts of a stage in fresh processes. They are neither forked nor sent objects: each reads a JSON file.
+
+`python -m spacy_weakner.stages.workers TASK.json` is one worker. It stops when its parent does, whatever the reason:
+its standard input then ends.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from tqdm import tqdm
+
+from ..errors import Errors, WeaknerError
+from ..files import write_text
+from .shards import Part, receipt_path
+
+# Stages that have workers: each module has a function `run_worker(task, part)`.
+STAGES = {"label": ".label"}
+FAILED = 1
+INTERRUPTED = 130
+_POLL_SECONDS = 0.05
+_GRACE_SECONDS = 10
+_TAIL_LINES = 3
+
+
+class Task(NamedTuple):
+    """What one worker does.
+
+    stage (str): The stage, one of `STAGES`.
+    part (Part): Its share of the shards.
+    settings (Dict[str, Any]): What else the stage wants to know. JSON must be able to hold it.
+    pending (Sequence[Path]): The shards that it will make, in their order.
+    """
+
+    stage: str
+    part: Part
+    settings: Dict[str, Any]
+    pending: Sequence[Path]
+
+
+# The parent
+
+
+def run_workers(tasks: Sequence[Task], folder: Path, *, progress: bool = False) -> None:
+    """Start one process per task and wait for all of them. If one fails, or this process is interrupted, none survives.
+
+    tasks (Sequence[Task]): What they do.
+    folder (Path): For their files; the caller removes it.
+    progress (bool): Show one bar for all, if the output is a terminal.
+    RAISES (WeaknerError): If a worker fails, with its message.
+    """
+    with ExitStack() as stack:
+        workers: List[_Worker] = []
+        stack.callback(_stop, workers)
+        total = sum(len(task.pending) for task in tasks)
+        bar = stack.enter_context(tqdm(total=total, unit="shard", leave=False, disable=None if progress else True))
+        for number, task in enumerate(tasks, start=1):
+            workers.append(_Worker(task, number, folder))
+        while True:
+            # Before the count of receipts, so that the last ones are seen.
+            codes = [worker.process.poll() for worker in workers]
+            bar.update(sum(worker.newly_finished() for worker in workers))
+            failed = next((w for w, code in zip(workers, codes, strict=True) if code), None)
+            if failed is not None:
+                raise failed.error(len(tasks))
+            if None not in codes:
+                return
+            time.sleep(_POLL_SECONDS)
+
+
+class _Worker:
+    def __init__(self, task: Task, number: int, folder: Path) -> None:
+        self.number = number
+        self._message = folder / f"worker-{number}.error"
+        self._log = folder / f"worker-{number}.log"
+        # Workers make their shards in order, so that only the next one has to be looked at.
+        self._waiting = [(receipt, _changed_at(receipt)) for receipt in map(receipt_path, task.pending)][::-1]
+        path = folder / f"worker-{number}.json"
+        content = {"stage": task.stage, "part": task.part, "settings": task.settings, "message": str(self._message)}
+        path.write_text(json.dumps(content), encoding="utf-8")
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(path)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                # More threads than cores would slow all workers down.
+                env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+                # Ctrl-C reaches the parent alone, which then stops them in an orderly way.
+                start_new_session=True,
+            )
+
+    def newly_finished(self) -> int:
+        """How many shards have been finished since the last call."""
+        n = len(self._waiting)
+        while self._waiting and _changed_at(self._waiting[-1][0]) != self._waiting[-1][1]:
+            self._waiting.pop()
+        return n - len(self._waiting)
+
+    def error(self, total: int) -> WeaknerError:
+        """What went wrong."""
+        if self._message.exists():
+            return WeaknerError(self._message.read_text(encoding="utf-8"))
+        code = self.process.returncode
+        if code == -signal.SIGKILL:
+            how = "was killed, perhaps because memory ran out (fewer workers need less)"
+        elif code < 0:
+            how = f"was ended by the signal {signal.Signals(-code).name}"
+        else:
+            how = f"ended with the exit code {code}"
+        lines = [line for line in self._log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        tail = "".join(f"\n{line}" for line in lines[-_TAIL_LINES:])
+        return WeaknerError(Errors.WK313.format(number=self.number, total=total, how=how, tail=tail))
+
+
+def _stop(workers: Sequence[_Worker]) -> None:
+    for worker in workers:
+        worker.process.terminate()
+    deadline = time.monotonic() + _GRACE_SECONDS
+    for worker in workers:
+        try:
+            worker.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
+        if worker.process.stdin is not None:
+            worker.process.stdin.close()
+
+
+def _changed_at(path: Path) -> Optional[int]:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+# The worker
+
+
+def main(path: Path) -> int:
+    """Do one task.
+
+    path (Path): The JSON file that says which.
+    RETURNS (int): The exit code.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    threading.Thread(target=_watch_parent, daemon=True).start()
+    task = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        # Loaded by a fixed name, after the signals are set: it takes seconds.
+        stage = import_module(STAGES[task["stage"]], __package__)
+        stage.run_worker(task["settings"], Part(*task["part"]))
+    except (WeaknerError, OSError) as error:
+        write_text(Path(task["message"]), str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _interrupt(signal_number: int, frame: Any) -> None:
+    # Once: a second one could interrupt the removal of half-written files.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _watch_parent() -> None:
+    # Not sys.stdin, whose lock the end of this process would wait for.
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_SECONDS)
+    os._exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,44 @@
+import pytest
+
+from spacy_weakner.aggregation.observations import SILENT, UNSEEN, all_labels, observe, survey
+from spacy_weakner.annotations.tags import TagScheme
+
+from .docs import make_doc
+
+BIO = TagScheme("BIO", ["A", "B"])  # O, B-A, I-A, B-B, I-B
+
+
+def test_three_ways_to_say_nothing():
+    doc = make_doc("a b c d", {"list": [(0, 2, "A")], "model": [(2, 3, "B")], "idle": []}, complete=["model", "idle"])
+    says = observe(doc, ["list", "model", "idle", "absent"], BIO)
+    assert says.T.tolist() == [[1, 2, SILENT, SILENT], [0, 0, 3, 0], [0] * 4, [UNSEEN] * 4]
+
+
+def test_the_longest_of_overlapping_candidates():
+    doc = make_doc("a b c d", {"s": [(0, 1, "B"), (0, 3, "A"), (2, 4, "B")]})
+    assert observe(doc, ["s"], BIO)[:, 0].tolist() == [1, 2, 2, SILENT]
+
+
+@pytest.mark.parametrize("scheme, expected", [("IO", [1, 1, SILENT]), ("IOBES", [1, 3, SILENT])])
+def test_other_schemes(scheme, expected):
+    doc = make_doc("a b c", {"s": [(0, 2, "A")]})
+    assert observe(doc, ["s"], TagScheme(scheme, ["A"]))[:, 0].tolist() == expected
+
+
+def test_empty_doc():
+    assert observe(make_doc("", {"s": []}), ["s", "t"], BIO).shape == (0, 2)
+
+
+def test_survey():
+    docs = [
+        make_doc("a b", {"s": [(0, 1, "B")], "t": [(0, 1, "C")]}, complete=["t"], reliability={"s": 0.5}),
+        make_doc("a b", {"s": [(0, 1, "A"), (1, 2, "A")]}, reliability={"s": 0.7}),
+        make_doc("a b", {"s": []}),
+    ]
+    for given in (docs, docs[::-1]):
+        s, t = survey(given)
+        assert s == ("s", pytest.approx(0.6), False, ("A", "B"), 3, 3)
+        assert t == ("t", None, True, ("C",), 1, 1)
+    assert all_labels([s, t]) == ("A", "B", "C")
+    assert [source.name for source in survey(docs, ["t", "s", "u"])] == ["t", "s"]
+    assert [source.name for source in survey(docs, ["s"])] == ["s"]

@@ -1,0 +1,99 @@
+import math
+from collections import Counter
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_weakner.aggregation.observations import SILENT, UNSEEN
+from spacy_weakner.aggregation.votes import (
+    Accuracy,
+    GoldCounts,
+    break_ties,
+    log_odds,
+    majority_shares,
+    weighted_shares,
+)
+from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.errors import WeaknerError
+
+from .docs import make_doc, make_source
+
+BIO = TagScheme("BIO", ["A", "B"])
+says_strategy = st.lists(st.lists(st.integers(UNSEEN, len(BIO) - 1), min_size=3, max_size=3), max_size=5)
+
+
+def plurality(votes):
+    """The tag with most votes, of the earliest source among equals; None without votes."""
+    cast = [vote for vote in votes if vote >= 0]
+    if not cast:
+        return None
+    counts = Counter(cast)
+    return next(vote for vote in cast if counts[vote] == max(counts.values()))
+
+
+@given(says_strategy)
+@settings(max_examples=60, deadline=None)
+def test_majority(rows):
+    says = numpy.array(rows, dtype="int64").reshape(-1, 3)
+    shares = majority_shares(says, len(BIO))
+    scores = break_ties(shares, says)
+    for votes, row, score in zip(rows, shares, scores, strict=True):
+        cast = [vote for vote in votes if vote >= 0]
+        expected = [cast.count(tag) / len(cast) if cast else 1 / len(BIO) for tag in range(len(BIO))]
+        assert row.tolist() == pytest.approx(expected)
+        if cast:
+            assert score.argmax() == plurality(votes)
+
+
+@given(says_strategy, st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_weighted_is_naive_bayes(rows, seed):
+    rng = numpy.random.default_rng(seed)
+    says = numpy.array(rows, dtype="int64").reshape(-1, 3)
+    right = rng.uniform(0.1, 0.9, size=(3, 3))  # per source: O, A, B
+    labels = ["O", "A", "B"]
+    accuracies = [[Accuracy("s", label, 0, 0, 0, p) for label, p in zip(labels, row, strict=True)] for row in right]
+    shares = weighted_shares(says, log_odds(accuracies, BIO))
+    for votes, row in zip(rows, shares, strict=True):
+        odds = [1.0] * len(BIO)
+        for source, vote in enumerate(votes):
+            if vote >= 0:
+                p = right[source][(vote + 1) // 2]
+                odds[vote] *= p / ((1 - p) / 2)
+        assert row.tolist() == pytest.approx([o / math.fsum(odds) for o in odds])
+
+
+def test_agreement_about_nothing():
+    says = numpy.array([[0, 0], [0, SILENT], [0, 1], [SILENT, UNSEEN]])
+    shares = weighted_shares(says, numpy.ones((2, 5)), quiet=0.9)
+    assert shares[:2, 0].tolist() == pytest.approx([0.9, 0.9])
+    assert shares.sum(1).tolist() == pytest.approx([1] * 4)
+    assert shares[2].tolist() == pytest.approx((numpy.exp([1, 1, 0, 0, 0]) / numpy.exp([1, 1, 0, 0, 0]).sum()).tolist())
+    assert shares[3].tolist() == pytest.approx([0.2] * 5)
+
+
+def test_accuracies_on_gold():
+    sources = [make_source("list", complete=False), make_source("model", "AB")]
+    counts = GoldCounts(sources, BIO)
+    doc = make_doc("a b c d e f", {"list": [(0, 2, "A")], "model": [(0, 1, "A"), (3, 4, "B")]}, complete=["model"])
+    # X is a label that no source knows; the last token is missing.
+    counts.add(doc, [(0, 2, "A"), (3, 4, "X")], numpy.array([True] * 5 + [False]))
+    of_list, of_model = counts.accuracies()
+    assert [a[1:5] for a in of_list] == [("A", 2, 2, 2)]
+    # Token 1: "O" is wrong. Tokens 2, 4, 5 have no proposal and do not count.
+    assert [a[1:5] for a in of_model] == [("O", 0, 1, 0), ("A", 1, 1, 2), ("B", 0, 1, 0)]
+    whole = (1 + 4 * 0.5) / (3 + 4)
+    assert of_model[1].estimate == pytest.approx((1 + 4 * whole) / 5)
+    assert of_model[1].belief[2:] == (of_model[1].estimate, 0.5)
+    assert of_model[2].belief.recall is None
+    assert counts.quiet_accuracy() == pytest.approx((2 + 1) / (2 + 2))
+
+
+def test_declared_reliability_without_gold():
+    (accuracies,) = GoldCounts([make_source("s", reliability=0.8)], BIO).accuracies()
+    assert [a.estimate for a in accuracies] == pytest.approx([0.8, 0.8])
+    with pytest.raises(WeaknerError, match=r"WK330.*'t'"):
+        GoldCounts([make_source("t")], BIO).accuracies()
+    assert GoldCounts([make_source("t")], BIO).quiet_accuracy() is None

@@ -1,0 +1,40 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.cli.app import app
+
+from ..aggregation.docs import NLP, make_doc
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    groups = {"terms": [(0, 2, "CITY")], "llm": [(0, 2, "CITY"), (3, 4, "CITY")], "model": [(0, 2, "CITY")]}
+    docs = [make_doc(f"New York{i} is big", groups, [(0, 2, "CITY")], ["llm", "model"]) for i in range(20)]
+    write_docs(tmp_path / "in.spacy", docs)
+    return tmp_path
+
+
+def invoke(corpus, *args):
+    args = ("aggregate", corpus / "in.spacy", corpus / "out.spacy", *args)
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+@pytest.mark.parametrize("method, how", [("label_model", "iterations on 20 documents"), ("weighted", "by gold on 20")])
+def test_table_of_sources(corpus, method, how):
+    result = invoke(corpus, "--method", method, "--soft", "--model-output", corpus / "model.json")
+    assert result.exit_code == 0, result.output
+    assert how in " ".join(result.output.split())
+    rows = [line.split() for line in result.output.splitlines()]
+    assert {row[0] for row in rows if row[1:2] == ["CITY"]} == {"terms", "llm", "model"}
+    assert json.loads((corpus / "model.json").read_text())["method"] == method
+    assert all(weak.get_soft_labels(doc) is not None for doc in read_docs(corpus / "out.spacy", NLP.vocab))
+
+
+def test_settings_of_other_methods(corpus):
+    result = invoke(corpus, "--method", "majority", "--policy", "drop")
+    assert result.exit_code == 1
+    assert "[WK331]" in result.stderr

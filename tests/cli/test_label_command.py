@@ -1,0 +1,82 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.cli.app import app
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, ["label", *(str(arg) for arg in args), "--lang", "xx"])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "in.txt").write_text("Anna met Bob\nBob left\n")
+    (tmp_path / "terms.csv").write_text("label,term\nPER,Anna\nPER,Bob\nDOG,Bob\n")
+    rows = [
+        {"text": "anna met bob", "ents": [["Anna", "PER"], ["Rex", "DOG"], ["met", "V"], [0, 6, "PER"]]},
+        {"text": "not there", "ents": []},
+        {"text": "NOT there", "ents": []},
+    ]
+    (tmp_path / "llm.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "sources.cfg").write_text(
+        '[sources.list]\nterms = "terms.csv"\n'
+        '[sources.llm]\nfile = "llm.jsonl"\nlabels = {"PER": "PERSON", "DOG": "PET"}\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_line_per_source_with_what_is_not_zero(folder):
+    result = invoke("in.txt", "out", "--sources", "sources.cfg")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())  # long lines are wrapped
+    assert "Spans of 'list': 5 (DOG 2, PER 3)" in text
+    assert (
+        "Spans of 'llm': 1 (PERSON 1); labels left out: 1 (V 1); misaligned: 1; phrases not found: 1; "
+        "documents without a row: 1; rows without a document: 1; repeated rows: 1"
+    ) in text
+    assert "Documents without a match: 0; excluded: 0" in text
+    assert "Shards that were finished already: 1" in invoke("in.txt", "out", "--sources", "sources.cfg").output
+
+
+def test_parts_do_not_speak_of_rows_without_documents(folder):
+    result = invoke("in.txt", "out", "--sources", "sources.cfg", "--shard", "1/2", "--shard-size", 1)
+    assert "rows without" not in result.output and "1 documents" in result.output
+
+
+def test_flags_of_a_single_source(folder):
+    result = invoke("in.txt", "out", "--terms", "terms.csv", "--ambiguity", "drop", "--reliability", 0.9)
+    assert "Spans of 'gazetteer': 1 (PER 1)" in result.output
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ("--sources none.cfg", "[WK100]"),
+        ("--sources sources.cfg --terms terms.csv", "[WK303]"),
+        ("--sources sources.cfg --ambiguity drop", "[WK309] 'ambiguity'"),
+        ("--terms terms.csv --ambiguity some", "[WK005] The setting 'ambiguity'"),
+        ("--terms terms.csv --reliability 2", "[WK005] The setting 'reliability'"),
+        ("--terms terms.csv --shard 3/2", "[WK005] The setting 'shard'"),
+        ("--terms terms.csv --workers 0", "[WK005] The setting 'workers'"),
+        ("--terms terms.csv --format xml", "[WK005] The setting 'format'"),
+    ],
+)
+def test_errors_are_one_line(folder, options, message):
+    result = invoke("in.txt", "out", *options.split())
+    assert result.exit_code == 1
+    assert result.stdout == "" and message in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not (folder / "out").exists()
+
+
+def test_ctrl_c_while_workers_run(folder, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.stages.label.run_workers", interrupt)
+    result = invoke("in.txt", "out", "--terms", "terms.csv", "--workers", 2)
+    assert result.exit_code == 130
+    assert "Interrupted" in result.stderr
+    assert sorted(f.name for f in folder.iterdir()) == ["in.txt", "llm.jsonl", "sources.cfg", "terms.csv"]

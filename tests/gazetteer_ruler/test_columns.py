@@ -1,0 +1,196 @@
+"""Columns of terms against lists of rows."""
+
+import copy
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, Ragged, TermColumns, has_inner_capital
+from spacy_weakner.gazetteer_ruler.terms import Term
+
+LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(str.strip)
+ROW = st.tuples(st.sampled_from(LABELS), TEXT | st.sampled_from(["pH", "AIDS", "aids", "品牌", "𝒳Y"])).map(
+    lambda row: Term(*row)
+)
+
+
+def ids_of(text, salt):
+    """Made-up ids of a term's tokens, between none and three."""
+    return numpy.asarray([ord(c) * 7 + salt for c in text[: len(text) % 4]], dtype="uint64")
+
+
+def make_columns(terms, exact=True):
+    builder = ColumnBuilder()
+    for term in terms:
+        builder.add(term, ids_of(term.text, 1), ids_of(term.text, 2) if exact else None)
+    return builder.columns()
+
+
+def rows(columns):
+    """The same, as a list of rows."""
+    return [
+        (term, int(characters), columns.ids[i].tolist(), columns.exact[i].tolist())
+        for i, (term, characters) in enumerate(zip(columns.terms(), columns.characters, strict=True))
+    ]
+
+
+def naive_rows(terms, exact=True):
+    return [
+        (
+            term,
+            len(term.text),
+            ids_of(term.text, 1).tolist(),
+            ids_of(term.text, 2).tolist() if exact and has_inner_capital(term.text) else [],
+        )
+        for term in dict.fromkeys(terms)
+    ]
+
+
+@st.composite
+def ragged_rows(draw):
+    return draw(st.lists(st.lists(st.integers(0, 255), max_size=5), max_size=8))
+
+
+def make_ragged(lists):
+    return Ragged.of([value for row in lists for value in row], [len(row) for row in lists], "uint8")
+
+
+def to_lists(ragged):
+    return [ragged[i].tolist() for i in range(len(ragged.offsets) - 1)]
+
+
+@settings(max_examples=80, deadline=None)
+@given(ragged_rows(), ragged_rows(), st.data())
+def test_ragged(lists, others, data):
+    ragged = make_ragged(lists)
+    assert to_lists(ragged) == lists
+    assert to_lists(ragged.plus(make_ragged(others))) == lists + others
+    picked = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=9)) if lists else []
+    taken = ragged.take(numpy.asarray(picked, dtype="int64"))
+    assert to_lists(taken) == [lists[i] for i in picked]
+    assert taken.values.dtype == numpy.uint8
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(ROW, max_size=15), st.booleans())
+def test_builder_keeps_each_term_once_in_order(terms, exact):
+    columns = make_columns(terms + terms[:4], exact)
+    assert rows(columns) == naive_rows(terms, exact)
+    assert len(columns) == len(dict.fromkeys(terms))
+    assert columns.used_names == sorted({term.label for term in terms})
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(ROW, max_size=10), st.lists(ROW, max_size=10), st.data())
+def test_plus_and_take(terms, others, data):
+    one, other = make_columns(terms), make_columns(others)
+    both = one.plus(other)
+    assert rows(both) == list(dict((row[0], row) for row in rows(one) + rows(other)).values())
+    assert [term for term, *_ in rows(both)] == list(dict.fromkeys(terms + others))
+    picked = sorted(data.draw(st.sets(st.integers(0, len(both) - 1)))) if len(both) else []
+    taken = both.take(numpy.asarray(picked, dtype="int64"))
+    assert rows(taken) == [rows(both)[i] for i in picked]
+    assert taken.used_names == sorted({rows(both)[i][0].label for i in picked})
+
+
+def test_terms_that_look_alike_are_kept_apart():
+    terms = [Term("a", "b\0c"), Term("a\0b", "c"), Term("1 a", "b"), Term("1", "ab"), Term("a", "B"), Term("a", "b")]
+    assert list(make_columns(terms).terms()) == terms
+
+
+def test_nothing_new_changes_nothing():
+    columns = make_columns([Term("A", "x"), Term("B", "y")])
+    assert rows(columns.plus(make_columns([Term("B", "y")]))) == rows(columns)
+    assert rows(columns.plus(make_columns([]))) == rows(columns)
+    assert columns.unique() is columns
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(ROW, max_size=12),
+    st.integers(0, 6),
+    st.lists(st.sampled_from(["ph", "  AIDS ", "品牌", "x"]), max_size=2),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_select(terms, acronym_length, stop, min_length, has_exact):
+    columns = make_columns(terms, has_exact)
+    selection = columns.select(acronym_length=acronym_length, stop=stop, min_length=min_length)
+    folded = {" ".join(text.split()).casefold() for text in stop}
+    expected = {"plain": [], "exact": [], "short": [], "stop": [], "empty": []}
+    for i, (term, _, ids, exact) in enumerate(rows(columns)):
+        if len(term.text) < min_length:
+            kind = "short"
+        elif " ".join(term.text.split()).casefold() in folded:
+            kind = "stop"
+        elif not ids:
+            kind = "empty"
+        elif len(term.text) <= acronym_length and exact:
+            kind = "exact"
+        else:
+            kind = "plain"
+        expected[kind].append(i)
+    assert {kind: places.tolist() for kind, places in selection._asdict().items()} == expected
+    assert selection.sizes() == {kind: len(places) for kind, places in expected.items()}
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("AIDS", True), ("pH", True), ("Aids", False), ("aids", False), ("X", False), ("a É", True), ("", False)],
+)
+def test_inner_capital(text, expected):
+    assert has_inner_capital(text) is expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(ROW, max_size=10))
+def test_stored_form(terms):
+    columns = make_columns(terms)
+    file_ = ArrayFile(dump_arrays({}, columns.to_arrays()), "x")
+    assert rows(TermColumns.from_arrays(file_, columns.names)) == rows(columns)
+
+
+def test_copies_share_the_columns():
+    columns = make_columns([Term("A", "x")])
+    assert copy.deepcopy(columns) is columns
+
+
+def put(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("labels", put(0, 2)),
+        ("labels", lambda array: array[:-1]),
+        ("labels", lambda array: array.astype("uint64")),
+        ("characters", lambda array: array[:-1]),
+        ("text", lambda array: array[:-1]),
+        ("text_offsets", put(0, 1)),
+        ("text_offsets", put(1, 99)),
+        ("ids", put(0, 0)),
+        ("ids", lambda array: array.astype("uint32")),
+        ("ids_offsets", put(-1, 9)),
+        ("ids_offsets", put(-1, 2**64 - 1)),
+        ("ids_offsets", lambda array: array[:0]),
+        ("exact", put(0, 0)),
+        ("exact_offsets", lambda array: array[:-1]),
+        ("exact_offsets", put(1, 2**63)),
+    ],
+)
+def test_columns_that_do_not_fit(name, change):
+    columns = make_columns([Term("A", "pHx"), Term("B", "abc"), Term("A", "x")])
+    arrays = {key: array.copy() for key, array in columns.to_arrays().items()}
+    arrays[name] = change(arrays[name])
+    with pytest.raises(WeaknerError, match="WK210.*the file"):
+        TermColumns.from_arrays(ArrayFile(dump_arrays({}, arrays), "the file"), columns.names)

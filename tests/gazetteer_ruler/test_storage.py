@@ -1,0 +1,272 @@
+"""A stored component: the files, what may be changed about them, and what is said if they are damaged."""
+
+import copy
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+
+import pytest
+import spacy
+
+from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
+from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
+
+from .util import EXPECTED, TERMS, TEXTS, make_nlp, matches
+
+
+def test_bytes_disk_and_deepcopy(tmp_path):
+    nlp = make_nlp()
+    assert matches(make_nlp(terms=None).from_bytes(nlp.to_bytes())) == EXPECTED
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert matches(loaded) == EXPECTED
+    assert loaded.get_pipe("gazetteer_ruler").labels == nlp.get_pipe("gazetteer_ruler").labels
+    assert loaded.get_pipe("gazetteer_ruler").terms == TERMS
+    assert loaded.get_pipe("gazetteer_ruler").to_bytes() == nlp.get_pipe("gazetteer_ruler").to_bytes()
+    assert matches(copy.deepcopy(nlp)) == EXPECTED
+
+
+def test_component_alone_in_another_vocab(tmp_path):
+    ruler = make_nlp().get_pipe("gazetteer_ruler")
+    ruler.to_disk(tmp_path / "ruler")
+    for other in (
+        GazetteerRuler(spacy.blank("de").vocab).from_bytes(ruler.to_bytes()),
+        GazetteerRuler(spacy.blank("de").vocab).from_disk(tmp_path / "ruler"),
+    ):
+        # The tokens are stored, and not made anew by the other language's tokenizer.
+        assert other.match(spacy.blank("en")(TEXTS[0])) == EXPECTED[0]
+
+
+def test_stored_form_is_readable(tmp_path):
+    make_nlp(terms=TERMS[-2:]).get_pipe("gazetteer_ruler").to_disk(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cfg", "terms.jsonl", "terms.table"]
+    rows = [json.loads(line) for line in (tmp_path / "terms.jsonl").read_text().splitlines()]
+    assert rows == [{"label": "Disease", "term": "AIDS"}, {"label": "Measure", "term": "pH"}]
+    assert json.loads((tmp_path / "cfg").read_text()) == {"attr": "LOWER", "labels": ["Disease", "Measure"]}
+
+
+def test_stored_terms_can_be_read_as_a_term_list(tmp_path):
+    terms = [*TERMS, Term("品牌", 'a "quoted"\nterm'), Term("A", "\u2028x\x85y\x0cz")]
+    make_nlp(terms=terms).get_pipe("gazetteer_ruler").to_disk(tmp_path)
+    assert list(read_terms(tmp_path / "terms.jsonl")) == terms
+
+
+SCRIPT = """
+import json, sys, spacy
+nlp = spacy.load(sys.argv[1])
+docs = [nlp(text) for text in json.load(sys.stdin)]
+print(json.dumps([[(s.start, s.end, s.label_) for s in doc.spans["weak:gazetteer"]] for doc in docs]))
+"""
+
+
+def test_new_process(tmp_path):
+    make_nlp().to_disk(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], input=json.dumps(TEXTS), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert [[tuple(entity) for entity in doc] for doc in json.loads(done.stdout)] == EXPECTED
+
+
+def test_settings_can_be_changed_at_load(tmp_path):
+    make_nlp(stop=["aspirin"]).to_disk(tmp_path)
+    settings = {"stop": [], "acronym_length": 0, "source": "mesh", "min_length": 3}
+    nlp = spacy.load(tmp_path, config={"components": {"gazetteer_ruler": settings}})
+    found = matches(nlp, TEXTS[:2], "weak:mesh")
+    # aspirin is back, aids matches in any case, pH is too short
+    assert found == [EXPECTED[0], [(1, 2, "Disease"), (3, 4, "Disease")]]
+
+
+def test_attr_cannot_be_changed_at_load(tmp_path):
+    make_nlp().to_disk(tmp_path)
+    with pytest.raises(WeaknerError, match=r"WK209.*attr = LOWER, but the config says ORTH"):
+        spacy.load(tmp_path, config={"components": {"gazetteer_ruler": {"attr": "ORTH"}}})
+
+
+@pytest.mark.parametrize("excluded", ["cfg", "terms"])
+def test_exclude(tmp_path, excluded):
+    ruler = make_nlp().get_pipe("gazetteer_ruler")
+    ruler.to_disk(tmp_path, exclude=[excluded])
+    assert excluded not in [path.stem for path in tmp_path.iterdir()]
+    other = make_nlp(terms=[Term("X", "nothing")]).get_pipe("gazetteer_ruler")
+    other.from_bytes(ruler.to_bytes(), exclude=[excluded])
+    expected = {"cfg": TERMS, "terms": [Term("X", "nothing")]}
+    assert other.terms == expected[excluded]
+    assert other.from_bytes(ruler.to_bytes(exclude=[excluded])).terms == expected[excluded]
+
+
+def test_uninitialised_pipeline_can_be_stored(tmp_path):
+    make_nlp(terms=None).to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("gazetteer_ruler").terms == []
+
+
+def stored(tmp_path, **settings):
+    """The folder of a stored component, in a stored pipeline."""
+    make_nlp(**settings).to_disk(tmp_path / "nlp")
+    return tmp_path / "nlp" / "gazetteer_ruler"
+
+
+def test_loading_maps_the_table(tmp_path):
+    folder = stored(tmp_path)
+    table = spacy.load(folder.parent).get_pipe("gazetteer_ruler")._table
+    for array in (table.plain.edges.keys, table.plain.label_sets, table.exact.tokens.keys, table.columns.text.values):
+        assert not array.flags.owndata
+        assert not array.flags.writeable
+
+
+def test_writing_over_its_own_folder(tmp_path):
+    folder = stored(tmp_path)
+    nlp = spacy.load(folder.parent)
+    other = spacy.load(folder.parent)
+    contents = {path.name: path.read_bytes() for path in folder.iterdir()}
+    nlp.to_disk(folder.parent)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == contents
+    nlp.get_pipe("gazetteer_ruler").add_terms([Term("New", "nothing")], nlp)
+    nlp.to_disk(folder.parent)
+    expected = [[*doc, (0, 1, "New")] if text == "nothing here" else doc for doc, text in zip(EXPECTED, TEXTS)]
+    assert matches(nlp) == matches(spacy.load(folder.parent)) == expected
+    assert matches(other) == EXPECTED
+    assert other.get_pipe("gazetteer_ruler").terms == TERMS
+
+
+def test_folder_is_not_needed_after_loading(tmp_path):
+    folder = stored(tmp_path)
+    nlp = spacy.load(folder.parent)
+    shutil.rmtree(folder.parent)
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    assert matches(nlp) == EXPECTED
+    assert ruler.terms == TERMS
+    nlp.to_disk(tmp_path / "again")
+    assert matches(spacy.load(tmp_path / "again")) == EXPECTED
+    ruler.add_terms([Term("New", "nothing")], nlp)
+    assert ruler.terms == [*TERMS, Term("New", "nothing")]
+
+
+def test_copies_of_a_loaded_component(tmp_path):
+    nlp = spacy.load(stored(tmp_path).parent)
+    other = copy.deepcopy(nlp)
+    other.get_pipe("gazetteer_ruler").add_terms([Term("New", "nothing")], other)
+    assert matches(nlp) == EXPECTED
+    assert matches(other)[4] == [(0, 1, "New")]
+    # As nlp.pipe(n_process=...) sends it where processes are not forked
+    sent = pickle.loads(pickle.dumps(nlp.get_pipe("gazetteer_ruler")))
+    assert sent.match(nlp.make_doc(TEXTS[0])) == EXPECTED[0]
+
+
+def test_several_processes(tmp_path):
+    nlp = spacy.load(stored(tmp_path).parent)
+    docs = list(nlp.pipe(TEXTS, n_process=2, batch_size=2))
+    assert [group_entities(doc, "weak:gazetteer") for doc in docs] == EXPECTED
+
+
+CHANGES = [
+    {"acronym_length": 0},
+    {"acronym_length": 3},
+    {"stop": ["Heart Failure", "aids"]},
+    {"min_length": 3},
+    {"ambiguity": "first"},
+    {"ambiguity": "drop"},
+    {"acronym_length": 0, "stop": ["ph"], "min_length": 5, "ambiguity": "first"},
+]
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_changed_settings_equal_a_fresh_initialisation(tmp_path, changed):
+    folder = stored(tmp_path)
+    loaded = spacy.load(folder.parent, config={"components": {"gazetteer_ruler": changed}})
+    fresh = make_nlp(**changed)
+    texts = [*TEXTS, "aids AIDS ph heart failure"]
+    assert matches(loaded, texts) == matches(fresh, texts) != matches(make_nlp(), texts)
+    assert loaded.get_pipe("gazetteer_ruler").terms == TERMS
+    # And back again, from what was written with the other settings
+    fresh.to_disk(tmp_path / "other")
+    default = {"acronym_length": 5, "stop": [], "min_length": 1, "ambiguity": "all"}
+    back = spacy.load(tmp_path / "other", config={"components": {"gazetteer_ruler": default}})
+    assert matches(back, texts) == matches(make_nlp(), texts)
+    from_bytes = make_nlp(terms=None, **changed).from_bytes(make_nlp().to_bytes())
+    assert matches(from_bytes, texts) == matches(fresh, texts)
+
+
+def test_changed_settings_that_rule_out_every_term(tmp_path):
+    folder = stored(tmp_path)
+    with pytest.raises(WeaknerError, match="WK204.*all 7 terms"):
+        spacy.load(folder.parent, config={"components": {"gazetteer_ruler": {"min_length": 99}}})
+
+
+def test_reliability_can_be_changed_at_load(tmp_path):
+    folder = stored(tmp_path)
+    nlp = spacy.load(folder.parent, config={"components": {"gazetteer_ruler": {"reliability": 0.5}}})
+    assert nlp("aspirin").spans["weak:gazetteer"].attrs == {"reliability": 0.5}
+
+
+def test_add_terms_after_loading(tmp_path):
+    nlp = spacy.load(stored(tmp_path, terms=TERMS[:3]).parent)
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    ruler.add_terms(TERMS[1:], nlp)
+    assert ruler.terms == TERMS
+    assert matches(nlp) == EXPECTED
+    ruler.initialize(lambda: [], nlp=nlp)
+    assert matches(nlp) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text + "\n", lambda text: text.replace("aspirin", "Aspirin"), lambda _: ""]
+)
+def test_edited_list_of_terms(tmp_path, change):
+    folder = stored(tmp_path)
+    path = folder / "terms.jsonl"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(WeaknerError, match=r"WK211.*terms\.jsonl is not the list"):
+        spacy.load(folder.parent)
+
+
+@pytest.mark.parametrize("name", ["cfg", "terms.jsonl", "terms.table"])
+def test_missing_file(tmp_path, name):
+    folder = stored(tmp_path)
+    (folder / name).unlink()
+    with pytest.raises(WeaknerError, match=f"WK100.*{name}"):
+        spacy.load(folder.parent)
+
+
+def test_missing_folder(tmp_path):
+    shutil.rmtree(stored(tmp_path))
+    with pytest.raises(WeaknerError, match="WK100.*gazetteer_ruler"):
+        spacy.load(tmp_path / "nlp")
+
+
+@pytest.mark.parametrize("place", [0, 10, 20, 500, -5])
+def test_damaged_table(tmp_path, place):
+    folder = stored(tmp_path)
+    data = bytearray((folder / "terms.table").read_bytes())
+    data[place] ^= 1
+    (folder / "terms.table").write_bytes(data)
+
+    def load_and_use_all():
+        spacy.load(folder.parent).get_pipe("gazetteer_ruler").terms  # noqa: B018
+
+    with pytest.raises(WeaknerError, match=r"WK210.*terms\.table"):
+        load_and_use_all()
+
+
+def test_failing_load_changes_nothing(tmp_path):
+    folder = stored(tmp_path)
+    nlp = make_nlp(terms=[Term("X", "nothing")])
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    (folder / "terms.table").write_bytes(b"")
+    with pytest.raises(WeaknerError, match="WK210"):
+        ruler.from_disk(folder)
+    data = make_nlp().get_pipe("gazetteer_ruler").to_bytes()
+    for broken in (data[: len(data) // 2], data.replace(b"wknrarr1", b"wknrarr2")):
+        with pytest.raises((WeaknerError, ValueError)):
+            ruler.from_bytes(broken)
+    assert ruler.terms == [Term("X", "nothing")]
+    assert ruler.labels == ("X",)
+
+
+def test_same_terms_same_bytes():
+    one, other = make_nlp(), make_nlp(terms=[*TERMS, *TERMS])
+    assert one.get_pipe("gazetteer_ruler").to_bytes() == other.get_pipe("gazetteer_ruler").to_bytes()

@@ -1,0 +1,269 @@
+"""The compiled table against a search for every term at every place."""
+
+import copy
+import pickle
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays, open_arrays
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder
+from spacy_weakner.gazetteer_ruler.table import AMBIGUITY, TableSettings, TermTable, _sorted, select
+from spacy_weakner.gazetteer_ruler.terms import Term
+from spacy_weakner.gazetteer_ruler.trie import Hits
+
+from .util import naive_find
+
+SETTINGS = TableSettings(acronym_length=5, stop=[], min_length=1, ambiguity="all")
+# Letters are tokens; the matched attribute ignores case.
+WORD = st.text("aAbB", min_size=1, max_size=3)
+TERM = st.builds(Term, st.sampled_from("XYZ"), WORD)
+
+
+def lower(text):
+    return [ord(c) for c in text.lower()]
+
+
+def orth(text):
+    return [ord(c) for c in text]
+
+
+def make_columns(terms):
+    builder = ColumnBuilder()
+    for term in terms:
+        builder.add(term, *(numpy.asarray(ids(term.text), dtype="uint64") for ids in (lower, orth)))
+    return builder.columns()
+
+
+def make_table(terms, **changed):
+    return TermTable.build(make_columns(terms), SETTINGS._replace(**changed))
+
+
+def sequences_for(table, texts):
+    columns = [numpy.asarray([lower(text), orth(text)], dtype="uint64").T for text in texts]
+    return columns if table.has_exact else [column[:, 0] for column in columns]
+
+
+def find(table, texts):
+    matches = table.find(sequences_for(table, texts))
+    found = [[] for _ in texts]
+    for i, start, end, label in zip(*(column.tolist() for column in matches), strict=True):
+        found[i].append((start, end, table.names[label]))
+    return found
+
+
+def naive(terms, text, config):
+    """The terms at every place, by the letter of the settings."""
+    terms = [term for term in dict.fromkeys(terms) if len(term.text) >= config.min_length]
+    terms = [term for term in terms if term.text.lower() not in config.stop]
+    is_exact = [len(t.text) <= config.acronym_length and t.text[1:] != t.text[1:].lower() for t in terms]
+    first = config.ambiguity == "first"
+    plain = [(lower(t.text), t.label) for t, exact in zip(terms, is_exact, strict=True) if not exact]
+    exact = [(orth(t.text), t.label) for t, exact in zip(terms, is_exact, strict=True) if exact]
+    plain, exact = naive_find(plain, lower(text), first), naive_find(exact, orth(text), first)
+    if first:
+        places = {place[:2] for place in exact}
+        plain = [match for match in plain if match[:2] not in places]
+    found = sorted({*plain, *exact})
+    if config.ambiguity == "drop":
+        places = [match[:2] for match in found]
+        found = [match for match in found if places.count(match[:2]) == 1]
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(TERM, max_size=14),
+    st.lists(st.text("aAbBc", max_size=8), max_size=4),
+    st.sampled_from([0, 2, 3, 5]),
+    st.lists(st.sampled_from(["a", "ab", "ba"]), max_size=1),
+    st.sampled_from([1, 1, 2]),
+    st.sampled_from(AMBIGUITY),
+)
+def test_find_equals_naive_search(terms, texts, acronym_length, stop, min_length, ambiguity):
+    config = TableSettings(acronym_length, stop, min_length, ambiguity)
+    table = TermTable.build(make_columns(terms), config)
+    expected = [naive(terms, text, config) for text in texts]
+    assert find(table, texts) == expected
+    assert [find(table, [text])[0] for text in texts] == expected
+    stored = TermTable.from_file(ArrayFile(table.to_bytes({}), "x"), config)
+    assert find(stored, texts) == expected
+
+
+AIDS = [Term("X", "aids"), Term("Y", "AIDS"), Term("Z", "aids"), Term("X", "AIDS")]
+
+
+@pytest.mark.parametrize(
+    "terms, ambiguity, upper_case, lower_case",
+    [
+        (AIDS, "all", "XYZ", "XZ"),
+        (AIDS, "first", "Y", "X"),
+        (AIDS, "drop", "", ""),
+        (AIDS[:2], "all", "XY", "X"),
+        (AIDS[:2], "first", "Y", "X"),
+        (AIDS[1::-1], "first", "Y", "X"),
+        (AIDS[:2], "drop", "", "X"),
+        ([AIDS[0], AIDS[3]], "drop", "X", "X"),  # two terms, but one label
+        ([AIDS[0], AIDS[3]], "first", "X", "X"),
+        ([AIDS[0], AIDS[2], AIDS[3]], "drop", "", ""),  # the plain ones alone have two labels
+        (AIDS[1:2], "drop", "Y", ""),
+        (AIDS[1:2] + AIDS[3:], "first", "Y", ""),
+        (AIDS[3:] + AIDS[1:2], "first", "X", ""),
+    ],
+)
+def test_ambiguity(terms, ambiguity, upper_case, lower_case):
+    table = make_table(terms, ambiguity=ambiguity)
+    found = find(table, ["AIDS", "aids", "-aids"])
+    assert ["".join(label for _, _, label in rows) for rows in found] == [upper_case, lower_case, lower_case]
+
+
+def test_ambiguity_is_about_whole_phrases():
+    terms = [Term("X", "ab"), Term("Y", "a"), Term("Z", "abc")]
+    for ambiguity in AMBIGUITY:
+        assert find(make_table(terms, ambiguity=ambiguity), ["abc"]) == [[(0, 1, "Y"), (0, 2, "X"), (0, 3, "Z")]]
+
+
+def test_order_of_terms_decides_which_label_is_first():
+    terms = [Term("Y", "a"), Term("X", "a"), Term("X", "b"), Term("Y", "b")]
+    table = make_table(terms, ambiguity="first")
+    assert find(table, ["ab"]) == [[(0, 1, "Y"), (1, 2, "X")]]
+    more = make_columns(terms[:1]).plus(make_columns([terms[3], *terms[1:3]]))
+    assert find(TermTable.build(more, table.settings), ["ab"]) == [[(0, 1, "Y"), (1, 2, "Y")]]
+
+
+def test_names_and_labels_are_sorted():
+    table = make_table([Term("Z", "a"), Term("X", "AB"), Term("Y", "abc")], min_length=2)
+    assert table.names == ["X", "Y", "Z"]
+    assert table.labels == ["X", "Y"]
+
+
+def test_empty_table():
+    for table in (make_table([]), make_table([Term("X", "a")], min_length=2)):
+        assert table.is_empty and not table.has_exact
+        assert table.labels == []
+        assert find(table, ["a", ""]) == [[], []]
+        stored = TermTable.from_file(ArrayFile(table.to_bytes({}), "x"), table.settings)
+        assert stored.is_empty
+        assert list(stored.columns.terms()) == list(table.columns.terms())
+
+
+@pytest.mark.parametrize("terms", [[Term("X", "a")], [Term("X", "AB")], [Term("X", "a"), Term("X", "AB")]])
+@pytest.mark.parametrize("texts", [[], [""], ["", "", ""]])
+def test_nothing_to_search(terms, texts):
+    assert find(make_table(terms), texts) == [[] for _ in texts]
+
+
+def test_many_labels():
+    terms = [Term(f"label {i}", "ab"[i % 2] * (1 + i % 3)) for i in range(60_000)]
+    table = make_table(terms)
+    (found,) = find(table, ["ab"])
+    assert found == sorted((i % 2, i % 2 + 1, f"label {i}") for i in range(60_000) if i % 3 == 0)
+    assert len(make_columns(terms[:40_000]).plus(make_columns(terms[20_000:])).names) == 60_000
+
+
+def test_long_matches_far_behind_do_not_overflow():
+    columns = numpy.asarray([[2**25, 100_000, 90_000], [2**25, 70_000, 5], [2**25, 70_000, 5], [3, 1, 0]])
+    hits = Hits(*columns.T)
+    assert numpy.stack(_sorted(hits, 100_000), axis=1).tolist() == columns[[3, 1, 0]].tolist()
+
+
+def test_settings_select_terms():
+    columns = make_columns([Term("X", "a"), Term("X", "AB"), Term("X", "abc"), Term("X", "bb")])
+    sizes = select(columns, SETTINGS._replace(stop=["BB"], min_length=2)).sizes()
+    assert sizes == {"plain": 1, "exact": 1, "short": 1, "stop": 1, "empty": 0}
+
+
+# Storage
+
+TERMS = [Term("X", "ab"), Term("Z", "AB"), Term("Y", "ab"), Term("Z", "bba")]
+TEXTS = ["abAB", "bbab", ""]
+
+
+def stored_with(changes, meta=None):
+    """A file with right checksums, but other arrays or another description."""
+    table = make_table(TERMS)
+    file_ = ArrayFile(table.to_bytes({}), "x")
+    arrays = {name: array.copy() for name, array in {**table._arrays()}.items()}
+    for name, change in changes.items():
+        arrays[name] = change(arrays[name])
+    return ArrayFile(dump_arrays({**file_.meta, **(meta or {})}, arrays), "the file")
+
+
+def test_stored_table_is_mapped(tmp_path):
+    table = make_table(TERMS)
+    table.to_file(tmp_path / "table", {"more": 1})
+    file_ = open_arrays(tmp_path / "table")
+    assert file_.meta["more"] == 1
+    loaded = TermTable.from_file(file_, table.settings)
+    assert find(loaded, TEXTS) == find(table, TEXTS)
+    assert list(loaded.columns.terms()) == TERMS
+    assert loaded.names == table.names
+    assert loaded.to_bytes({}) == table.to_bytes({})
+    for array in (loaded.plain.edges.keys, loaded.exact.label_sets, loaded.columns.ids.values):
+        assert not array.flags.owndata
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"acronym_length": 0}, {"stop": ["BBA"]}, {"min_length": 3}, *({"ambiguity": a} for a in AMBIGUITY[1:])],
+)
+def test_other_settings_compile_the_stored_terms_anew(changed):
+    file_ = ArrayFile(make_table(TERMS).to_bytes({}), "x")
+    again, fresh = TermTable.from_file(file_, SETTINGS._replace(**changed)), make_table(TERMS, **changed)
+    assert again.settings == fresh.settings
+    assert find(again, TEXTS) == find(fresh, TEXTS) != find(make_table(TERMS), TEXTS)
+    assert again.to_bytes({}) == fresh.to_bytes({})
+
+
+def test_matching_does_not_read_the_terms():
+    # They are read when they are needed, and checked then.
+    file_ = stored_with({"ids": lambda array: array * 0})
+    table = TermTable.from_file(file_, SETTINGS)
+    assert find(table, TEXTS) == find(make_table(TERMS), TEXTS)
+    with pytest.raises(WeaknerError, match="WK210.*the file"):
+        table.columns  # noqa: B018
+    with pytest.raises(WeaknerError, match="WK210.*the file"):
+        TermTable.from_file(file_, SETTINGS._replace(min_length=2))
+
+
+@pytest.mark.parametrize("labels", [None, "XYZ", ["X", "Y", 5], ["X", "Y"], []])
+def test_labels_of_another_form(labels):
+    file_ = stored_with({}, {"labels": labels})
+    for config in (SETTINGS, SETTINGS._replace(min_length=2)):
+        with pytest.raises(WeaknerError, match="WK210.*the file"):
+            TermTable.from_file(file_, config)
+
+
+@pytest.mark.parametrize("trie", ["plain", "exact"])
+def test_inconsistent_tries_are_refused(trie):
+    def full(array):
+        return numpy.where(array == 0, numpy.arange(1000, 1000 + len(array), dtype=array.dtype), array)
+
+    for part in ("token_keys", "edge_keys"):
+        with pytest.raises(WeaknerError, match=f"WK210.*the file.*{trie}"):
+            TermTable.from_file(stored_with({f"{trie}.{part}": full}), SETTINGS)
+    with pytest.raises(WeaknerError, match="WK210.*more labels than names"):
+        TermTable.from_file(stored_with({f"{trie}.set_labels": lambda array: array + numpy.uint32(5)}), SETTINGS)
+
+
+@pytest.mark.parametrize("name", [*make_table(TERMS)._arrays()])
+def test_missing_array(name):
+    table = make_table(TERMS)
+    arrays = table._arrays()
+    del arrays[name]
+    file_ = ArrayFile(dump_arrays({"labels": ["X", "Y", "Z"], "settings": SETTINGS._asdict()}, arrays), "the file")
+    with pytest.raises(WeaknerError, match=f"WK210.*the file.*no array '{name}'"):
+        TermTable.from_file(file_, SETTINGS).columns  # noqa: B018
+
+
+def test_copies(tmp_path):
+    make_table(TERMS).to_file(tmp_path / "table", {})
+    table = TermTable.from_file(open_arrays(tmp_path / "table"), SETTINGS)
+    assert copy.deepcopy(table) is table
+    sent = pickle.loads(pickle.dumps(table))  # as to another process
+    assert find(sent, TEXTS) == find(table, TEXTS)
+    assert list(sent.columns.terms()) == TERMS
