@@ -68,7 +68,7 @@ def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> 
     doc (Doc): The Doc to write to.
     name (str): Name of the group.
     spans (List[Span]): Spans of the Doc.
-    attrs (Dict[str, Any]): What the group carries; not copied.
+    attrs (Dict[str, Any]): What the group carries.
     RETURNS (SpanGroup): The group.
     """
     group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)

@@ -205,7 +205,7 @@ class GazetteerRuler(Pipe):
         borders = numpy.searchsorted(matches.sequences, numpy.arange(len(docs) + 1)).tolist()
         for doc, (begin, end) in zip(docs, pairwise(borders), strict=True):
             spans = [Span(doc, first, last, hashes[label]) for first, last, label in islice(rows, end - begin)]
-            set_spans(doc, group, spans, attrs.copy())
+            set_spans(doc, group, spans, attrs)
 
     def _ids(self, doc: Doc) -> Ids:
         ids = _values(doc, self.attr)

@@ -167,7 +167,8 @@ class TermTable:
         if file_.meta.get("settings") != settings._asdict():
             return cls.build(TermColumns.from_arrays(file_, _names(file_)), settings)
         names, plain, exact = sorted(_names(file_)), Trie.from_arrays(file_, "plain"), Trie.from_arrays(file_, "exact")
-        if max(plain.set_labels.max(initial=0), exact.set_labels.max(initial=0)) >= max(1, len(names)):
+        used = numpy.concatenate([plain.set_labels, exact.set_labels])
+        if len(used) and int(used.max()) >= len(names):
             raise file_.damaged("there are more labels than names of them")
         return cls(settings, names, plain, exact, file_)
 

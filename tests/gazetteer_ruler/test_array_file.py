@@ -50,7 +50,7 @@ def with_header(header, data):
 
 
 def refused(data):
-    with pytest.raises(WeaknerError, match="WK210.*the file") as error:
+    with pytest.raises(WeaknerError, match=r"WK210.*the file") as error:
         read(data)
     return str(error.value)
 
@@ -146,7 +146,7 @@ def test_types():
 
 
 def test_unknown_name():
-    with pytest.raises(WeaknerError, match="WK210.*no array 'x'"):
+    with pytest.raises(WeaknerError, match=r"WK210.*no array 'x'"):
         ArrayFile(dump_arrays(META, ARRAYS), "the file")["x"]
 
 
@@ -192,7 +192,7 @@ def test_absurd_length_of_the_header(length):
 def test_files_of_another_kind(tmp_path, data):
     path = tmp_path / "the file"
     path.write_bytes(data)
-    with pytest.raises(WeaknerError, match="WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
         open_arrays(path)
 
 

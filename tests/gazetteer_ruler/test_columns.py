@@ -90,7 +90,7 @@ def test_builder_keeps_each_term_once_in_order(terms, exact):
 def test_plus_and_take(terms, others, data):
     one, other = make_columns(terms), make_columns(others)
     both = one.plus(other)
-    assert rows(both) == list(dict((row[0], row) for row in rows(one) + rows(other)).values())
+    assert rows(both) == list({row[0]: row for row in rows(one) + rows(other)}.values())
     assert [term for term, *_ in rows(both)] == list(dict.fromkeys(terms + others))
     picked = sorted(data.draw(st.sets(st.integers(0, len(both) - 1)))) if len(both) else []
     taken = both.take(numpy.asarray(picked, dtype="int64"))
@@ -192,5 +192,5 @@ def test_columns_that_do_not_fit(name, change):
     columns = make_columns([Term("A", "pHx"), Term("B", "abc"), Term("A", "x")])
     arrays = {key: array.copy() for key, array in columns.to_arrays().items()}
     arrays[name] = change(arrays[name])
-    with pytest.raises(WeaknerError, match="WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
         TermColumns.from_arrays(ArrayFile(dump_arrays({}, arrays), "the file"), columns.names)

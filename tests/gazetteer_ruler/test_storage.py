@@ -38,7 +38,7 @@ def test_component_alone_in_another_vocab(tmp_path):
         GazetteerRuler(spacy.blank("de").vocab).from_disk(tmp_path / "ruler"),
     ):
         # The tokens are stored, and not made anew by the other language's tokenizer.
-        assert other.match(spacy.blank("en")(TEXTS[0])) == EXPECTED[0]
+        assert other.match(spacy.blank("xx")(TEXTS[0])) == EXPECTED[0]
 
 
 def test_stored_form_is_readable(tmp_path):
@@ -50,7 +50,7 @@ def test_stored_form_is_readable(tmp_path):
 
 
 def test_stored_terms_can_be_read_as_a_term_list(tmp_path):
-    terms = [*TERMS, Term("品牌", 'a "quoted"\nterm'), Term("A", "\u2028x\x85y\x0cz")]
+    terms = [*TERMS, Term("品牌", 'a "quoted"\nterm'), Term("A", "w\u2028x\x85y\x0cz")]
     make_nlp(terms=terms).get_pipe("gazetteer_ruler").to_disk(tmp_path)
     assert list(read_terms(tmp_path / "terms.jsonl")) == terms
 
@@ -127,7 +127,9 @@ def test_writing_over_its_own_folder(tmp_path):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == contents
     nlp.get_pipe("gazetteer_ruler").add_terms([Term("New", "nothing")], nlp)
     nlp.to_disk(folder.parent)
-    expected = [[*doc, (0, 1, "New")] if text == "nothing here" else doc for doc, text in zip(EXPECTED, TEXTS)]
+    expected = [
+        [*doc, (0, 1, "New")] if text == "nothing here" else doc for doc, text in zip(EXPECTED, TEXTS, strict=True)
+    ]
     assert matches(nlp) == matches(spacy.load(folder.parent)) == expected
     assert matches(other) == EXPECTED
     assert other.get_pipe("gazetteer_ruler").terms == TERMS
@@ -193,7 +195,7 @@ def test_changed_settings_equal_a_fresh_initialisation(tmp_path, changed):
 
 def test_changed_settings_that_rule_out_every_term(tmp_path):
     folder = stored(tmp_path)
-    with pytest.raises(WeaknerError, match="WK204.*all 7 terms"):
+    with pytest.raises(WeaknerError, match=r"WK204.*all 7 terms"):
         spacy.load(folder.parent, config={"components": {"gazetteer_ruler": {"min_length": 99}}})
 
 
@@ -213,13 +215,11 @@ def test_add_terms_after_loading(tmp_path):
     assert matches(nlp) == EXPECTED
 
 
-@pytest.mark.parametrize(
-    "change", [lambda text: text + "\n", lambda text: text.replace("aspirin", "Aspirin"), lambda _: ""]
-)
-def test_edited_list_of_terms(tmp_path, change):
+@pytest.mark.parametrize("old, new", [("}\n", "}\n\n"), ("aspirin", "Aspirin"), ("AIDS", "AIDs"), (" ", "")])
+def test_edited_list_of_terms(tmp_path, old, new):
     folder = stored(tmp_path)
     path = folder / "terms.jsonl"
-    path.write_text(change(path.read_text()))
+    path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(WeaknerError, match=r"WK211.*terms\.jsonl is not the list"):
         spacy.load(folder.parent)
 
@@ -234,7 +234,7 @@ def test_missing_file(tmp_path, name):
 
 def test_missing_folder(tmp_path):
     shutil.rmtree(stored(tmp_path))
-    with pytest.raises(WeaknerError, match="WK100.*gazetteer_ruler"):
+    with pytest.raises(WeaknerError, match=r"WK100.*gazetteer_ruler"):
         spacy.load(tmp_path / "nlp")
 
 

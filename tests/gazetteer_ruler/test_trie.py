@@ -29,7 +29,8 @@ def find(trie, *sequences):
     flat = [value for sequence in sequences for value in [*sequence, 0]]
     begins = numpy.cumsum([0, *(len(sequence) + 1 for sequence in sequences)])
     found = [[] for _ in sequences]
-    for place, length, label in zip(*(column.tolist() for column in trie.find(numpy.asarray(flat, dtype="uint64")))):
+    hits = trie.find(numpy.asarray(flat, dtype="uint64"))
+    for place, length, label in zip(*(column.tolist() for column in hits), strict=True):
         i = int(numpy.searchsorted(begins, place, side="right")) - 1
         start = place - int(begins[i])
         found[i].append((start, start + length, label))
@@ -202,5 +203,5 @@ def test_unchanged_arrays_are_accepted():
     ],
 )
 def test_arrays_that_lead_astray_are_refused(part, change):
-    with pytest.raises(WeaknerError, match="WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
         Trie.from_arrays(arrays_with(part, change), "t")

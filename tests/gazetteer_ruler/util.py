@@ -1,6 +1,7 @@
 """A small pipeline with terms, and slow twins of what the tables do."""
 
 import spacy
+from spacy.lookups import Lookups
 
 from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.gazetteer_ruler.terms import Term
@@ -32,8 +33,8 @@ EXPECTED = [
 ]
 
 
-def make_nlp(terms=TERMS, **settings):
-    nlp = spacy.blank("en")
+def make_nlp(terms=TERMS, lang="xx", **settings):
+    nlp = spacy.blank(lang)
     ruler = nlp.add_pipe("gazetteer_ruler", config=settings)
     if terms:
         ruler.initialize(lambda: [], nlp=nlp, terms=terms)
@@ -47,6 +48,15 @@ def matches(nlp, texts=TEXTS, group="weak:gazetteer"):
 def matched(nlp, text):
     doc = nlp(text)
     return [(span.text, span.label_) for span in doc.spans["weak:gazetteer"]]
+
+
+def lemma_nlp(**settings):
+    nlp = spacy.blank("xx")
+    lookups = Lookups()
+    lookups.add_table("lemma_lookup", {"failures": "failure", "hearts": "heart", "Hearts": "heart"})
+    nlp.add_pipe("lemmatizer", config={"mode": "lookup"}).initialize(lookups=lookups)
+    nlp.add_pipe("gazetteer_ruler", config={"attr": "LEMMA", **settings})
+    return nlp
 
 
 def naive_find(phrases, ids, only_first=False):
