@@ -62,8 +62,8 @@ class Errors:
         "documents."
     )
     WK020 = (
-        "[WK020] The soft labels of the corpus are written in the scheme {soft}, but the component uses {scheme}. Set its "
-        "'scheme' to {soft}, or aggregate again in the other scheme."
+        "[WK020] The soft labels of the corpus are written in the scheme {soft}, but the component uses {scheme}. Set "
+        "its 'scheme' to {soft}."
     )
     WK021 = (
         "[WK021] The pipeline splits '{text}' into other tokens than the corpus has, so that its soft labels have no "
@@ -158,8 +158,8 @@ class Errors:
     # Aggregation
     WK330 = (
         "[WK330] Nothing is known about the source '{source}': it declares no reliability, and no document with gold "
-        "has its labels. Declare its reliability when labelling, add gold documents that it has labelled (or give them as "
-        "'gold'), or use the method 'label_model', which needs neither."
+        "has its labels. Declare its reliability when labelling, add gold documents that it has labelled (or give them "
+        "as 'gold'), or use the method 'label_model', which needs neither."
     )
     WK331 = (
         "[WK331] '{setting}' has no effect with the method '{method}'; it belongs to: {methods}. Remove it, or choose "
@@ -193,8 +193,8 @@ class Errors:
         "'aggregate'), nor gold entities: there is nothing to analyse. Run 'label' first."
     )
     WK406 = (
-        "[WK406] The gold corpus {path} does not hold the sentences of {corpus} (they differ from document {number} on). "
-        "Give gold for the same sentences, in the same order and with the same tokens."
+        "[WK406] The gold corpus {path} does not hold the sentences of {corpus} (they differ from document {number} "
+        "on). Give gold for the same sentences, in the same order and with the same tokens."
     )
     WK407 = "[WK407] The gold corpus {path} holds no gold: no document has entity annotations that are not weak."
     WK408 = "[WK408] There is nothing to compare. Give at least one candidate as NAME=PATH."

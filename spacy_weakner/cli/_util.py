@@ -3,13 +3,15 @@ commands."""
 
 import signal
 from contextlib import contextmanager
-from typing import Dict, Iterator
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, Optional
 
 import typer
 from wasabi import color
 from wasabi.util import locale_escape, supports_ansi
 
-from ..errors import WeaknerError
+from ..errors import Errors, WeaknerError
+from ..files import check_output
 
 INTERRUPTED = 130
 
@@ -40,6 +42,19 @@ def listing(counts: Dict[str, int]) -> str:
     """
     total = sum(counts.values())
     return f"{total} ({', '.join(f'{name} {n}' for name, n in counts.items())})" if counts else "0"
+
+
+def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
+    """Check the path of a result before the work that leads to it.
+
+    output (Optional[Path]): The JSON file to write; None: there is none.
+    inputs (Iterable[Path]): What is read.
+    RAISES (WeaknerError): If it is a folder, or belongs to an input.
+    """
+    if output is not None:
+        if output.is_dir():
+            raise WeaknerError(Errors.WK109.format(path=output))
+        check_output(inputs, [output])
 
 
 def _fail(text: str) -> None:

@@ -1,21 +1,25 @@
 """One test set, many candidates: trained pipelines and sets of weak labels in one table."""
 
-import time
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
+import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
-from spacy.util import load_model
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from ..annotations.corpus import SUFFIX, bare_copy, read_docs
-from ..annotations.tags import same_tokens
+from ..annotations.corpus import read_docs
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..ty import Entity
-from .scores import Counts, count_matches
+from .bootstrap import Bootstrap, Difference, Interval
+from .candidates import Candidate, Predictions, make_candidates
+from .scores import Counts, as_json, count_matches, total
+
+SAMPLES = 1000
+# Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
+Observer = Callable[[Candidate, Doc, Doc], None]
 
 
 class Comparison(NamedTuple):
@@ -25,41 +29,65 @@ class Comparison(NamedTuple):
     counts (Counts): Exact matches over all labels.
     per_label (Dict[str, Counts]): Per label.
     words_per_second (Optional[float]): Speed of prediction; None for label sets.
+    interval (Optional[Interval]): Confidence interval of F1; None without bootstrap.
+    difference (Optional[Difference]): Difference in F1 to the baseline; None without bootstrap, and for the baseline
+        itself.
     """
 
     name: str
     counts: Counts
     per_label: Dict[str, Counts]
     words_per_second: Optional[float]
+    interval: Optional[Interval] = None
+    difference: Optional[Difference] = None
 
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]."""
         return {
             "name": self.name,
-            **_rounded(self.counts),
+            **as_json(self.counts),
             "words_per_second": None if self.words_per_second is None else round(self.words_per_second),
-            "per_label": {label: _rounded(counts) for label, counts in self.per_label.items()},
+            "interval": as_json(self.interval),
+            "difference": as_json(self.difference),
+            "per_label": as_json(self.per_label),
         }
 
 
-def compare(test: Path, candidates: Mapping[str, Path], *, progress: bool = False) -> List[Comparison]:
+def compare(
+    test: Path,
+    candidates: Mapping[str, Union[Path, str]],
+    *,
+    bootstrap: int = SAMPLES,
+    baseline: Optional[str] = None,
+    seed: int = 0,
+    observe: Optional[Observer] = None,
+    progress: bool = False,
+) -> List[Comparison]:
     """Score candidates on one test set.
 
     test (Path): Corpus with complete gold in `doc.ents`.
-    candidates (Mapping[str, Path]): By name: the folder of a pipeline, or a `.spacy` corpus (file or folder) of the
-        test sentences, with labels in `doc.ents` and perhaps the gold in the span group "gold", as `aggregate`
-        leaves it.
+    candidates (Mapping[str, Union[Path, str]]): By name: the folder of a pipeline, or a `.spacy` corpus (file or
+        folder) of the test sentences, with labels in `doc.ents` and perhaps the gold in the span group "gold", as
+        `aggregate` leaves it. "PATH#SOURCE" scores the span group `weak:<source>` instead of `doc.ents`.
+    bootstrap (int): Number of test sets that are drawn from the sentences to tell how certain F1 is; 0: none.
+    baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
+    seed (int): Seed of these draws.
+    observe (Optional[Observer]): Called with every candidate and sentence.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (List[Comparison]): In the order of the candidates.
     RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
-        nor a corpus, or a label set that does not hold the test set's sentences.
+        nor a corpus, a label set that does not hold the test set's sentences, and unusable settings.
     """
-    existing(test)
-    for path in candidates.values():
-        _check_candidate(existing(path, "train it first, or correct the path"))
-    _check_gold(Path(test))
-    bar = tqdm(candidates.items(), unit="candidate", disable=None if progress else True)
-    return [_compare(name, Path(path), Path(test)) for name, path in bar]
+    if bootstrap < 0:
+        raise WeaknerError(Errors.WK005.format(setting="bootstrap", value=bootstrap, expected="0 or more"))
+    test = existing(test)
+    parsed = make_candidates(candidates)
+    if baseline is not None and baseline not in candidates:
+        raise WeaknerError(Errors.WK410.format(name=baseline, names=", ".join(candidates)))
+    _check_gold(test)
+    bar = tqdm(parsed, unit="candidate", disable=None if progress else True)
+    rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
+    return _with_bootstrap(list(rows), numpy.stack(sentences), bootstrap, baseline, seed) if bootstrap else list(rows)
 
 
 def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...]]]:
@@ -68,64 +96,27 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
     rows (List[Comparison]): The scores.
     RETURNS (Tuple[List[str], List[Tuple[str, ...]]]): Header and cells.
     """
-    header = ["", "P", "R", "F1", "words/s"]
+    certain = any(row.interval for row in rows)
+    baseline = next((row.difference.baseline for row in rows if row.difference), None)
+    header = ["", "P", "R", "F1", *(["F1 95 %"] if certain else [])]
+    header += [f"vs {baseline}", "p"] if baseline is not None else []
     cells = []
     for row in rows:
-        speed = "-" if row.words_per_second is None else f"{row.words_per_second:,.0f}"
-        scores = (row.counts.precision, row.counts.recall, row.counts.f1)
-        cells.append((row.name, *(f"{value:.1f}" for value in scores), speed))
-    return header, cells
+        line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
+        if certain:
+            line.append("-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}")
+        if baseline is not None:
+            line += _difference_cells(row.difference)
+        line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
+        cells.append(tuple(line))
+    return [*header, "words/s"], cells
 
 
-def _compare(name: str, candidate: Path, test: Path) -> Comparison:
-    if _is_pipeline(candidate):
-        pairs, speed = _pipeline_pairs(candidate, test)
-    else:
-        pairs, speed = _label_set_pairs(candidate, test), None
-    counts, per_label = count_matches(pairs)
-    return Comparison(name, counts, per_label, speed)
-
-
-def _is_pipeline(path: Path) -> bool:
-    return (path / "config.cfg").is_file()
-
-
-def _check_candidate(path: Path) -> None:
-    if path.is_dir() and not _is_pipeline(path) and not any(path.rglob(f"*{SUFFIX}")):
-        raise WeaknerError(Errors.WK403.format(path=path))
-
-
-def _check_gold(test: Path) -> None:
-    # What a pipeline finds where nothing is known would count as wrong.
-    for number, doc in enumerate(read_docs(test, Vocab()), start=1):
-        if any(token.ent_iob == 0 for token in doc):
-            raise WeaknerError(Errors.WK402.format(path=test, number=number))
-
-
-def _pipeline_pairs(pipeline: Path, test: Path) -> Tuple[List[Tuple[List[Entity], List[Entity]]], float]:
-    nlp = load_model(pipeline)
-    gold, bare, words = [], [], 0
-    for doc in read_docs(test, nlp.vocab):
-        gold.append(doc_entities(doc))
-        bare.append(bare_copy(doc))
-        words += len(doc)
-    started = time.perf_counter()
-    predicted = [doc_entities(doc) for doc in nlp.pipe(bare)]
-    seconds = time.perf_counter() - started
-    return list(zip(gold, predicted, strict=True)), words / max(seconds, 1e-9)
-
-
-def _label_set_pairs(labelled: Path, test: Path) -> List[Tuple[List[Entity], List[Entity]]]:
-    vocab = Vocab()
-    pairs, docs = [], read_docs(labelled, vocab)
-    for number, gold in enumerate(read_docs(test, vocab), start=1):
-        doc = next(docs, None)
-        if doc is None or not same_tokens(gold, doc):
-            raise WeaknerError(Errors.WK400.format(path=labelled, test=test, number=number))
-        pairs.append((doc_entities(gold), doc_entities(doc)))
-    if next(docs, None) is not None:
-        raise WeaknerError(Errors.WK400.format(path=labelled, test=test, number=len(pairs) + 1))
-    return pairs
+def _difference_cells(difference: Optional[Difference]) -> List[str]:
+    if difference is None:
+        return ["-", "-"]
+    bounds = f"({difference.low:+.1f} to {difference.high:+.1f})"
+    return [f"{difference.f1:+.1f} {bounds}", f"{difference.p:.3f}"]
 
 
 def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:
@@ -138,6 +129,45 @@ def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:
     return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
 
 
-def _rounded(counts: Counts) -> Dict[str, Any]:
-    scores = {"p": counts.precision, "r": counts.recall, "f1": counts.f1}
-    return {**{key: round(value, 2) for key, value in scores.items()}, **counts._asdict()}
+def _check_gold(test: Path) -> None:
+    # What a pipeline finds where nothing is known would count as wrong.
+    number = 0
+    for number, doc in enumerate(read_docs(test, Vocab()), start=1):
+        if any(token.ent_iob == 0 for token in doc):
+            raise WeaknerError(Errors.WK402.format(path=test, number=number))
+    if not number:
+        raise WeaknerError(Errors.WK101.format(path=test))
+
+
+def _compare(
+    candidate: Candidate, test: Path, observe: Optional[Observer]
+) -> Tuple[Comparison, "NDArray[numpy.int64]"]:
+    """Scores of a candidate, and tp, fp and fn of every sentence."""
+    sentences: List[Counts] = []
+    per_label: Dict[str, Counts] = {}
+    predictions = Predictions(candidate, test)
+    for gold, doc in predictions:
+        counts, by_label = count_matches([(doc_entities(gold), candidate.entities(doc))])
+        sentences.append(counts)
+        for label, each in by_label.items():
+            per_label[label] = per_label.get(label, Counts()).plus(each)
+        if observe is not None:
+            observe(candidate, gold, doc)
+    speed = predictions.words_per_second
+    row = Comparison(candidate.name, total(per_label), dict(sorted(per_label.items())), speed)
+    return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
+
+
+def _with_bootstrap(
+    rows: List[Comparison], counts: "NDArray[numpy.int64]", samples: int, baseline: Optional[str], seed: int
+) -> List[Comparison]:
+    bootstrap = Bootstrap(counts, samples, seed)
+    names = [row.name for row in rows]
+    best = max(range(len(rows)), key=lambda i: rows[i].counts.f1) if baseline is None else names.index(baseline)
+    return [
+        row._replace(
+            interval=bootstrap.interval(i),
+            difference=None if i == best else bootstrap.difference(i, best, names[best]),
+        )
+        for i, row in enumerate(rows)
+    ]

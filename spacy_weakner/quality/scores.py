@@ -1,6 +1,6 @@
 """Precision, recall and F1 of entities."""
 
-from typing import Dict, Iterable, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, NamedTuple, Tuple
 
 from ..ty import Entities
 
@@ -50,7 +50,32 @@ def count_matches(pairs: Iterable[Tuple[Entities, Entities]]) -> Tuple[Counts, D
             for _, _, label in entities:
                 one = Counts(*(int(kind == k) for k in range(3)))
                 per_label[label] = per_label.get(label, Counts()).plus(one)
-    total = Counts()
-    for counts in per_label.values():
-        total = total.plus(counts)
-    return total, dict(sorted(per_label.items()))
+    return total(per_label), dict(sorted(per_label.items()))
+
+
+def total(per_label: Dict[str, Counts]) -> Counts:
+    """RETURNS (Counts): The sum over all labels."""
+    counts = Counts()
+    for each in per_label.values():
+        counts = counts.plus(each)
+    return counts
+
+
+def as_json(value: Any) -> Any:
+    """Write results as JSON can hold them: a NamedTuple becomes a dict of its fields and properties, and `Counts` have
+    the keys "p", "r" and "f1" beside their own.
+
+    value (Any): NamedTuples, dicts, lists, tuples and plain values, nested as one likes.
+    RETURNS (Any): The same as dicts, lists and plain values.
+    """
+    if isinstance(value, Counts):
+        scores = {"p": value.precision, "r": value.recall, "f1": value.f1}
+        return {**{key: round(score, 2) for key, score in scores.items()}, **value._asdict()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        properties = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        return {name: as_json(getattr(value, name)) for name in (*value._fields, *properties)}
+    if isinstance(value, dict):
+        return {key: as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(each) for each in value]
+    return round(value, 4) if isinstance(value, float) else value

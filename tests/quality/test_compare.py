@@ -5,7 +5,7 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import GOLD_GROUP, set_group
+from spacy_weakner.annotations.weak import GOLD_GROUP, set_group, set_source
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.compare import compare, format_table, gold_against_weak
@@ -34,13 +34,87 @@ def files(tmp_path):
 
 
 def test_scores_label_sets_and_pipelines(files):
-    rows = compare(files / "test.spacy", {"weak": files / "weak.spacy", "ruler": files / "pipeline"})
+    candidates = {"weak": files / "weak.spacy", "ruler": files / "pipeline"}
+    rows = compare(files / "test.spacy", candidates, bootstrap=0)
     weak, ruler = rows
     assert weak.counts == (2, 0, 1) and weak.words_per_second is None
     assert ruler.counts == (1, 1, 2) and ruler.words_per_second > 0
     assert ruler.per_label["PER"] == (1, 1, 0)
     header, cells = format_table(rows)
     assert cells[0] == ("weak", "100.0", "66.7", "80.0", "-") and len(header) == len(cells[0])
+    assert weak.interval is None and weak.difference is None
+    assert set(weak.to_json()) > {"name", "p", "r", "f1", "tp", "fp", "fn", "words_per_second", "per_label"}
+
+
+def test_confidence_intervals_and_differences_to_the_best(files):
+    candidates = {"ruler": files / "pipeline", "weak": files / "weak.spacy"}
+    ruler, weak = compare(files / "test.spacy", candidates, bootstrap=200)
+    assert weak.interval.low <= weak.counts.f1 <= weak.interval.high
+    assert weak.difference is None
+    assert ruler.difference.baseline == "weak"
+    assert ruler.difference.f1 == pytest.approx(ruler.counts.f1 - weak.counts.f1)
+    assert ruler.difference.low <= ruler.difference.f1 <= ruler.difference.high
+    header, cells = format_table([ruler, weak])
+    assert header == ["", "P", "R", "F1", "F1 95 %", "vs weak", "p", "words/s"]
+    assert cells[1][5:7] == ("-", "-") and "(" in cells[0][5]
+    assert ruler.to_json()["difference"]["baseline"] == "weak"
+
+
+def test_baseline_is_chosen_by_name(files):
+    candidates = {"ruler": files / "pipeline", "weak": files / "weak.spacy"}
+    ruler, weak = compare(files / "test.spacy", candidates, bootstrap=50, baseline="ruler")
+    assert ruler.difference is None and weak.difference.baseline == "ruler"
+    with pytest.raises(WeaknerError, match=r"WK410.*'other'.*ruler, weak"):
+        compare(files / "test.spacy", candidates, baseline="other")
+
+
+def test_a_weak_source_is_a_candidate(files):
+    docs = make_docs(spacy.blank("en").vocab)
+    for doc in docs:
+        set_source(doc, "terms", [(0, 1, "PER"), (0, 1, "LOC")] if len(doc) == 4 else [])
+    write_docs(files / "sources#1.spacy", docs)
+    candidates = {"terms": f"{files / 'sources#1.spacy'}#terms", "ents": files / "sources#1.spacy"}
+    terms, ents = compare(files / "test.spacy", candidates, bootstrap=0)
+    assert terms.counts == (1, 1, 2) and ents.counts == (3, 0, 0)
+
+
+def test_the_span_group_of_a_pipeline_is_a_candidate(files):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("span_ruler", config={"spans_key": "weak:rules"})
+    ruler.add_patterns([{"label": "LOC", "pattern": "Oslo"}])
+    nlp.to_disk(files / "ruler")
+    (row,) = compare(files / "test.spacy", {"rules": f"{files / 'ruler'}#rules"}, bootstrap=0)
+    assert row.counts == (2, 0, 1) and row.words_per_second > 0
+
+
+def test_a_source_that_has_not_looked_at_all_sentences_is_refused(files):
+    docs = make_docs(spacy.blank("en").vocab)
+    set_source(docs[0], "terms", [])
+    write_docs(files / "some.spacy", docs)
+    with pytest.raises(WeaknerError, match=r"WK409.*'terms'.*document 2 of .*some\.spacy.*none"):
+        compare(files / "test.spacy", {"x": f"{files / 'some.spacy'}#terms"})
+
+
+def test_every_sentence_is_observed(files):
+    seen = []
+    compare(
+        files / "test.spacy",
+        {"ruler": files / "pipeline", "weak": files / "weak.spacy"},
+        bootstrap=0,
+        observe=lambda candidate, gold, doc: seen.append((candidate.name, gold.text, len(candidate.entities(doc)))),
+    )
+    assert seen[:3] == [("ruler", "Ann lives in Oslo ", 1), ("ruler", "Rain again ", 1), ("ruler", "Oslo ", 0)]
+    assert [name for name, _, _ in seen[3:]] == ["weak"] * 3
+
+
+def test_nothing_to_compare_and_bad_settings_are_refused(files):
+    with pytest.raises(WeaknerError, match="WK408"):
+        compare(files / "test.spacy", {})
+    with pytest.raises(WeaknerError, match=r"WK005.*bootstrap"):
+        compare(files / "test.spacy", {"weak": files / "weak.spacy"}, bootstrap=-1)
+    write_docs(files / "none.spacy", [])
+    with pytest.raises(WeaknerError, match="WK101"):
+        compare(files / "none.spacy", {"weak": files / "none.spacy"})
 
 
 def test_other_sentences_are_refused_with_their_number(files):

@@ -1,0 +1,129 @@
+"""Sentences with errors, gold and prediction side by side, drawn by displaCy."""
+
+import heapq
+from html import escape
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
+
+from spacy.tokens import Doc
+
+from ..ty import Entities, Entity
+from .tables import mask, shorten
+
+# displaCy's own templates put their colours into style attributes and escape no labels; what goes in here is escaped.
+_ENTITY = (
+    '<mark class="entity {status}" style="background: {bg}">{text} <span class="label">{label}{kb_link}</span></mark>'
+)
+_WRONG = "\N{NO-BREAK SPACE}✗"
+# Hues far apart, whatever their number; the first is blue.
+_FIRST_HUE, _GOLDEN_ANGLE = 205, 137.5
+
+
+class Example(NamedTuple):
+    """A sentence with errors.
+
+    number (int): Its number in the test set, from 1.
+    errors (int): False and missed entities.
+    text (str): Its text.
+    offsets (Tuple[Tuple[int, int], ...]): First character and last one of every token, ends being exclusive.
+    gold (Tuple[Entity, ...]): Gold entities, sorted.
+    predicted (Tuple[Entity, ...]): Predicted entities, sorted.
+    """
+
+    number: int
+    errors: int
+    text: str
+    offsets: Tuple[Tuple[int, int], ...]
+    gold: Tuple[Entity, ...]
+    predicted: Tuple[Entity, ...]
+
+
+class WorstSentences:
+    """Keeps the sentences with the most errors while a test set passes by.
+
+    limit (int): How many to keep.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._seen = 0
+        self._heap: List[Tuple[int, int, Example]] = []
+
+    def add(self, doc: Doc, gold: Entities, predicted: Entities) -> None:
+        """Look at a sentence.
+
+        doc (Doc): The sentence.
+        gold (Entities): What is right.
+        predicted (Entities): What was predicted.
+        """
+        self._seen += 1
+        errors = len(set(gold) ^ set(predicted))
+        # Of sentences with as many errors the first ones stay. Most sentences are passed over right here.
+        rank = (errors, -self._seen)
+        if not errors or not self._limit or (len(self._heap) == self._limit and rank < self._heap[0][:2]):
+            return
+        offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
+        entities = (tuple(sorted(set(each))) for each in (gold, predicted))
+        item = (*rank, Example(self._seen, errors, doc.text, offsets, *entities))
+        if len(self._heap) < self._limit:
+            heapq.heappush(self._heap, item)
+        else:
+            heapq.heapreplace(self._heap, item)
+
+    def result(self) -> List[Example]:
+        """RETURNS (List[Example]): The most errors first."""
+        return [example for _, _, example in sorted(self._heap, key=lambda item: item[:2], reverse=True)]
+
+
+def label_colors(labels: Iterable[str]) -> Dict[str, str]:
+    """A light background for every label, under dark text.
+
+    labels (Iterable[str]): The labels.
+    RETURNS (Dict[str, str]): CSS colours. They are computed, so nothing of a label gets into them.
+    """
+    return {
+        label: f"hsl({(_FIRST_HUE + i * _GOLDEN_ANGLE) % 360:.0f}, 75%, 82%)"
+        for i, label in enumerate(sorted(set(labels)))
+    }
+
+
+def render(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
+    """Draw a sentence with displaCy. What is wrong or missed bears a cross. Spans that overlap others stand below.
+
+    example (Example): The sentence.
+    colors (Dict[str, str]): CSS colour by label.
+    RETURNS (Tuple[str, str]): HTML of gold and of the prediction.
+    """
+    right = set(example.gold) & set(example.predicted)
+    return _render(example, example.gold, right, colors), _render(example, example.predicted, right, colors)
+
+
+def _render(example: Example, entities: Sequence[Entity], right: Set[Entity], colors: Dict[str, str]) -> str:
+    from spacy.displacy import EntityRenderer
+
+    renderer = EntityRenderer(options={"template": _ENTITY})
+
+    def draw(entities: Sequence[Entity], start: int, end: int) -> str:
+        spans = []
+        for entity in entities:
+            first, last = example.offsets[entity[0]][0] - start, example.offsets[entity[1] - 1][1] - start
+            # In `params`, since displaCy looks colours up by the label in upper case, which may be another label.
+            params = {"bg": colors[entity[2]], "status": "right" if entity in right else "wrong"}
+            label = escape(shorten(entity[2])) + ("" if entity in right else _WRONG)
+            spans.append({"start": first, "end": last, "label": label, "params": params})
+        return renderer.render([{"text": mask(example.text[start:end]), "ents": spans, "title": None}]).strip()
+
+    # displaCy's style for spans that overlap places its labels by pixels: on a narrow screen they cover each other.
+    shown, hidden = _flatten(entities)
+    html = draw(shown, 0, len(example.text))
+    for entity in hidden:
+        html += "\n" + draw([entity], example.offsets[entity[0]][0], example.offsets[entity[1] - 1][1])
+    return html
+
+
+def _flatten(entities: Sequence[Entity]) -> Tuple[List[Entity], List[Entity]]:
+    """Entities that can be shown in the sentence, and those that overlap them."""
+    shown: List[Entity] = []
+    hidden: List[Entity] = []
+    for entity in sorted(entities, key=lambda each: (each[0], -each[1], each[2])):
+        (hidden if shown and entity[0] < shown[-1][1] else shown).append(entity)
+    return shown, hidden

@@ -1,0 +1,215 @@
+"""A report as one HTML file that needs nothing else: no network, no script, no other file."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from spacy.tokens import Doc
+
+from ..annotations.weak import PREDICTED_PREFIX, doc_entities, group_entities, group_scores
+from ..errors import Errors, WeaknerError
+from ..files import check_output, write_text
+from ..ty import Entities
+from .analyze import Analysis, analyze
+from .calibration import Calibration, CalibrationCounter
+from .candidates import Candidate, make_candidates
+from .compare import SAMPLES, Comparison, compare
+from .evaluation import Evaluation, GoldScores
+from .examples import Example, WorstSentences, label_colors, render
+from .gold import Gold
+from .plots import Plot, check_matplotlib, f1_plot, length_plot, precision_recall_plot, reliability_plot
+from .tables import Table, analysis_tables, calibration_tables, comparison_table, evaluation_tables, printable, shorten
+
+TEMPLATE = "report.html.jinja"
+
+
+class Section(NamedTuple):
+    """A part of the report.
+
+    title (str): Its heading.
+    key (str): Its anchor.
+    lines (List[str]): What it is about.
+    plots (List[Plot]): Its plots.
+    tables (List[Table]): Its tables.
+    """
+
+    title: str
+    key: str
+    lines: List[str]
+    plots: List[Plot]
+    tables: List[Table]
+
+
+def report(
+    output: Path,
+    *,
+    test: Optional[Path] = None,
+    candidates: Optional[Mapping[str, Union[Path, str]]] = None,
+    labels: Optional[Path] = None,
+    gold: Optional[Path] = None,
+    sources: Optional[Sequence[str]] = None,
+    title: str = "Report",
+    examples: int = 30,
+    top: int = 10,
+    bootstrap: int = SAMPLES,
+    baseline: Optional[str] = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> None:
+    """Write a comparison of candidates on a test set, an audit of weak labels, or both.
+
+    output (Path): The HTML file.
+    test, candidates, bootstrap, baseline, seed: See `compare`.
+    labels (Optional[Path]): A corpus of weak labels, see `analyze`.
+    gold, sources, top: See `analyze`.
+    title (str): Title of the report.
+    examples (int): Number of sentences with errors that are shown of each candidate.
+    progress (bool): Show bars, if the output is a terminal.
+    RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
+        nothing to report on, and if matplotlib is not installed.
+    """
+    output = Path(output)
+    _check(output, test, candidates, labels, gold, examples)
+    check_matplotlib()
+    sections: List[Section] = []
+    worst: Dict[str, List[Example]] = {}
+    if test is not None:
+        observer = _Observer(examples)
+        rows = compare(
+            test,
+            candidates or {},
+            bootstrap=bootstrap,
+            baseline=baseline,
+            seed=seed,
+            observe=observer.add,
+            progress=progress,
+        )
+        sections.append(_comparison_section(Path(test), rows, observer, top))
+        worst = {row.name: observer.worst[row.name].result() for row in rows}
+    if labels is not None:
+        analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
+        sections.append(_analysis_section(Path(labels), analysis))
+    write_text(output, _render(title, sections, worst))
+
+
+class _Observer:
+    """Looks at the predictions of all candidates while they are compared."""
+
+    def __init__(self, examples: int) -> None:
+        self.worst: Dict[str, WorstSentences] = {}
+        self._examples = examples
+        self._evaluations: Dict[str, Evaluation] = {}
+        self._calibration: Dict[str, CalibrationCounter] = {}
+
+    def add(self, candidate: Candidate, gold_doc: Doc, doc: Doc) -> None:
+        """Called with every candidate and sentence."""
+        name = candidate.name
+        gold = Gold(frozenset(doc_entities(gold_doc)))
+        entities = candidate.entities(doc)
+        if name not in self.worst:
+            self.worst[name] = WorstSentences(self._examples)
+            self._evaluations[name] = Evaluation()
+        self.worst[name].add(gold_doc, sorted(gold.entities), entities)
+        self._evaluations[name].add(gold_doc, entities, gold)
+        what = "weakner_score" if candidate.source is None else f"weak:{candidate.source}"
+        self._add_scores(f"{name}: {what}", entities, candidate.scores(doc), gold)
+        for group in sorted(group for group in doc.spans if group.startswith(PREDICTED_PREFIX)):
+            self._add_scores(f"{name}: {group}", group_entities(doc, group), group_scores(doc, group), gold)
+
+    def _add_scores(self, name: str, entities: Entities, scores: Sequence[Optional[float]], gold: Gold) -> None:
+        self._calibration.setdefault(name, CalibrationCounter()).add(entities, scores, gold)
+
+    def evaluations(self, top: int) -> Dict[str, GoldScores]:
+        """Scores by name of the candidate."""
+        return {name: evaluation.result(top) for name, evaluation in self._evaluations.items()}
+
+    def calibration(self) -> Dict[str, Calibration]:
+        """Calibration by name of what gives the scores."""
+        results = {name: counter.result() for name, counter in self._calibration.items()}
+        return {name: result for name, result in results.items() if result is not None}
+
+
+def _check(
+    output: Path,
+    test: Optional[Path],
+    candidates: Optional[Mapping[str, Union[Path, str]]],
+    labels: Optional[Path],
+    gold: Optional[Path],
+    examples: int,
+) -> None:
+    """Refuse what cannot succeed before hours of predictions."""
+    if test is None and candidates:
+        raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
+    if test is None and labels is None:
+        raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
+    if labels is None and gold is not None:
+        raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))
+    if examples < 0:
+        raise WeaknerError(Errors.WK005.format(setting="examples", value=examples, expected="0 or more"))
+    if output.is_dir():
+        raise WeaknerError(Errors.WK109.format(path=output))
+    inputs = [Path(path) for path in (test, labels, gold) if path is not None]
+    if test is not None:
+        inputs += [candidate.path for candidate in make_candidates(candidates or {})]
+    check_output(inputs, [output])
+
+
+def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer, top: int) -> Section:
+    evaluations, calibration = observer.evaluations(top), observer.calibration()
+    n_gold = rows[0].counts.tp + rows[0].counts.fn
+    plots = [f1_plot(rows, "candidates-f1"), *_plots(evaluations, calibration, "candidates")]
+    # All candidates are scored on the same gold.
+    first = next(iter(evaluations.values()))
+    evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
+    tables = [comparison_table(rows), *evaluated, *calibration_tables(calibration)]
+    lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
+    return Section("Comparison of candidates", "candidates", lines, plots, tables)
+
+
+def _analysis_section(labels: Path, analysis: Analysis) -> Section:
+    scored = {source.name: source.gold for source in analysis.sources if source.gold is not None}
+    lines = [f"Corpus: {labels}", f"{analysis.docs:,} documents with {analysis.tokens:,} tokens."]
+    if analysis.unlabelled:
+        lines.append(f"Documents that none of the sources has looked at: {analysis.unlabelled:,}.")
+    if analysis.gold is None:
+        lines.append("No gold is known here, so that nothing is said about how often the labels are right.")
+    plots = _plots(scored, analysis.calibration, "sources")
+    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis))
+
+
+def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Calibration], key: str) -> List[Plot]:
+    plots = []
+    if scored:
+        counts = {name: result.total.exact for name, result in scored.items()}
+        plots.append(precision_recall_plot(counts, f"{key}-pr"))
+        plots.append(length_plot({name: result.lengths for name, result in scored.items()}, f"{key}-lengths"))
+    if calibration:
+        plots.append(reliability_plot(calibration, f"{key}-reliability"))
+    return plots
+
+
+def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]) -> str:
+    import jinja2
+    from markupsafe import Markup
+
+    every = [example for examples in worst.values() for example in examples]
+    colors = label_colors(label for example in every for _, _, label in (*example.gold, *example.predicted))
+
+    def draw(example: Example) -> List[Markup]:
+        return [Markup(html) for html in render(example, colors)]
+
+    def clean(value: Any) -> Any:
+        return printable(value) if type(value) is str else value
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=clean,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    template = environment.get_template(TEMPLATE)
+    return template.render(
+        title=title, sections=sections, worst=worst, colors=colors, draw=draw, shorten=shorten, svg=Markup
+    )

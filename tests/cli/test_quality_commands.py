@@ -1,0 +1,100 @@
+import json
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.weak import set_source
+from spacy_weakner.cli.app import app
+
+from ..util import make_doc
+
+RUNNER = CliRunner()
+
+
+def invoke(*args):
+    return RUNNER.invoke(app, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    nlp = spacy.blank("xx")
+    gold, weak = [], []
+    for text, entities in [("Anna went to [bold]Rome", [(0, 1, "PER"), (3, 4, "LOC")]), ("Rome", [(0, 1, "LOC")])]:
+        gold.append(make_doc(nlp, text, entities))
+        weak.append(make_doc(nlp, text, annotated=False))
+        set_source(weak[-1], "terms", [(0, 1, "PER")], [0.7])
+        set_source(weak[-1], "llm", entities[-1:])
+    write_docs(tmp_path / "gold.spacy", gold)
+    write_docs(tmp_path / "weak.spacy", weak)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_analyze_prints_tables_and_writes_json(data):
+    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--output", "a.json", "--top", "5")
+    assert result.exit_code == 0, result.output
+    assert "2 documents, 5 tokens" in result.output
+    for title in ("Sources", "Agreement between sources", "Kinds of errors", "Recall by length", "Calibration"):
+        assert title in result.output
+    # A phrase that looks like markup is printed as it stands.
+    assert "[bold]Rome" in result.output
+    analysis = json.loads((data / "a.json").read_text())
+    assert [source["name"] for source in analysis["sources"]] == ["llm", "terms"]
+    assert analysis["sources"][1]["gold"]["total"]["exact"]["f1"] == 40.0
+
+
+def test_analyze_without_gold_says_so(data):
+    result = invoke("analyze", "weak.spacy", "--source", "llm")
+    assert result.exit_code == 0, result.output
+    assert "No gold is known" in result.output and "Kinds of errors" not in result.output
+    assert "terms" not in result.output
+
+
+def test_compare_with_sources_and_baseline(data):
+    candidates = ("term list=weak.spacy#terms", "model=weak.spacy#llm")
+    result = invoke("compare", "gold.spacy", *candidates, "--baseline", "term list", "--bootstrap", "20")
+    assert result.exit_code == 0, result.output
+    assert "vs term list" in result.output and "F1 95 %" in result.output
+    result = invoke("compare", "gold.spacy", *candidates, "--bootstrap", "0")
+    assert "F1 95 %" not in result.output and "words/s" in result.output
+
+
+def test_help_tells_how_candidates_are_given():
+    for command in ("compare", "report"):
+        assert "NAME=PATH#SOURCE" in " ".join(invoke(command, "--help").output.split())
+
+
+def test_report_of_both(data):
+    result = invoke(
+        "report", "r.html", "--test", "gold.spacy", "--candidate", "llm=weak.spacy#llm", "--labels", "weak.spacy"
+    )
+    assert result.exit_code == 0, result.output
+    page = (data / "r.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and "Weak labels" in page
+    assert not list(data.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["analyze", "none"], "[WK100]"),
+        (["analyze", "gold.spacy", "--source", "x"], "[WK302]"),
+        (["analyze", "weak.spacy", "--output", "."], "[WK109]"),
+        (["analyze", "weak.spacy", "--output", "weak.spacy"], "[WK304]"),
+        (["compare", "gold.spacy", "a=weak.spacy#llm", "--baseline", "b"], "[WK410]"),
+        (["compare", "gold.spacy", "a=weak.spacy#x"], "[WK409]"),
+        (["compare", "gold.spacy", "a=gold.spacy", "--output", "gold.spacy"], "[WK304]"),
+        (["report", "r.html"], "[WK411]"),
+        (["report", "r.html", "--test", "gold.spacy"], "[WK408]"),
+        (["report", ".", "--labels", "weak.spacy"], "[WK109]"),
+        (["report", "r.html", "--test", "gold.spacy", "--candidate", "a=x", "--candidate", "a=y"], "[WK404]"),
+        (["report", "r.html", "--test", "gold.spacy", "--candidate", "gold.spacy"], "[WK401]"),
+    ],
+)
+def test_errors_are_one_line_without_traceback(data, args, message):
+    result = invoke(*args)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and result.stdout == ""
