@@ -16,6 +16,7 @@ from spacy_weakner.quality.compare import compare
 from spacy_weakner.quality.scores import Counts
 
 ROOT = Path(__file__).parent.parent
+EVIDENCE = ROOT / "docs" / "evidence"
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
 
 
@@ -118,6 +119,14 @@ def evaluate(model: Path, test: Path) -> Tuple[Counts, float]:
     """
     (result,) = compare(test, {model.name: model})
     return result.counts, result.words_per_second or 0.0
+
+
+def find(data: Path, name: str) -> Path:
+    """A JSONL file of the data set, gzipped or not."""
+    for suffix in (".jsonl", ".jsonl.gz"):
+        if (data / f"{name}{suffix}").exists():
+            return data / f"{name}{suffix}"
+    raise SystemExit(f"{data} holds no {name}.jsonl or {name}.jsonl.gz")
 
 
 def mean_and_spread(values: List[float]) -> str:

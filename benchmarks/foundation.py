@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from common import ROOT, Evidence, Run, bar_chart, evaluate, table, train
+from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, table, train
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
@@ -27,7 +27,6 @@ BENCHMARK = "foundation"
 DATASET = "bc5cdr"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 CONFIGS = ROOT / "configs" / "crf_ner"
-EVIDENCE = ROOT / "docs" / "evidence"
 # Sentences of train and of dev; 0 is all.
 PRESETS = {"quick": (2000, 300), "full": (0, 0)}
 GOLD = 250
@@ -191,14 +190,6 @@ def prepare(data: Path, folder: Path, preset: str, seed: int) -> Path:
     aggregate(folder / "test-sources.spacy", folder / "test-labelled.spacy", unmatched="outside")
     (folder / "done").touch()
     return folder
-
-
-def find(data: Path, name: str) -> Path:
-    """A JSONL file of the data set, gzipped or not."""
-    for suffix in (".jsonl", ".jsonl.gz"):
-        if (data / f"{name}{suffix}").exists():
-            return data / f"{name}{suffix}"
-    raise SystemExit(f"{data} holds no {name}.jsonl or {name}.jsonl.gz")
 
 
 def sample(source: Path, target: Path, n: int, seed: int) -> None:
