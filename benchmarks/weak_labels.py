@@ -12,8 +12,9 @@ import argparse
 import gzip
 import json
 import random
+from collections import defaultdict
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List
 
 from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, table, train
 from spacy.tokens import Doc
@@ -22,16 +23,19 @@ from spacy.vocab import Vocab
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.quality.compare import gold_against_weak
+from spacy_weakner.quality.scores import Counts, count_matches
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.label import label
+from spacy_weakner.ty import Entity
 
 BENCHMARK = "weak-labels"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 # The order is that of `sources` where votes are tied: a term list before a large language model's answers.
 SOURCES = ("dictionary", "chatgpt", "uniner")
 COMBINED = ("majority", "weighted", "label_model")
-LABELS = (*(f"source:{name}" for name in SOURCES), "union", *COMBINED)
+ORACLE = "oracle:patterns"
+LABELS = (*(f"source:{name}" for name in SOURCES), "union", *COMBINED, ORACLE)
 # Trained on hard labels, and on soft ones where the combination gives any.
 MODELS = (*(f"source:{name}" for name in SOURCES), *COMBINED, *(f"{name}:soft" for name in COMBINED))
 N_TRAIN = 2000
@@ -110,7 +114,37 @@ def score_labels(dataset: str, folder: Path, evidence: Evidence) -> None:
     for name in LABELS:
         run = Run(BENCHMARK, dataset, "-", "labels", name, 0, N_GOLD if name == "weighted" else 0, 0)
         if not evidence.has(run):
-            evidence.add(run, gold_against_weak(corpus(folder, name))[0], 0.0, 0.0)
+            counts = oracle(folder) if name == ORACLE else gold_against_weak(corpus(folder, name))[0]
+            evidence.add(run, counts, 0.0, 0.0)
+
+
+def oracle(folder: Path) -> Counts:
+    """What could be reached by trusting patterns of agreement, if one knew which: every proposed span is accepted if
+    more than half of those with its pattern are right on this very gold. The pattern of a span is its label, and for
+    every source whether it proposes the span, the same words with another label, an overlapping span with the same
+    label or another one, or nothing."""
+    pairs, patterns = [], defaultdict(list)
+    for number, doc in enumerate(read_docs(folder / "sources.spacy", Vocab())):
+        given = [weak.group_entities(doc, weak.weak_group(name)) for name in SOURCES]
+        pairs.append((set(weak.doc_entities(doc)), set()))
+        for entity in {entity for entities in given for entity in entities}:
+            patterns[(entity[2], *(relation(entity, entities) for entities in given))].append((number, entity))
+    for members in patterns.values():
+        if 2 * sum(entity in pairs[number][0] for number, entity in members) > len(members):
+            for number, entity in members:
+                pairs[number][1].add(entity)
+    return count_matches([(sorted(gold), sorted(accepted)) for gold, accepted in pairs])[0]
+
+
+def relation(entity: Entity, entities: List[Entity]) -> str:
+    """How the nearest of a source's spans relates to one: see `oracle`."""
+    start, end, kind = entity
+    over = [other for other in entities if other[0] < end and start < other[1]]
+    if entity in over:
+        return "same"
+    if any(other[:2] == (start, end) for other in over):
+        return "label"
+    return "nothing" if not over else "overlap" if any(other[2] == kind for other in over) else "other"
 
 
 def train_models(dataset: str, folder: Path, seed: int, arguments: argparse.Namespace, evidence: Evidence) -> None:
