@@ -83,8 +83,8 @@ def run_engines(arguments: argparse.Namespace) -> List[Dict[str, Any]]:
     for attr in arguments.attrs.split(","):
         for engine in ("table", *arguments.engines.split(",")):
             row = run_part(engine, attr, arguments)
-            if "candidates" in row:
-                row["same_as_phrase_matcher"] = same_candidates(arguments.work, engine, attr)
+            if engine == "phrase_matcher":
+                row["same_candidates"] = same_candidates(arguments.work, attr)
             rows.append({"benchmark": "gazetteer", "engine": engine, "attr": attr, **row, **machine()})
             print(json.dumps(rows[-1]), flush=True)
     row = run_part("pass", "LOWER", arguments)
@@ -309,14 +309,11 @@ def store(arguments: argparse.Namespace, engine: str, *columns: Any) -> None:
     numpy.savez(arguments.work / f"{engine}-{arguments.attr}.npz", table=table, names=numpy.asarray(names))
 
 
-def same_candidates(work: Path, engine: str, attr: str) -> Any:
-    """Whether an engine found the same as the PhraseMatcher; None if there is nothing to compare yet."""
-    paths = [work / f"{name}-{attr}.npz" for name in (engine, "phrase_matcher")]
-    if engine == "phrase_matcher":
-        paths[0] = work / f"gazetteer_ruler-{attr}.npz"
-    if not all(path.exists() for path in paths):
-        return None
-    a, b = (numpy.load(path, allow_pickle=False) for path in paths)
+def same_candidates(work: Path, attr: str) -> bool:
+    """Whether PhraseMatcher, which has just run, found the same as the gazetteer_ruler before it."""
+    a, b = (
+        numpy.load(work / f"{name}-{attr}.npz", allow_pickle=False) for name in ("gazetteer_ruler", "phrase_matcher")
+    )
     return a["names"].tolist() == b["names"].tolist() and bool(numpy.array_equal(a["table"], b["table"]))
 
 
@@ -418,7 +415,7 @@ def render(rows: List[Dict[str, Any]]) -> None:
     page = (EVIDENCE / "gazetteer.template.md").read_text(encoding="utf-8")
     engines = [row for row in rows if row["benchmark"] == "gazetteer" and row["engine"] in ENGINES]
     columns = ("attr", "engine", "tokenise_and_build_s", "load_s", "memory_mb", "match_tokens_per_s")
-    columns += ("write_tokens_per_s", "candidates", "entities", "same_as_phrase_matcher")
+    columns += ("write_tokens_per_s", "candidates", "entities", "same_candidates")
     tables = [row for row in rows if row.get("engine") == "table"]
     compiled = ("attr", "terms", "tokenise_and_build_s", "build_s", "store_s", "file_mb", "new_strings")
     passes = [row for row in rows if row.get("engine") == "pass"]
