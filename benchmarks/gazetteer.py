@@ -311,9 +311,8 @@ def store(arguments: argparse.Namespace, engine: str, *columns: Any) -> None:
 
 def same_candidates(work: Path, attr: str) -> bool:
     """Whether PhraseMatcher, which has just run, found the same as the gazetteer_ruler before it."""
-    a, b = (
-        numpy.load(work / f"{name}-{attr}.npz", allow_pickle=False) for name in ("gazetteer_ruler", "phrase_matcher")
-    )
+    paths = [work / f"{name}-{attr}.npz" for name in ("gazetteer_ruler", "phrase_matcher")]
+    a, b = (numpy.load(path, allow_pickle=False) for path in paths)
     return a["names"].tolist() == b["names"].tolist() and bool(numpy.array_equal(a["table"], b["table"]))
 
 
