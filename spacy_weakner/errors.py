@@ -27,7 +27,8 @@ class Errors:
     WK006 = "[WK006] The loss of '{name}' is {loss} (not a number). Lower the learning rate or check the corpus."
     WK007 = (
         "[WK007] Sentence {index} of the batch has no tag sequence that satisfies both its annotations and the "
-        "constraints of the tag scheme. Check the annotations, or set 'constrain = false'."
+        "constraints of the tag scheme. Check the annotations, or set 'constrain = \"decoding\"', which allows such "
+        "sequences in training."
     )
     WK008 = "[WK008] '{name}' is not initialised: run nlp.initialize() or load a trained pipeline first."
     WK009 = "[WK009] Unknown tag scheme '{scheme}'. Choose one of: {schemes}."
@@ -66,10 +67,17 @@ class Errors:
         "its 'scheme' to {soft}."
     )
     WK021 = (
-        "[WK021] The pipeline splits '{text}' into other tokens than the corpus has, so that its soft labels have no "
+        "[WK021] The pipeline splits '{text}' into other tokens than the corpus has, so that its {what} have no "
         "place. Use the corpus' tokenizer ([nlp.tokenizer])."
     )
-    WK022 = "[WK022] Soft labels must be probabilities that sum to 1 for every token. Make them again ('aggregate')."
+    WK022 = (
+        "[WK022] Soft labels must be probabilities that sum to 1 for every token, or all 0. Make them again "
+        "('aggregate')."
+    )
+    WK023 = (
+        "[WK023] '{text}' is weakly labelled and has no confidence, which this loss needs. Complete the weak corpus "
+        "with 'spacy weakner complete --calibration', or use a loss that needs none."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -157,9 +165,9 @@ class Errors:
     )
     # Aggregation
     WK330 = (
-        "[WK330] Nothing is known about the source '{source}': it declares no reliability, and no document with gold "
-        "has its labels. Declare its reliability when labelling, add gold documents that it has labelled (or give them "
-        "as 'gold'), or use the method 'label_model', which needs neither."
+        "[WK330] Nothing is known about the source '{source}': it declares no reliability, and there is no gold with its "
+        "labels. Declare its reliability when labelling, give gold that it has labelled ('gold', on the command line "
+        "--gold), or use the method 'label_model', which needs neither."
     )
     WK331 = (
         "[WK331] '{setting}' has no effect with the method '{method}'; it belongs to: {methods}. Remove it, or choose "
@@ -172,6 +180,56 @@ class Errors:
     WK333 = (
         "[WK333] The sources {sources} propose no entity in {path}, so there is nothing to combine. Check the term "
         "lists and pipelines that they come from."
+    )
+    # Completion
+    WK340 = "[WK340] {path} is no calibration ({reason}). Make it again with 'spacy weakner calibrate'."
+    WK341 = (
+        "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
+        "pipeline with a crf_ner, or the name of the component (--component)."
+    )
+    WK342 = (
+        "[WK342] {path} holds no sentence with complete gold, so there is nothing to calibrate on. Give held-out gold "
+        "that the model was not trained on."
+    )
+    WK343 = "[WK343] The score of '{text}' under '{pipeline}' is not a number. Train the pipeline again."
+    WK344 = (
+        "[WK344] {path}: '{text}' has entities that are not weak, and completing would overwrite them. Give a corpus "
+        "that 'spacy weakner aggregate' has made."
+    )
+    WK345 = (
+        "[WK345] {path} says nothing on weak sources. Label the held-out gold with them before 'calibrate', or give "
+        "'weak_accuracy' instead of 'estimate_accuracy'."
+    )
+    # Encoders of Hugging Face
+    WK350 = (
+        "[WK350] This needs {package}, which is not installed. Install the extra 'transformers': "
+        'pip install "spacy_weakner[transformers]".'
+    )
+    WK351 = (
+        "[WK351] Cannot load the encoder '{name}': {reason} Give the folder of a Hugging Face model, or the name of "
+        "one that can be downloaded or is in the cache."
+    )
+    WK352 = (
+        "[WK352] The encoder '{name}' has no weights as safetensors, and others are not read, since pickles can "
+        "execute code. Load it where you trust it, and store it with save_pretrained(folder, safe_serialization=True)."
+    )
+    WK353 = "[WK353] '{name}' cannot serve as a masked language model: {reason}."
+    WK354 = (
+        "[WK354] The checkpoint '{name}' has no head for masked-language modelling (not there: {missing}). Choose one "
+        "that has, or train a new head with 'spacy weakner adapt --train-head'."
+    )
+    WK355 = (
+        "[WK355] {path} holds an unfinished run of '{stage}' with other {differences}. Continue it with the same "
+        "inputs and settings, or remove the folder to start over."
+    )
+    WK356 = "[WK356] {path} is in use by another run of '{stage}' for the same output. Wait for it, or stop it."
+    WK357 = "[WK357] There is no GPU {gpu_id} here (torch sees {count}). Choose another, or the CPU: --gpu-id -1."
+    # Trainings
+    WK360 = "[WK360] The training in {output} failed with exit code {code}. The end of {log}:\n{tail}"
+    WK361 = "[WK361] {path} has {docs} sentences, too few for {folds} folds. Give more gold, or fewer folds."
+    WK362 = (
+        "[WK362] None of the pipelines in {output} was evaluated on dev, so none can be chosen. Lower "
+        "training.eval_frequency."
     )
     # Quality
     WK400 = (
@@ -210,6 +268,10 @@ class Errors:
     WK412 = (
         "[WK412] A report needs {package}, which is not installed. Install the extra 'report': "
         'pip install "spacy_weakner[report]".'
+    )
+    WK413 = (
+        "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "
+        "test set as it was before 'aggregate'."
     )
 
 

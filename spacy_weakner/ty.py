@@ -56,6 +56,14 @@ class TokenDistributions(Protocol):
 class PathScorer(Protocol):
     """A pipe that scores whole tag sequences."""
 
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The entity labels of its tags."""
+
+    @property
+    def tag_scheme(self) -> str:
+        """Name of the scheme that its tags are written in."""
+
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best path per Doc with its score and log-probability."""
 

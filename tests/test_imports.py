@@ -18,6 +18,7 @@ ROWS = [
     {"annotations", "linear_chain"},
     {"training", "encoders", "aggregation"},
     {"crf_ner", "gazetteer_ruler"},
+    {"needle"},
     {"stages"},
     {"quality"},
     {"cli"},

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from spacy_weakner.crf_ner.component import CRFNer
+from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.linear_chain.kernel import CRFParameters
@@ -22,6 +23,7 @@ GOLDEN = {
     "spacy_architectures": ["spacy_weakner.BiLSTMEncoder.v1", "spacy_weakner.CRFTagger.v1"],
     "thinc_losses": [
         "spacy_weakner.CRFNegativeLogLikelihood.v1",
+        "spacy_weakner.NoiseAwareCRF.v1",
         "spacy_weakner.PartialCRF.v1",
         "spacy_weakner.SoftLabelCRF.v1",
     ],
@@ -99,16 +101,26 @@ def test_bilstm_encoder():
         ("CRFNegativeLogLikelihood", {}),
         ("PartialCRF", {}),
         ("SoftLabelCRF", {}),
+        ("SoftLabelCRF", {"negative_rate": 0.5}),
+        ("NoiseAwareCRF", {}),
+        ("CRFNegativeLogLikelihood", {"weak_weight": 0.5}),
         (
             "PartialCRF",
-            {"negative_rate": 0.5, "entity_ratio": 0.2, "entity_ratio_margin": 0.1, "entity_ratio_weight": 2.0},
+            {
+                "negative_rate": 0.5,
+                "entity_ratio": 0.2,
+                "entity_ratio_margin": 0.1,
+                "entity_ratio_weight": 2.0,
+                "weak_weight": 0.5,
+            },
         ),
+        ("NoiseAwareCRF", {"level": "token", "strong_weight": 0.9}),
     ],
 )
 def test_losses(name, arguments):
     loss = make("losses", f"spacy_weakner.{name}.v1", **arguments)
     parameters = CRFParameters(numpy.zeros(3), numpy.zeros((3, 3)), numpy.zeros(3))
-    result = loss(parameters, [numpy.zeros((2, 3), dtype="float32")], [numpy.asarray([0, 1])])
+    result = loss(parameters, [numpy.zeros((2, 3), dtype="float32")], [Target(numpy.asarray([0, 1]))])
     assert result.loss >= 2 * numpy.log(3) - 1e-9
     assert {key: getattr(loss, key) for key in arguments} == arguments
 

@@ -10,7 +10,7 @@ from ..annotations.tags import IntTags, TagScheme
 from ..ty import Entity
 from .decoding import Floats, best_entities, proposals
 from .label_model import Fit, LabelModel
-from .observations import Belief, observe
+from .observations import Belief, Source, observe, without_ignorance
 from .votes import Accuracy, break_ties, log_odds, majority_shares, weighted_shares
 
 SCHEME = "BIO"
@@ -21,7 +21,7 @@ class Combined(NamedTuple):
 
     entities (List[Entity]): The entities.
     candidates (int): Different proposals that they were chosen from.
-    probabilities (Floats): Shape (n_tokens, n_tags).
+    probabilities (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nothing is known.
     """
 
     entities: List[Entity]
@@ -33,7 +33,7 @@ class Method(Protocol):
     """A way to make one distribution over tags per token of what all sources say."""
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1."""
+        """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1, or are 0 where nothing is known."""
 
     @property
     def beliefs(self) -> List[Belief]:
@@ -48,12 +48,15 @@ class Majority:
     """One source, one vote; see `votes.majority_shares`.
 
     scheme (TagScheme): The tag scheme.
+    sources (Tuple[Source, ...]): The sources, in the order of the columns.
     """
 
     scheme: TagScheme
+    sources: Tuple[Source, ...]
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        return [majority_shares(says, len(self.scheme)) for says in docs]
+        votes = [without_ignorance(says, self.sources, self.scheme) for says in docs]
+        return [majority_shares(says, len(self.scheme)) for says in votes]
 
     @property
     def beliefs(self) -> List[Belief]:
@@ -68,17 +71,20 @@ class Weighted:
     """Votes weighted by accuracy; see `votes.weighted_shares`.
 
     scheme (TagScheme): The tag scheme.
+    sources (Tuple[Source, ...]): The sources, in the order of the columns.
     accuracies (Tuple[Tuple[Accuracy, ...], ...]): Per source, in the order of the columns.
     quiet (Optional[float]): Probability of "O" where all votes are "O"; None if nothing tells.
     """
 
     scheme: TagScheme
+    sources: Tuple[Source, ...]
     accuracies: Tuple[Tuple[Accuracy, ...], ...]
     quiet: Optional[float] = None
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         weights = log_odds(self.accuracies, self.scheme)
-        return [weighted_shares(says, weights, self.quiet) for says in docs]
+        votes = [without_ignorance(says, self.sources, self.scheme) for says in docs]
+        return [weighted_shares(says, weights, self.quiet) for says in votes]
 
     @property
     def beliefs(self) -> List[Belief]:

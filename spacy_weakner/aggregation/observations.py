@@ -7,6 +7,8 @@ Abstention is not disagreement, so three kinds of saying nothing are told apart:
 | is complete (a model)       | "O"                                | 0        |
 | is not complete (a list)    | nothing: the list may have a hole  | `SILENT` |
 | has not looked at the Doc   | nothing at all                     | `UNSEEN` |
+
+A source that gives a span several labels, and leaves open which, is `UNSEEN` there as well.
 """
 
 from collections import Counter
@@ -18,7 +20,7 @@ from spacy.tokens import Doc
 from ..annotations import weak
 from ..annotations.tags import IntTags, TagScheme
 from ..ty import Entity
-from .policies import candidates_of, resolve
+from .policies import Candidate, candidates_of, resolve
 
 SILENT = -1
 UNSEEN = -2
@@ -127,26 +129,47 @@ class Answer(NamedTuple):
 
     entities (Tuple[Entity, ...]): Entities without overlaps, from left to right.
     complete (bool): Whether all other tokens are "O" to it.
+    unclear (Tuple[Tuple[int, int], ...]): Spans that it gives several labels, none of which other sources single out.
     """
 
     entities: Tuple[Entity, ...]
     complete: bool
+    unclear: Tuple[Tuple[int, int], ...] = ()
 
 
 def answers(doc: Doc, names: Iterable[str]) -> Dict[str, Answer]:
-    """Ask sources about a Doc. One whose candidates overlap is asked for one answer: the longest of them.
+    """Ask sources about a Doc. One whose candidates overlap is asked for one answer: the longest of them. One that
+    gives a span several labels means one of these: that which most other sources give it, if there is such a one; else
+    it says nothing about the span.
 
     doc (Doc): The Doc.
     names (Iterable[str]): Names of the sources.
     RETURNS (Dict[str, Answer]): Without the sources that have not looked at the Doc.
     """
-    found = {}
-    for name in names:
-        if weak.weak_group(name) in doc.spans:
-            candidates = candidates_of(doc, name)
-            entities = resolve(candidates, "longest", [name]) if len(candidates) > 1 else [c.entity for c in candidates]
-            found[name] = Answer(tuple(entities), weak.is_complete(doc, name))
-    return found
+    proposed = {name: candidates_of(doc, name) for name in names if weak.weak_group(name) in doc.spans}
+    support: Counter[Entity] = Counter(e for own in proposed.values() for e in {c.entity for c in own})
+    return {name: _answer(own, name, support, weak.is_complete(doc, name)) for name, own in proposed.items()}
+
+
+def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", complete: bool) -> Answer:
+    if len(candidates) < 2:
+        return Answer(tuple(c.entity for c in candidates), complete)
+    by_span: Dict[Tuple[int, int], Dict[str, Candidate]] = {}
+    for c in candidates:
+        by_span.setdefault((c.start, c.end), {})[c.label] = c
+    chosen, unclear = [], set()
+    for span, by_label in by_span.items():
+        # The source supports each of its labels equally, so all counts are one too high.
+        (label, most), *others = Counter({label: support[c.entity] for label, c in by_label.items()}).most_common()
+        if others and others[0][1] == most:
+            unclear.add(span)
+        chosen.append(by_label[label])
+    entities = resolve(chosen, "longest", [name])
+    return Answer(
+        tuple(entity for entity in entities if entity[:2] not in unclear),
+        complete,
+        tuple(entity[:2] for entity in entities if entity[:2] in unclear),
+    )
 
 
 def encode_answers(given: Dict[str, Answer], length: int, names: Sequence[str], scheme: TagScheme) -> IntTags:
@@ -163,12 +186,31 @@ def encode_answers(given: Dict[str, Answer], length: int, names: Sequence[str], 
         if name in given:
             # `encode` marks what is not known by -1, which is SILENT.
             says[:, column] = scheme.encode(given[name].entities, numpy.full(length, given[name].complete))
+            for start, end in given[name].unclear:
+                says[start:end, column] = UNSEEN
     return says
 
 
 def observe(doc: Doc, names: Sequence[str], scheme: TagScheme) -> IntTags:
     """What the sources say about the tokens of a Doc: `answers` as numbers."""
     return encode_answers(answers(doc, names), len(doc), names, scheme)
+
+
+def without_ignorance(says: IntTags, sources: Sequence[Source], scheme: TagScheme) -> IntTags:
+    """Take the silence of a source for no vote where another one proposes a label that it never uses: a model that was
+    never asked for drugs does not say that there is none.
+
+    says (IntTags): Shape (n_tokens, n_sources), see `observe`.
+    sources (Sequence[Source]): The sources, in the order of the columns.
+    scheme (TagScheme): The tag scheme.
+    RETURNS (IntTags): The same, with `SILENT` there.
+    """
+    unknown = numpy.array([[tag != "O" and tag[2:] not in s.labels for tag in scheme.tags] for s in sources])
+    if not unknown.any():
+        return says
+    proposed = (says[:, :, None] == numpy.arange(len(scheme))).any(1)
+    foreign = (proposed[:, None] & unknown).any(-1)
+    return numpy.where((says == 0) & foreign, SILENT, says)
 
 
 def _mean(values: "Counter[float]") -> Optional[float]:

@@ -24,7 +24,9 @@ class Answered(NamedTuple):
 
 class Sample:
     """Keeps the Docs with the smallest hashes of their contents: the same ones in any order, and however the corpus is
-    cut into shards. Docs that no source has looked at teach nothing and are not kept.
+    cut into shards. Docs that no source has looked at teach nothing and are not kept. Of a corpus that is larger than
+    the sample, Docs with the same words and answers are kept once: else chance would fill the sample with the copies
+    of a sentence, or leave out all of them.
 
     size (int): How many Docs to keep.
     seed (int): Another seed gives another sample.
@@ -35,8 +37,10 @@ class Sample:
         self.size = size
         self.seed = seed
         self.names = names
-        # The largest hash first. The count decides between Docs with equal contents, which are interchangeable.
-        self._heap: List[Tuple[int, int, Answered]] = []
+        # The largest hash first.
+        self._heap: List[Tuple[int, Answered]] = []
+        # Copies of the Docs in the heap. Its bound only falls, so what is there at the end came with its first copy.
+        self._copies: Dict[int, int] = {}
         self._seen = 0
 
     def add(self, doc: Doc) -> None:
@@ -45,11 +49,16 @@ class Sample:
         if not given or not len(doc):
             return
         self._seen += 1
-        item = (-self._hash(doc, given), self._seen, Answered(len(doc), given))
+        key = self._hash(doc, given)
+        if key in self._copies:
+            self._copies[key] += 1
+            return
+        item = (-key, Answered(len(doc), given))
+        self._copies[key] = 1
         if len(self._heap) < self.size:
             heapq.heappush(self._heap, item)
         else:
-            heapq.heappushpop(self._heap, item)
+            del self._copies[-heapq.heappushpop(self._heap, item)[0]]
 
     def observations(self, names: Sequence[str], scheme: TagScheme) -> List[IntTags]:
         """What the sources say about the Docs kept, in the order of the hashes.
@@ -58,8 +67,12 @@ class Sample:
         scheme (TagScheme): The tag scheme.
         RETURNS (List[IntTags]): Per Doc (n_tokens, n_sources), see `observations.observe`.
         """
-        kept = [answered for _, _, answered in sorted(self._heap, key=lambda item: -item[0])]
-        return [encode_answers(a.answers, a.length, names, scheme) for a in kept]
+        everything = self._seen <= self.size
+        result = []
+        for negated, kept in sorted(self._heap, key=lambda item: -item[0]):
+            encoded = encode_answers(kept.answers, kept.length, names, scheme)
+            result += [encoded] * (self._copies[-negated] if everything else 1)
+        return result
 
     def _hash(self, doc: Doc, given: Dict[str, Answer]) -> int:
         content: Any = (self.seed, [token.text for token in doc], sorted(given.items()))

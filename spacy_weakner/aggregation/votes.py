@@ -14,7 +14,7 @@ from ..annotations.tags import BoolMask, IntTags, TagScheme
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from .decoding import Floats
-from .observations import SILENT, UNSEEN, Belief, Source, observe
+from .observations import SILENT, UNSEEN, Belief, Source, observe, without_ignorance
 
 # Breaks ties, and is too small to turn any other decision.
 TIE = 1e-4
@@ -53,8 +53,7 @@ def majority_shares(says: IntTags, n_tags: int) -> Floats:
 
     says (IntTags): Shape (n_tokens, n_sources), see `observe`.
     n_tags (int): Number of tags.
-    RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1. Where nobody votes nothing is known, so all tags are
-        equally likely.
+    RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nobody votes, so that nothing is known.
     """
     return _shares(_one_hot(says, n_tags).sum(1))
 
@@ -70,10 +69,11 @@ def weighted_shares(says: IntTags, weights: Floats, quiet: Optional[float] = Non
     weights (Floats): Shape (n_sources, n_tags): log-odds of each source's vote for each tag.
     quiet (Optional[float]): Probability of "O" where all votes are "O", as most are: there sources do not err
         independently. None: as the weights say.
-    RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1; uniform where nobody votes.
+    RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nobody votes.
     """
     scores = (_one_hot(says, weights.shape[1]) * weights).sum(1)
     odds = numpy.exp(scores - scores.max(-1, keepdims=True))
+    odds[(says < 0).all(1)] = 0.0
     shares = _shares(odds)
     if quiet is not None:
         agreed = (says == 0).any(1) & (says <= 0).all(1)
@@ -128,6 +128,7 @@ class GoldCounts:
         known (BoolMask): Shape (n_tokens,): False where gold is missing.
         """
         says = observe(doc, [source.name for source in self.sources], self.scheme)
+        says = without_ignorance(says, self.sources, self.scheme)
         truth = self.scheme.encode([entity for entity in gold if entity[2] in self.scheme.labels], known)
         for start, end, label in gold:
             if label not in self.scheme.labels:  # wrong whatever sources vote for
@@ -155,7 +156,9 @@ class GoldCounts:
         result = []
         names = ("O", *self.scheme.labels)
         for i, source in enumerate(self.sources):
-            if source.reliability is None and not self.votes[i].any():
+            # Who never votes need not be known.
+            votes = source.complete or source.entities
+            if votes and source.reliability is None and not self.votes[i].any():
                 raise WeaknerError(Errors.WK330.format(source=source.name))
             declared = 0.5 if source.reliability is None else source.reliability
             whole = _smoothed(self.right[i].sum(), self.votes[i].sum(), declared)
@@ -183,15 +186,15 @@ def log_odds(accuracies: Sequence[Sequence[Accuracy]], scheme: TagScheme) -> Flo
 
     accuracies (Sequence[Sequence[Accuracy]]): Per source, in the order of the columns.
     scheme (TagScheme): The tag scheme.
-    RETURNS (Floats): Shape (n_sources, n_tags): log(p (n - 1) / (1 - p)) with n = labels and "O"; 0 for votes that the
-        source never casts.
+    RETURNS (Floats): Shape (n_sources, n_tags): log(p (n - 1) / (1 - p)) with n tags; 0 for votes that the source never
+        casts.
     """
     weights = numpy.zeros((len(accuracies), len(scheme)))
     for row, of_source in zip(weights, accuracies, strict=True):
         for accuracy in of_source:
             p = min(max(accuracy.estimate, LOWEST_ACCURACY), HIGHEST_ACCURACY)
             tags = [0] if accuracy.label == "O" else [scheme.index[f"{x}-{accuracy.label}"] for x in scheme.prefixes]
-            row[tags] = numpy.log(p * len(scheme.labels) / (1 - p))
+            row[tags] = numpy.log(p * (len(scheme) - 1) / (1 - p))
     return weights
 
 
@@ -207,5 +210,5 @@ def _one_hot(says: IntTags, n_tags: int) -> Floats:
 
 def _shares(votes: Floats) -> Floats:
     total = votes.sum(-1, keepdims=True)
-    result: Floats = numpy.where(total > 0, votes / numpy.where(total > 0, total, 1.0), 1.0 / votes.shape[-1])
+    result: Floats = votes / numpy.where(total > 0, total, 1.0)
     return result

@@ -47,6 +47,20 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
             yield doc
 
 
+def stream_docs(path: Path) -> Iterator[Doc]:
+    """Stream the Docs of a corpus with a vocabulary that does not grow from file to file. A Doc must not be used any
+    more when the next one is asked for.
+
+    path (Path): A `.spacy` file or a folder of them.
+    YIELDS (Doc): The Docs, in the order of the files.
+    RAISES (WeaknerError): If there is no such file, or one cannot be read.
+    """
+    for file_ in corpus_files(path):
+        vocab = Vocab()
+        with vocab.memory_zone():
+            yield from read_docs(file_, vocab)
+
+
 def bare_copy(doc: Doc) -> Doc:
     """A Doc with the same words and nothing else: what a component may see of an annotated one.
 

@@ -4,8 +4,8 @@ from typing import FrozenSet, List, NamedTuple, Optional
 
 from spacy.tokens import Doc
 
-from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
 from ..ty import Entities, Entity
+from .weak import GOLD_GROUP, doc_entities, group_entities, is_weak, set_group
 
 
 class Gold(NamedTuple):
@@ -26,6 +26,21 @@ class Gold(NamedTuple):
         return [entity for entity in entities if self.missing.isdisjoint(range(entity[0], entity[1]))]
 
 
+def keep_gold(doc: Doc) -> bool:
+    """Move the gold of a Doc to the span group "gold", before weak labels are written to `doc.ents`.
+
+    doc (Doc): The Doc.
+    RETURNS (bool): Whether there was any. Gold that was moved before stays as it is.
+    """
+    if is_weak(doc) or not doc.has_annotation("ENT_IOB"):
+        return False
+    group = set_group(doc, GOLD_GROUP, doc_entities(doc))
+    missing = [token.i for token in doc if token.ent_iob == 0]
+    if missing:
+        group.attrs["missing"] = missing
+    return True
+
+
 def find_gold(doc: Doc) -> Optional[Gold]:
     """The gold of a Doc: the span group "gold", where `aggregate` has put it; else `doc.ents`, unless they are weak.
 
@@ -33,10 +48,11 @@ def find_gold(doc: Doc) -> Optional[Gold]:
     RETURNS (Optional[Gold]): None if there is none. (A Doc without tokens has one, which is empty, unless it is weak.)
     """
     if GOLD_GROUP in doc.spans:
-        return Gold(frozenset(group_entities(doc, GOLD_GROUP)))
+        missing = doc.spans[GOLD_GROUP].attrs.get("missing", ())
+        return Gold(frozenset(group_entities(doc, GOLD_GROUP)), frozenset(missing))
     if is_weak(doc):
         return None
-    missing = frozenset(token.i for token in doc if token.ent_iob == 0)
-    if missing and len(missing) == len(doc):
+    unknown = frozenset(token.i for token in doc if token.ent_iob == 0)
+    if unknown and len(unknown) == len(doc):
         return None
-    return Gold(frozenset(doc_entities(doc)), missing)
+    return Gold(frozenset(doc_entities(doc)), unknown)

@@ -18,7 +18,7 @@ from spacy.training import Example
 
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
-from .weak import SoftLabels, get_soft_labels
+from .weak import SoftLabels, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
@@ -158,12 +158,20 @@ class TagScheme:
 
     def from_example(self, example: Example) -> IntTags:
         """Encode the reference's entities on the tokens of the prediction. A token that an entity covers only in
-        part, or whose annotation is missing, is missing.
+        part, or whose annotation is missing, is missing. A completed tag sequence of the reference comes before its
+        entities.
 
-        example (Example): Predicted and reference may be tokenised differently.
+        example (Example): Predicted and reference may be tokenised differently, unless the reference has a completed
+            tag sequence.
         RETURNS (IntTags): Shape (n_tokens of the predicted Doc,).
+        RAISES (WeaknerError): If a completed tag sequence belongs to other tokens or to another scheme.
         RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
         """
+        completed = get_tags(example.reference)
+        if completed is not None:
+            if not same_tokens(example.predicted, example.reference):
+                raise WeaknerError(Errors.WK021.format(what="completed tags", text=example.reference.text[:50]))
+            return self.tag_ids(completed)
         if same_tokens(example.predicted, example.reference):
             return self.from_doc(example.reference)
         iob, types = example.get_aligned("ENT_IOB"), example.get_aligned("ENT_TYPE")
@@ -179,8 +187,8 @@ class TagScheme:
         """Read the reference's soft labels into the columns of this scheme.
 
         example (Example): Predicted and reference must have the same tokens.
-        RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags), rows sum to 1; None if the reference has
-            no soft labels.
+        RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags), rows sum to 1, or are 0 where nothing
+            is known; None if the reference has no soft labels.
         RAISES (WeaknerError): If they are written in another scheme, belong to other tokens, or are no distributions.
         RAISES (KeyError): With the label as argument, for a label that the scheme does not have.
         """
@@ -190,7 +198,7 @@ class TagScheme:
         if soft.scheme != self.name:
             raise WeaknerError(Errors.WK020.format(soft=soft.scheme, scheme=self.name))
         if not same_tokens(example.predicted, example.reference):
-            raise WeaknerError(Errors.WK021.format(text=example.reference.text[:50]))
+            raise WeaknerError(Errors.WK021.format(what="soft labels", text=example.reference.text[:50]))
         return self._columns(soft)
 
     def _columns(self, soft: SoftLabels) -> NDArray[numpy.float64]:
@@ -202,9 +210,10 @@ class TagScheme:
             elif given[:, column].any():
                 raise KeyError(tag[2:])
         sums = result.sum(axis=1, keepdims=True)
-        if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums - 1.0) < 1e-3).all()):
+        known = sums != 0.0
+        if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums[known] - 1.0) < 1e-3).all()):
             raise WeaknerError(Errors.WK022)
-        return result / sums
+        return result / numpy.where(known, sums, 1.0)
 
     def _label_id(self, ids: Dict[int, int], key: int, doc: Doc) -> int:
         if key not in ids:

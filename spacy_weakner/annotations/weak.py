@@ -4,7 +4,8 @@ This is the only module that knows the names. Every source writes one span group
 
 - `weak:<source>`: what a weak source says; several types for one phrase are allowed;
 - `pred:<pipe>`: the candidates of a trained component;
-- `gold`: gold entities kept beside weak ones; no training reader reads them.
+- `gold`: gold entities kept beside weak ones; no training reader reads them;
+- `matched`: the weak entities of a sentence whose labels a model has completed since.
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
 share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, and whether its silence
@@ -21,6 +22,7 @@ from ..ty import Entity
 WEAK_PREFIX = "weak:"
 PREDICTED_PREFIX = "pred:"
 GOLD_GROUP = "gold"
+MATCHED_GROUP = "matched"
 
 _ID = "weakner.id"
 _WEAK = "weakner.weak"
@@ -36,7 +38,7 @@ class SoftLabels(NamedTuple):
 
     labels (Tuple[str, ...]): The columns; contains "O".
     scheme (str): Tag scheme of the labels.
-    probabilities (Floats2d): Shape (n_tokens, n_labels); rows sum to 1.
+    probabilities (Floats2d): Shape (n_tokens, n_labels); rows sum to 1, or are 0 where nothing is known.
     """
 
     labels: Tuple[str, ...]
@@ -176,7 +178,13 @@ def get_confidence(doc: Doc) -> Optional[float]:
 
 
 def set_confidence(doc: Doc, confidence: Optional[float]) -> None:
-    """Set the confidence of a weak sentence, in [0, 1]."""
+    """Set the confidence of a weak sentence.
+
+    confidence (Optional[float]): A probability, or None where it is not known.
+    RAISES (ValueError): If it is none: NaN would count as the highest of all in many comparisons.
+    """
+    if confidence is not None and not 0.0 <= confidence <= 1.0:
+        raise ValueError(f"a confidence must be a probability, not {confidence}")
     _set(doc, _CONFIDENCE, None if confidence is None else float(confidence))
 
 

@@ -74,8 +74,9 @@ def aggregate_cli(
         msg.info(f"Entities: {listing(report.entities)} from {report.candidates} candidates")
         msg.info(f"Tokens about which nothing is known: {report.missing} of {report.tokens}")
         if report.beliefs:
-            how = f"{report.iterations} iterations" if report.iterations else "gold"
-            msg.info(f"How good the sources seem, by {how} on {report.fitted_docs} documents:")
+            how = f"by {report.iterations} iterations on" if report.iterations else "by gold of"
+            learned = f"{how} {report.fitted_docs} documents" if report.fitted_docs else "as declared"
+            msg.info(f"How good the sources seem, {learned}:")
             rows = [(b.source, b.label, _percent(b.precision), _percent(b.recall)) for b in report.beliefs]
             msg.table(
                 rows, header=("source", "label", "precision", "recall"), divider=True, aligns=("l", "l", "r", "r")

@@ -4,18 +4,28 @@ import typer
 
 from .aggregate import aggregate_cli
 from .analyze import analyze_cli
+from .calibrate import calibrate_cli
 from .compare import compare_cli
+from .complete import complete_cli
 from .convert import convert_cli
+from .crossfit import crossfit_cli
 from .label import label_cli
 from .report import report_cli
+from .sweep import sweep_cli
 
 NAME = "weakner"
-HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, analyze, compare, report."
+HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
 app.command("convert")(convert_cli)
 app.command("label")(label_cli)
 app.command("aggregate")(aggregate_cli)
+# What these do not know goes to the config, as with `spacy train`.
+_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+app.command("crossfit", context_settings=_OVERRIDES)(crossfit_cli)
+app.command("calibrate")(calibrate_cli)
+app.command("complete")(complete_cli)
+app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
 app.command("analyze")(analyze_cli)
 app.command("compare")(compare_cli)
 app.command("report")(report_cli)

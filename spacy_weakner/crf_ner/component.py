@@ -1,6 +1,6 @@
 """Named-entity recognition with a conditional random field that understands missing labels."""
 
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 import numpy
 from spacy.language import Language
@@ -16,9 +16,10 @@ from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..training.base import Prediction, TrainableHead, trim_whitespace
 from ..ty import Entity, PathScore
-from .losses import SequenceLoss, Target
+from .likelihood import SequenceLoss, Target
 from .model import add_crf_gradient, crf_parameters
 
+DECODING = "decoding"
 DEFAULT_CONFIG = """
 [model]
 @architectures = "spacy_weakner.CRFTagger.v1"
@@ -61,7 +62,7 @@ def make_crf_ner(
     model: Model[List[Doc], List[Floats2d]],
     loss: SequenceLoss,
     scheme: str,
-    constrain: bool,
+    constrain: Union[bool, str],
     scores: bool,
     n_best: int,
     head_learn_rate: float,
@@ -95,7 +96,9 @@ class CRFNer(TrainableHead):
     name (str): Name of the component in the pipeline.
     loss (SequenceLoss): What to minimise, e.g. `spacy_weakner.PartialCRF.v1`.
     scheme (str): Tag scheme: "IO", "BIO" or "IOBES".
-    constrain (bool): Forbid transitions that the scheme does not allow, in the partition function and in decoding.
+    constrain (Union[bool, str]): Forbid transitions that the scheme does not allow: True in the partition function and
+        in decoding; "decoding" everywhere but in training, so that annotations may break the scheme, as completed weak
+        labels do.
     scores (bool): Set `ent._.weakner_score` to the entity's marginal probability: the sum over all tag sequences in
         which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
     n_best (int): If above 0, write all entities of the n best sequences to the span group `pred:<name>`, with their
@@ -103,7 +106,7 @@ class CRFNer(TrainableHead):
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme or a negative `n_best`.
+    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain` or a negative `n_best`.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class CRFNer(TrainableHead):
         *,
         loss: SequenceLoss,
         scheme: str = "BIO",
-        constrain: bool = True,
+        constrain: Union[bool, str] = True,
         scores: bool = False,
         n_best: int = 0,
         head_learn_rate: float = 1.0,
@@ -124,6 +127,9 @@ class CRFNer(TrainableHead):
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
         if scheme not in SCHEMES:
             raise WeaknerError(Errors.WK009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
+        if constrain not in (True, False, DECODING):
+            expected = f"true, false or '{DECODING}'"
+            raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
         if n_best < 0:
             raise WeaknerError(Errors.WK005.format(setting="n_best", value=n_best, expected="at least 0"))
         self.loss = loss
@@ -149,17 +155,20 @@ class CRFNer(TrainableHead):
 
     # Training
 
+    def example_labels(self, example: Example) -> Iterable[str]:
+        """The labels in what the loss learns from of an example."""
+        return self.loss.labels(example.reference)
+
     def encode_target(self, example: Example) -> Target:
-        """Tag ids of an example, -1 where the annotation is missing; see `TagScheme.from_example`. If the loss takes
-        soft labels and the example has them, these: see `TagScheme.soft_from_example`."""
-        soft = self.scheme.soft_from_example(example) if self.loss.soft else None
-        return self.scheme.from_example(example) if soft is None else soft
+        """What the loss learns from of an example; see its `encode`."""
+        return self.loss.encode(example, self.scheme)
 
     def compute_loss(self, scores: List[Floats2d], targets: List[Target]) -> Tuple[float, List[Floats2d]]:
         """The configured loss; the gradient of the transition scores is added to their module."""
         ops = self.model.ops
         emissions = [ops.to_numpy(s) for s in scores]
-        result = self.loss(self._parameters(), emissions, targets)
+        parameters = crf_parameters(self.model) if self.constrain == DECODING else self._parameters()
+        result = self.loss(parameters, emissions, targets)
         add_crf_gradient(self.model, result.parameters)
         return result.loss, [ops.asarray2f(g) for g in result.emissions]
 

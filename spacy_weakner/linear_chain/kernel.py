@@ -172,23 +172,30 @@ class Lattice:
             edges[t, :n] = self._edges(t, n)
         return edges
 
-    def expectations(self) -> Expectations:
+    def expectations(self, weights: Optional[Array] = None) -> Expectations:
         """Everything that the gradient of log Z consists of.
 
+        weights (Optional[Array]): Shape (n_sequences,): factors on the marginals of each sequence, also within the
+            counts. None: all 1.
         RETURNS (Expectations): Marginals and counts.
         """
         tokens = self.token_marginals()
-        return Expectations(self.log_z, tokens, sum_counts(self.batch, tokens, self.edge_counts()))
+        if weights is not None:
+            tokens = tokens * get_array_module(tokens).asarray(weights)[:, None]
+        return Expectations(self.log_z, tokens, sum_counts(self.batch, tokens, self.edge_counts(weights)))
 
-    def edge_counts(self) -> Array:
+    def edge_counts(self, weights: Optional[Array] = None) -> Array:
         """Expected number of times that each pair of tags occurs: `edge_marginals` summed over tokens and sequences,
         without holding them all.
 
+        weights (Optional[Array]): Shape (n_sequences,): how much each sequence counts. None: all 1.
         RETURNS (Array): Shape (n_tags, n_tags).
         """
-        counts = get_array_module(self.alpha).zeros_like(self.parameters.transitions)
+        xp = get_array_module(self.alpha)
+        counts = xp.zeros_like(self.parameters.transitions)
+        factors = xp.ones(len(self.log_z)) if weights is None else xp.asarray(weights)
         for t, n in enumerate(self.batch.n_running[1:]):
-            counts += self._edges(t, n).sum(0)
+            counts += xp.einsum("bij,b->ij", self._edges(t, n), factors[:n])
         return counts
 
     def _edges(self, t: int, n: int) -> Array:

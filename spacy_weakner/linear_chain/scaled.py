@@ -16,19 +16,23 @@ WIDEST_RANGE = 115.0
 SMALLEST_SUM = 1e-100
 
 
-def expectations(parameters: CRFParameters, batch: Batch) -> Expectations:
+def expectations(parameters: CRFParameters, batch: Batch, weights: Optional[Array] = None) -> Expectations:
     """Compute log Z and its gradient: as `forward_backward(...).expectations()`, but by products of probabilities if
     none of them comes near underflow.
 
     parameters (CRFParameters): Scores of the CRF.
     batch (Batch): Emissions; -inf where a tag is not allowed.
+    weights (Optional[Array]): Shape (n_sequences,), in the order of the batch's rows: factors on the marginals of each
+        sequence, also within the counts; not on log Z. None: all 1.
     RETURNS (Expectations): log Z, marginals and counts.
     """
-    result = _scaled_expectations(parameters, batch)
-    return forward_backward(parameters, batch).expectations() if result is None else result
+    result = _scaled_expectations(parameters, batch, weights)
+    return forward_backward(parameters, batch).expectations(weights) if result is None else result
 
 
-def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Expectations]:
+def _scaled_expectations(
+    parameters: CRFParameters, batch: Batch, weights: Optional[Array] = None
+) -> Optional[Expectations]:
     # Forward-backward with sums normalised every few steps; None unless it is exact.
     xp = get_array_module(batch.emissions)
     n_steps, n_rows, n_tags = batch.emissions.shape
@@ -69,6 +73,8 @@ def _scaled_expectations(parameters: CRFParameters, batch: Batch) -> Optional[Ex
     if not bool((totals > 0).all()) or bool(upto[small].any()):
         return None
     ways_on /= totals[:, :, None]
+    if weights is not None:
+        ways_on *= xp.asarray(weights)[:, None]
     tokens = before
     tokens *= ways_on
     edges = transitions[0] * xp.matmul(upto[:-1, 0].swapaxes(1, 2), ways_on[1:]).sum(0)

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from ..annotations import weak
-from ..annotations.corpus import read_docs
+from ..annotations.corpus import stream_docs
+from ..annotations.gold import Gold, find_gold
 from ..annotations.tags import same_tokens
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from .calibration import Calibration, CalibrationCounter
+from .calibration import CalibrationCounter, Reliability
 from .evaluation import LengthRecall, recall_by_length
-from .gold import Gold, find_gold
 from .relations import SpanIndex
 from .scores import as_json
 from .sources import ENTS, Overlap, OverlapCounter, SourceCounter, SourceReport, labels_by_source, source_name
@@ -47,7 +46,7 @@ class Analysis(NamedTuple):
     gold (Optional[GoldReport]): None if there is no gold.
     sources (List[SourceReport]): Sorted by name, "ents" last.
     overlaps (List[Overlap]): Pairs of sources.
-    calibration (Dict[str, Calibration]): Sources, and candidates of components ("pred:<pipe>"), that give scores; only
+    calibration (Dict[str, Reliability]): Sources, and candidates of components ("pred:<pipe>"), that give scores; only
         where gold is known.
     """
 
@@ -57,7 +56,7 @@ class Analysis(NamedTuple):
     gold: Optional[GoldReport]
     sources: List[SourceReport]
     overlaps: List[Overlap]
-    calibration: Dict[str, Calibration]
+    calibration: Dict[str, Reliability]
 
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): All of it as JSON; percentages in [0, 100]."""
@@ -173,12 +172,11 @@ class _Counter:
 def _read(corpus: Path, gold: Optional[Path]) -> Iterator[Tuple[Doc, Doc]]:
     """Docs of the corpus, each with the Doc that holds its gold."""
     existing(corpus)
-    vocab = Vocab()
     if gold is None:
-        yield from ((doc, doc) for doc in read_docs(corpus, vocab))
+        yield from ((doc, doc) for doc in stream_docs(corpus))
         return
     existing(gold)
-    for number, (doc, other) in enumerate(zip_longest(read_docs(corpus, vocab), read_docs(gold, vocab)), start=1):
+    for number, (doc, other) in enumerate(zip_longest(stream_docs(corpus), stream_docs(gold)), start=1):
         if doc is None or other is None or not same_tokens(doc, other):
             raise WeaknerError(Errors.WK406.format(path=gold, corpus=corpus, number=number))
         yield doc, other

@@ -3,8 +3,8 @@
 import math
 from typing import List, NamedTuple, Optional, Sequence
 
+from ..annotations.gold import Gold
 from ..ty import Entities
-from .gold import Gold
 
 N_BINS = 10
 
@@ -26,7 +26,7 @@ class ReliabilityBin(NamedTuple):
     right: Optional[float]
 
 
-class Calibration(NamedTuple):
+class Reliability(NamedTuple):
     """Scores of spans against gold.
 
     spans (int): Spans with a score, where gold is known.
@@ -73,8 +73,8 @@ class CalibrationCounter:
                 self._scores[number] += score
                 self._right[number] += entity in gold.entities
 
-    def result(self) -> Optional[Calibration]:
-        """RETURNS (Optional[Calibration]): What was counted; None if no span had a score."""
+    def result(self) -> Optional[Reliability]:
+        """RETURNS (Optional[Reliability]): What was counted; None if no span had a score."""
         n = sum(self._spans)
         if not n + self.outside:
             return None
@@ -83,4 +83,4 @@ class CalibrationCounter:
             means = (score / spans, right / spans) if spans else (None, None)
             bins.append(ReliabilityBin(i / N_BINS, (i + 1) / N_BINS, spans, *means))
         gaps = sum(abs(score - right) for score, right in zip(self._scores, self._right, strict=True))
-        return Calibration(n, self.unscored, self.outside, gaps / max(1, n), bins)
+        return Reliability(n, self.unscored, self.outside, gaps / max(1, n), bins)

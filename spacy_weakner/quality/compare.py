@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from ..annotations.corpus import read_docs
-from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities
+from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from .bootstrap import Bootstrap, Difference, Interval
@@ -133,6 +133,8 @@ def _check_gold(test: Path) -> None:
     # What a pipeline finds where nothing is known would count as wrong.
     number = 0
     for number, doc in enumerate(read_docs(test, Vocab()), start=1):
+        if is_weak(doc):
+            raise WeaknerError(Errors.WK413.format(path=test, number=number))
         if any(token.ent_iob == 0 for token in doc):
             raise WeaknerError(Errors.WK402.format(path=test, number=number))
     if not number:

@@ -5,8 +5,8 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 
+from ..annotations.gold import Gold
 from ..ty import Entities, Entity
-from .gold import Gold
 from .relations import BOTH, BOUNDARY, NONE, SAME, TYPE, SpanIndex
 from .scores import Counts, total
 

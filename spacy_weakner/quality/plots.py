@@ -9,7 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..errors import Errors, WeaknerError
-from .calibration import Calibration
+from ..needle.confidence import Calibration
+from .calibration import Reliability
 from .compare import Comparison
 from .evaluation import LengthRecall
 from .scores import Counts
@@ -131,10 +132,10 @@ def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
         return _finish(figure, "Precision and recall", description, key)
 
 
-def reliability_plot(calibration: Dict[str, Calibration], key: str) -> Plot:
+def reliability_plot(calibration: Dict[str, Reliability], key: str) -> Plot:
     """Share of right spans against their mean score; on the diagonal a score is what it says.
 
-    calibration (Dict[str, Calibration]): By name of what gives the scores.
+    calibration (Dict[str, Reliability]): By name of what gives the scores.
     key (str): See `f1_plot`.
     RETURNS (Plot): The plot.
     """
@@ -154,6 +155,34 @@ def reliability_plot(calibration: Dict[str, Calibration], key: str) -> Plot:
             for name, each in calibration.items()
         )
         return _finish(figure, "Reliability of scores", description, key)
+
+
+def steps_plot(calibration: Calibration, key: str) -> Plot:
+    """From the score of a sentence to the chance that its predicted tags are right (Figure 5 of Jiang et al. 2021).
+
+    calibration (Calibration): What held-out sentences have shown.
+    key (str): See `f1_plot`.
+    RETURNS (Plot): The plot.
+    """
+    edges, values, counts = calibration.steps
+    with _figure(3.2, key) as (figure, axes):
+        axes.stairs(
+            [100 * value for value in values], _bounds(list(edges)), baseline=None, color=COLORS[0], linewidth=2
+        )
+        axes.set_ylim(-3, 103)
+        axes.set_xlabel(f"{calibration.score.replace('_', ' ')} per word")
+        axes.set_ylabel(f"{calibration.unit}s that are right (%)")
+        steps = [f"{100 * value:.1f} % of {count}" for value, count in zip(values, counts, strict=True)]
+        description = f"From the lowest to the highest scores: {'; '.join(steps)}"
+        return _finish(figure, "Score and confidence", description, key)
+
+
+def _bounds(edges: List[float]) -> List[float]:
+    # The outermost steps have no end of their own.
+    if not edges:
+        return [0.0, 1.0]
+    margin = max((edges[-1] - edges[0]) * 0.1, 1e-3)
+    return [edges[0] - margin, *edges, edges[-1] + margin]
 
 
 def check_matplotlib() -> None:
@@ -203,9 +232,16 @@ def _line(i: int) -> Dict[str, Any]:
 
 
 def _legend(figure: "Figure", axes: "Axes", columns: int = 1) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside lower left", ncols=columns)
+    # Not get_legend_handles_labels(), which leaves out names that begin with "_".
+    shown: List[Any] = [artist for artist in (*axes.lines, *axes.containers) if _is_named(artist)]
+    if shown:
+        labels = [str(artist.get_label()) for artist in shown]
+        figure.legend(shown, labels, loc="outside lower left", ncols=columns)
+
+
+def _is_named(artist: Any) -> bool:
+    # matplotlib's own labels of what has none are "_child0", "_container0" and so on.
+    return re.fullmatch(r"_(child|container|line)\d+|_nolegend_", str(artist.get_label())) is None
 
 
 def _legend_height(entries: Dict[str, Any]) -> float:

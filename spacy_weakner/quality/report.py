@@ -5,17 +5,17 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Uni
 
 from spacy.tokens import Doc
 
+from ..annotations.gold import Gold
 from ..annotations.weak import PREDICTED_PREFIX, doc_entities, group_entities, group_scores
 from ..errors import Errors, WeaknerError
 from ..files import check_output, write_text
 from ..ty import Entities
 from .analyze import Analysis, analyze
-from .calibration import Calibration, CalibrationCounter
+from .calibration import CalibrationCounter, Reliability
 from .candidates import Candidate, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluation import Evaluation, GoldScores
 from .examples import Example, WorstSentences, label_colors, render
-from .gold import Gold
 from .plots import Plot, check_matplotlib, f1_plot, length_plot, precision_recall_plot, reliability_plot
 from .tables import Table, analysis_tables, calibration_tables, comparison_table, evaluation_tables, printable, shorten
 
@@ -122,7 +122,7 @@ class _Observer:
         """Scores by name of the candidate."""
         return {name: evaluation.result(top) for name, evaluation in self._evaluations.items()}
 
-    def calibration(self) -> Dict[str, Calibration]:
+    def calibration(self) -> Dict[str, Reliability]:
         """Calibration by name of what gives the scores."""
         results = {name: counter.result() for name, counter in self._calibration.items()}
         return {name: result for name, result in results.items() if result is not None}
@@ -176,7 +176,7 @@ def _analysis_section(labels: Path, analysis: Analysis) -> Section:
     return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis))
 
 
-def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Calibration], key: str) -> List[Plot]:
+def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], key: str) -> List[Plot]:
     plots = []
     if scored:
         counts = {name: result.total.exact for name, result in scored.items()}

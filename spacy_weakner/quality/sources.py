@@ -6,9 +6,9 @@ from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 from spacy.tokens import Doc
 
 from ..annotations import weak
+from ..annotations.gold import Gold
 from ..ty import Entity
 from .evaluation import Evaluation, GoldScores
-from .gold import Gold
 from .relations import NONE, SAME, TYPE, SpanIndex
 
 # Name of the weak labels in `doc.ents`, as `aggregate` writes them, among the sources.

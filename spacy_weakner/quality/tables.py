@@ -3,7 +3,7 @@
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from .analyze import Analysis
-from .calibration import Calibration
+from .calibration import Reliability
 from .compare import Comparison, format_table
 from .evaluation import ErrorCounts, GoldScores, LabelScores, LengthRecall, PhraseCount
 from .scores import Counts
@@ -90,7 +90,7 @@ def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[L
     return [_clean(table) for table in tables if table.rows]
 
 
-def calibration_tables(calibration: Dict[str, Calibration]) -> List[Table]:
+def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
     """Calibration of scores, by name of what gives them."""
     if not calibration:
         return []

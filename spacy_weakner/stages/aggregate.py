@@ -1,8 +1,9 @@
 """Makes `doc.ents` of what the weak sources say: by a policy for conflicts, by votes, or by a label model."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
 import srsly
 from spacy.tokens import Doc
@@ -10,11 +11,12 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..aggregation.decoding import Floats
-from ..aggregation.methods import Combined, Method, combine
+from ..aggregation.methods import Combined, combine
 from ..aggregation.observations import Belief
 from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
 from ..annotations import weak
 from ..annotations.corpus import corpus_files, read_docs
+from ..annotations.gold import keep_gold
 from ..annotations.rows import set_entities
 from ..annotations.tags import TagScheme
 from ..errors import Errors, WeaknerError
@@ -22,7 +24,7 @@ from ..files import check_output, write_text
 from ..ty import Entity
 from .fitting import MAX_DOCS, Prepared, prepare
 from .hashes import hash_file, hash_text
-from .shards import Transform, run_shards
+from .shards import Shards, spacy_inputs
 
 UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")
@@ -42,8 +44,8 @@ class AggregateReport(NamedTuple):
     tokens (int): Tokens written.
     missing (int): Tokens about which nothing is known.
     skipped (int): Shards that were finished already.
-    beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold (method "weighted", token by token), or
-        by how they agree (method "label_model").
+    beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold or declared (method "weighted", token by
+        token), or by how they agree (method "label_model"). Empty if all shards were finished already.
     fitted_docs (int): Docs that this was estimated from.
     iterations (int): Iterations of the label model.
     converged (bool): Whether these were enough.
@@ -85,14 +87,13 @@ def aggregate(
 
     - union: all that any source proposes; `policy` decides conflicts (see `aggregation.policies.resolve`);
     - majority: sources vote, token by token; ties go to the more trusted one (see `aggregation.votes`);
-    - weighted: votes weigh as much as each source is right for that label, on gold where there is some, else as its
+    - weighted: votes weigh as much as each source is right for that label: on gold, if some is given, else as its
         declared reliability says;
     - label_model: no gold is used: how the sources agree tells how good they are (see `aggregation.label_model`).
 
-    The last three take the silence of complete sources for "O", that of others as abstention, and choose among the
-    proposals of the sources. Gold entities move to the span group "gold" first; only "weighted" looks at them. (So do
-    not measure "weighted" on Docs that it was given as gold.) All tokens of a Doc that none of the sources has looked
-    at are missing.
+    The last three take the silence of complete sources for "O" (not where another source proposes a label that they
+    never use), that of others as abstention, and choose among the proposals of the sources. Gold entities of the corpus
+    move to the span group "gold", unused. All tokens of a Doc that none of the sources has looked at are missing.
 
     input_path (Path): A `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
@@ -105,7 +106,7 @@ def aggregate(
     min_probability (float): See `unmatched`.
     soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
     gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
-        weights from instead of Docs of the corpus itself.
+        weights from. (Do not measure the result on the same gold.)
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
     seed (int): Seed of that draw.
     model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
@@ -123,27 +124,30 @@ def aggregate(
     _check_sources(input_path, sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
     counts: Counter[str] = Counter()
-    prepared: Optional[Prepared] = None
-    transform: Transform
+    transform: _Transform
     if method == UNION:
         policy, unmatched = policy or "longest", unmatched or "missing"
         settings.update(policy=policy, unmatched=unmatched)
         transform = _Union(policy, sources, unmatched, counts)
     else:
         unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
-        prepared = prepare(input_path, method, sources, None if gold is None else Path(gold), max_docs, seed)
         settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
         # What was learned depends on the whole corpus, so a change to one shard concerns all.
         settings["corpus"] = _hash_corpus(input_path)
         settings["gold"] = None if gold is None else _hash_corpus(Path(gold))
-        transform = _Distributions(prepared, unmatched, min_probability, soft, counts)
-    if model_output is not None and prepared is not None:
+        learn = partial(prepare, input_path, method, sources, None if gold is None else Path(gold), max_docs, seed)
+        transform = _Distributions(learn, unmatched, min_probability, soft, counts)
+    # All outputs are checked before the work begins.
+    shards = Shards(input_path, output_path, "aggregate", settings, spacy_inputs(input_path))
+    if model_output is not None:
         check_output([input_path, *([] if gold is None else [Path(gold)])], [Path(model_output)])
+        if not Path(model_output).exists():
+            transform.prepare()
+    report = shards.run(transform, Vocab(), prepare=transform.prepare, progress=progress, counts=counts)
+    prepared = transform.prepared
+    if model_output is not None and prepared is not None:
         text = srsly.json_dumps({"method": method, **prepared.method.to_json()}, indent=2)
         write_text(Path(model_output), text + "\n")
-    report = run_shards(
-        input_path, output_path, "aggregate", transform, settings, Vocab(), progress=progress, counts=counts
-    )
     entities = {key[len("label:") :]: n for key, n in sorted(report.counts.items()) if key.startswith("label:")}
     return AggregateReport(
         docs=report.docs_out,
@@ -161,6 +165,20 @@ def aggregate(
     )
 
 
+class _Transform(Protocol):
+    """Labels Docs.
+
+    prepared (Optional[Prepared]): What was learned before; None if nothing was.
+    """
+
+    prepared: Optional[Prepared]
+
+    def prepare(self) -> None:
+        """Learn what is needed; called before the first shard that has to be made."""
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]: ...
+
+
 class _Union:
     """The transform of the method "union".
 
@@ -169,14 +187,18 @@ class _Union:
     """
 
     def __init__(self, policy: str, sources: Optional[Sequence[str]], unmatched: str, counts: "Counter[str]") -> None:
+        self.prepared: Optional[Prepared] = None
         self.policy = policy
         self.sources = sources
         self.unmatched = unmatched
         self.counts = counts
 
+    def prepare(self) -> None:
+        """There is nothing to learn."""
+
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for doc in docs:
-            _move_gold(doc, self.counts)
+            self.counts["gold"] += keep_gold(doc)
             there = weak.weak_sources(doc)
             used = there if self.sources is None else [source for source in self.sources if source in there]
             candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
@@ -193,32 +215,44 @@ class _Union:
 class _Distributions:
     """The transform of the other methods.
 
-    prepared (Prepared): The method, and what it needs to know.
+    learn (Callable[[], Prepared]): Learns what the method needs to know.
     unmatched, min_probability, soft: See `aggregate`.
     counts (Counter[str]): Where to count.
     """
 
     def __init__(
-        self, prepared: Prepared, unmatched: str, min_probability: float, soft: bool, counts: "Counter[str]"
+        self,
+        learn: Callable[[], Prepared],
+        unmatched: str,
+        min_probability: float,
+        soft: bool,
+        counts: "Counter[str]",
     ) -> None:
-        self.method: Method = prepared.method
-        self.names = prepared.names
-        self.scheme: TagScheme = prepared.scheme
+        self.prepared: Optional[Prepared] = None
+        self.learn = learn
         self.unmatched = unmatched
         self.min_probability = min_probability
         self.soft = soft
         self.counts = counts
 
+    def prepare(self) -> None:
+        """Learn, once."""
+        if self.prepared is None:
+            self.prepared = self.learn()
+
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        self.prepare()
+        assert self.prepared is not None
+        method, names, scheme = self.prepared.method, self.prepared.names, self.prepared.scheme
         for batch in minibatch(docs, BATCH_SIZE):
             for doc in batch:
-                _move_gold(doc, self.counts)
-            for doc, combined in zip(batch, combine(self.method, batch, self.names, self.scheme), strict=True):
+                self.counts["gold"] += keep_gold(doc)
+            for doc, combined in zip(batch, combine(method, batch, names, scheme), strict=True):
                 if combined is None:
                     _write(doc, [], [False] * len(doc), None, self.counts)
                     self.counts["unlabelled"] += 1
                 else:
-                    soft = self._soft_labels(combined) if self.soft else None
+                    soft = self._soft_labels(combined, scheme) if self.soft else None
                     _write(doc, combined.entities, self._known(combined.probabilities), soft, self.counts)
                     self.counts["candidates"] += combined.candidates
                 yield doc
@@ -229,15 +263,9 @@ class _Distributions:
             return known
         return [self.unmatched == "outside"] * len(probabilities)
 
-    def _soft_labels(self, combined: Combined) -> weak.SoftLabels:
+    def _soft_labels(self, combined: Combined, scheme: TagScheme) -> weak.SoftLabels:
         probabilities: Any = combined.probabilities.astype("float32")
-        return weak.SoftLabels(self.scheme.tags, self.scheme.name, probabilities)
-
-
-def _move_gold(doc: Doc, counts: "Counter[str]") -> None:
-    if not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
-        weak.set_group(doc, weak.GOLD_GROUP, weak.doc_entities(doc))
-        counts["gold"] += 1
+        return weak.SoftLabels(scheme.tags, scheme.name, probabilities)
 
 
 def _write(
@@ -285,8 +313,9 @@ def _check_method(method: str, **settings: Any) -> None:
 
 def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
     # Beforehand, so that no output is made of a corpus without labels; reading stops as soon as all is seen.
-    if sources is not None and not sources:
-        raise WeaknerError(Errors.WK005.format(setting="sources", value="()", expected="at least one source"))
+    if sources is not None and (not sources or len(set(sources)) < len(sources)):
+        expected = "at least one source, each once"
+        raise WeaknerError(Errors.WK005.format(setting="sources", value=tuple(sources), expected=expected))
     wanted = set(sources or ())
     seen: Set[str] = set()
     for doc in read_docs(path, Vocab()):

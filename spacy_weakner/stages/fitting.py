@@ -1,11 +1,10 @@
 """What the methods of `aggregate` must learn from a corpus before they can label it."""
 
 from pathlib import Path
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..aggregation.label_model import fit
 from ..aggregation.methods import SCHEME, Fitted, Majority, Method, Weighted
@@ -13,10 +12,10 @@ from ..aggregation.observations import Source, SourceSurvey, all_labels
 from ..aggregation.sample import Sample
 from ..aggregation.votes import GoldCounts
 from ..annotations import weak
-from ..annotations.corpus import corpus_files, read_docs
-from ..annotations.tags import BoolMask, TagScheme, make_scheme
+from ..annotations.corpus import stream_docs
+from ..annotations.gold import find_gold
+from ..annotations.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
-from ..ty import Entity
 
 MAX_DOCS = 50_000
 
@@ -56,7 +55,7 @@ def prepare(
     readers: List[Callable[[Doc], None]] = [survey.add]
     if method == "label_model":
         readers.append(sample.add)
-    for doc in _stream(path):
+    for doc in stream_docs(path):
         for read in readers:
             read(doc)
     sources = survey.sources()
@@ -66,39 +65,24 @@ def prepare(
         raise WeaknerError(Errors.WK333.format(path=path, sources=", ".join(used)))
     scheme = make_scheme(SCHEME, labels)
     if method == "majority":
-        return Prepared(Majority(scheme), used, scheme)
+        return Prepared(Majority(scheme, tuple(sources)), used, scheme)
     if method == "weighted":
-        counts = _count_gold(path if gold is None else gold, sources, scheme)
+        counts = _count_gold(gold, sources, scheme)
         if gold is not None and not counts.votes.any():
             raise WeaknerError(Errors.WK332.format(path=gold, sources=", ".join(used)))
         accuracies = tuple(tuple(of_source) for of_source in counts.accuracies())
-        return Prepared(Weighted(scheme, accuracies, counts.quiet_accuracy()), used, scheme, counts.docs)
+        return Prepared(
+            Weighted(scheme, tuple(sources), accuracies, counts.quiet_accuracy()), used, scheme, counts.docs
+        )
     model, how = fit(sample.observations(used, scheme), sources, labels)
     return Prepared(Fitted(model, how), used, scheme, how.docs, how.iterations, how.converged)
 
 
-def _count_gold(path: Path, sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:
+def _count_gold(path: Optional[Path], sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:
     counts = GoldCounts(sources, scheme)
-    for doc in _stream(path):
-        gold = _gold_of(doc)
+    for doc in () if path is None else stream_docs(path):
+        gold = find_gold(doc)
         if gold is not None and any(weak.weak_group(source.name) in doc.spans for source in sources):
-            counts.add(doc, *gold)
+            known = numpy.array([i not in gold.missing for i in range(len(doc))], dtype=bool)
+            counts.add(doc, sorted(gold.entities), known)
     return counts
-
-
-def _gold_of(doc: Doc) -> Optional[Tuple[List[Entity], BoolMask]]:
-    """Gold entities and where gold is known; None without gold."""
-    if weak.GOLD_GROUP in doc.spans:
-        # There `aggregate` keeps the entities of Docs that were annotated; what was missing in them is not kept.
-        return weak.group_entities(doc, weak.GOLD_GROUP), numpy.ones(len(doc), dtype=bool)
-    if not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
-        return weak.doc_entities(doc), numpy.array([token.ent_iob != 0 for token in doc], dtype=bool)
-    return None
-
-
-def _stream(path: Path) -> Iterator[Doc]:
-    # With a vocabulary that does not grow from file to file.
-    for file_ in corpus_files(path):
-        vocab = Vocab()
-        with vocab.memory_zone():
-            yield from read_docs(file_, vocab)

@@ -3,7 +3,9 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Union
+
+from spacy.util import get_package_version
 
 _CHUNK = 1 << 20
 
@@ -29,6 +31,13 @@ def hash_path(path: Path) -> str:
     files = sorted(f for f in path.rglob("*") if f.is_file())
     listing = "\n".join(f"{f.relative_to(path).as_posix()} {hash_file(f)}" for f in files)
     return hash_text(listing)
+
+
+def hash_model(name: Union[str, Path]) -> str:
+    """What tells one pipeline (or other model) from another: a hash of its folder, or name and version of an installed
+    package."""
+    path = Path(name)
+    return hash_path(path) if path.exists() else f"{name} {get_package_version(str(name))}"
 
 
 def hash_settings(settings: Dict[str, Any]) -> str:

@@ -20,12 +20,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from spacy.util import get_package_version, is_package
+from spacy.util import is_package
 from thinc.api import Config
 
 from ..errors import Errors, WeaknerError
 from ..files import existing, read_lines
-from .hashes import hash_path
+from .hashes import hash_model
 
 KINDS = ("terms", "pipeline", "patterns", "file")
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
@@ -83,9 +83,7 @@ class Source:
 
         RETURNS (Dict[str, Any]): What JSON can hold.
         """
-        path = Path(self.path)
-        contents = hash_path(path) if path.exists() else f"{self.path} {get_package_version(self.path)}"
-        return {**asdict(self), "path": contents}
+        return {**asdict(self), "path": hash_model(self.path)}
 
 
 class SettingError(Exception):

@@ -1,9 +1,10 @@
+import numpy
 import pytest
 
-from spacy_weakner.aggregation.observations import SILENT, UNSEEN, all_labels, observe, survey
+from spacy_weakner.aggregation.observations import SILENT, UNSEEN, all_labels, observe, survey, without_ignorance
 from spacy_weakner.annotations.tags import TagScheme
 
-from .docs import make_doc
+from .docs import make_doc, make_source
 
 BIO = TagScheme("BIO", ["A", "B"])  # O, B-A, I-A, B-B, I-B
 
@@ -42,3 +43,27 @@ def test_survey():
     assert all_labels([s, t]) == ("A", "B", "C")
     assert [source.name for source in survey(docs, ["t", "s", "u"])] == ["t", "s"]
     assert [source.name for source in survey(docs, ["s"])] == ["s"]
+
+
+def test_several_labels_of_a_span_mean_one_of_them():
+    # Others single out B of the first span, nothing of the second; of the third they propose something else.
+    groups = {
+        "list": [(0, 2, "A"), (0, 2, "B"), (3, 4, "A"), (3, 4, "B"), (5, 6, "A")],
+        "model": [(0, 2, "B")],
+    }
+    says = observe(make_doc("a b c d e f", groups, complete=["list"]), ["list", "model"], TagScheme("BIO", ["A", "B"]))
+    assert says[:, 0].tolist() == [3, 4, 0, UNSEEN, 0, 1]
+
+
+def test_an_unclear_span_still_takes_its_tokens():
+    groups = {"list": [(0, 2, "A"), (0, 2, "B"), (1, 2, "A")]}
+    says = observe(make_doc("a b c", groups), ["list"], TagScheme("BIO", ["A", "B"]))
+    assert says[:, 0].tolist() == [UNSEEN, UNSEEN, SILENT]
+
+
+def test_silence_about_what_a_source_never_says():
+    scheme = TagScheme("BIO", ["A", "B"])
+    sources = [make_source("m", "A"), make_source("n", "AB"), make_source("list", "B", complete=False)]
+    says = numpy.array([[0, 0, 3], [0, 1, SILENT], [0, 3, SILENT], [1, 0, 3], [0, UNSEEN, SILENT]])
+    expected = [[SILENT, 0, 3], [0, 1, SILENT], [SILENT, 3, SILENT], [1, 0, 3], [0, UNSEEN, SILENT]]
+    assert without_ignorance(says, sources, scheme).tolist() == expected

@@ -30,3 +30,12 @@ def test_who_teaches_nothing_is_not_kept():
     docs = [make_doc("a", {}), make_doc("", {"s": []}), make_doc("a", {"s": []})]
     assert draw(docs, 5) == [[[-1]]]
     assert numpy.array(draw(docs[:2], 5)).size == 0
+
+
+def test_copies_neither_fill_the_sample_nor_are_lost_in_it():
+    different = [make_doc("x " * n, {"s": [(i, i + 1, "A")]}) for n in range(4, 9) for i in range(n)]
+    docs = different + [make_doc("y y", {"s": [(0, 1, "A")]})] * 100
+    for seed in range(20):
+        assert draw(docs, 25, seed).count([[1], [-1]]) <= 1
+        assert draw(docs[::-1], 25, seed) == draw(docs, 25, seed)
+    assert draw(docs, 1000).count([[1], [-1]]) == 100

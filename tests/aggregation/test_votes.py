@@ -41,7 +41,7 @@ def test_majority(rows):
     scores = break_ties(shares, says)
     for votes, row, score in zip(rows, shares, scores, strict=True):
         cast = [vote for vote in votes if vote >= 0]
-        expected = [cast.count(tag) / len(cast) if cast else 1 / len(BIO) for tag in range(len(BIO))]
+        expected = [cast.count(tag) / len(cast) if cast else 0.0 for tag in range(len(BIO))]
         assert row.tolist() == pytest.approx(expected)
         if cast:
             assert score.argmax() == plurality(votes)
@@ -61,17 +61,29 @@ def test_weighted_is_naive_bayes(rows, seed):
         for source, vote in enumerate(votes):
             if vote >= 0:
                 p = right[source][(vote + 1) // 2]
-                odds[vote] *= p / ((1 - p) / 2)
-        assert row.tolist() == pytest.approx([o / math.fsum(odds) for o in odds])
+                odds[vote] *= p / ((1 - p) / (len(BIO) - 1))
+        spoken = any(vote >= 0 for vote in votes)
+        assert row.tolist() == pytest.approx([spoken * o / math.fsum(odds) for o in odds])
+
+
+@pytest.mark.parametrize("reliability", [0.2, 0.7, 0.95])
+def test_a_single_source_is_as_likely_right_as_declared(reliability):
+    accuracies = GoldCounts([make_source("s", "AB", reliability=reliability)], BIO).accuracies()
+    shares = weighted_shares(numpy.array([[0], [1], [4]]), log_odds(accuracies, BIO))
+    assert shares[[0, 1, 2], [0, 1, 4]].tolist() == pytest.approx([reliability] * 3)
+
+
+def test_sources_that_never_vote_need_not_be_known():
+    idle = make_source("t", "", complete=False, entities=0)
+    assert GoldCounts([idle], BIO).accuracies() == [[]]
 
 
 def test_agreement_about_nothing():
     says = numpy.array([[0, 0], [0, SILENT], [0, 1], [SILENT, UNSEEN]])
     shares = weighted_shares(says, numpy.ones((2, 5)), quiet=0.9)
     assert shares[:2, 0].tolist() == pytest.approx([0.9, 0.9])
-    assert shares.sum(1).tolist() == pytest.approx([1] * 4)
+    assert shares.sum(1).tolist() == pytest.approx([1, 1, 1, 0])
     assert shares[2].tolist() == pytest.approx((numpy.exp([1, 1, 0, 0, 0]) / numpy.exp([1, 1, 0, 0, 0]).sum()).tolist())
-    assert shares[3].tolist() == pytest.approx([0.2] * 5)
 
 
 def test_accuracies_on_gold():

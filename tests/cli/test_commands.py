@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -105,16 +106,68 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --max-docs 7 --seed 1 --model-output m",
+        "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
+        "--cap 0.9",
     }
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
         seen.clear()
-        assert invoke(command, "in", "out", *options.split()).exit_code == 130
+        model = ["model"] if command == "complete" else []
+        assert invoke(command, "in", "out", *model, *options.split()).exit_code == 130
         given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
         given = {{"no_sentences": "sentences"}.get(o, o) for o in given}
         wanted = {"sources" if command == "aggregate" and o == "source" else o for o in given}
         assert wanted | {"progress"} == set(seen)
-    assert seen["sources"] == ["a", "b"]
+        if command == "aggregate":
+            assert seen["sources"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "command, options, others",
+    [
+        (
+            ["calibrate", "c.json", "m=a.spacy", "a=b=c.spacy"],
+            "--component c --score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2",
+            {},
+        ),
+        (
+            ["crossfit", "c.cfg", "gold", "out"],
+            "--folds 3 --dev d --seed 1 --gpu-id 0",
+            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
+        ),
+        (
+            ["sweep", "c.cfg", "out", "--grid", "training.max_epochs=1,2", "--grid", "a.b=x"],
+            "--gpu-id 0",
+            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
+        ),
+    ],
+)
+def test_every_option_of_the_stages_of_training_is_passed_on(data, monkeypatch, command, options, others):
+    seen = {}
+
+    def fake(*args, **kwargs):
+        seen.update(kwargs, args=args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"spacy_weakner.stages.{command[0]}.{command[0]}", fake)
+    extra = ["--training.max_steps", "5", "--paths.x=y"] if others else []
+    assert invoke(*command, *options.split(), *extra).exit_code == 130
+    given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
+    args = seen.pop("args")
+    assert given | {"progress"} | set(others) == set(seen)
+    assert {key: seen[key] for key in others} == others
+    if command[0] == "calibrate":
+        assert args[1] == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]
+    if command[0] == "sweep":
+        assert args[2] == {"training.max_epochs": [1, 2], "a.b": ["x"]}
+
+
+@pytest.mark.parametrize(
+    "command", [["calibrate", "c.json", "model"], ["sweep", "c.cfg", "out", "--grid", "training.max_epochs"]]
+)
+def test_malformed_pairs(command):
+    result = invoke(*command)
+    assert result.exit_code == 1 and "WK005" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["spacy", "weakner"], ["spacy_weakner"]])

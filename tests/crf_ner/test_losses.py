@@ -4,6 +4,7 @@ import torch
 from torchcrf import CRF
 
 from spacy_weakner.annotations.tags import MISSING, TagScheme
+from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import (
     CRFNegativeLogLikelihood,
     PartialCRF,
@@ -20,8 +21,19 @@ from ..linear_chain.test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSI
 
 # Gradients of emissions are float32.
 FLOAT32 = 1e-5
-NLL = CRFNegativeLogLikelihood()
-MARGINAL = PartialCRF(negative_rate=0.0)
+
+
+def on_tags(loss):
+    """A loss as a function of tags alone, without weights."""
+
+    def call(parameters, emissions, tags):
+        return loss(parameters, emissions, [Target(t) for t in tags])
+
+    return call
+
+
+NLL = on_tags(CRFNegativeLogLikelihood())
+MARGINAL = on_tags(PartialCRF(negative_rate=0.0))
 SCHEME = TagScheme("BIO", ["A", "B"])
 ENTITY_TAGS = [[0, 1, 2, 0], [3, 4, 0, 1, 2], [0]]
 
@@ -145,10 +157,10 @@ def test_gradient_equals_finite_differences(loss, rate, constrain):
 def test_gradient_of_entity_ratio_equals_finite_differences(ratio, is_above, constrain):
     parameters, emissions = make_case(constrain)
     emissions, tags = [*emissions, numpy.zeros((0, 5))], with_holes([*ENTITY_TAGS, []])
-    loss = PartialCRF(negative_rate=0.0, entity_ratio=ratio, entity_ratio_weight=3.0)
+    loss = on_tags(PartialCRF(negative_rate=0.0, entity_ratio=ratio, entity_ratio_weight=3.0))
     share = expected_share(parameters, emissions[:-1])
     assert (share > ratio) == is_above
-    excess = abs(share - ratio) - loss.entity_ratio_margin
+    excess = abs(share - ratio) - PartialCRF().entity_ratio_margin
     base = MARGINAL(parameters, emissions, tags).loss
     assert loss(parameters, emissions, tags).loss == pytest.approx(base + 3.0 * excess, abs=1e-8)
     check_finite_differences(loss, parameters, emissions, tags)
@@ -158,7 +170,7 @@ def test_entity_ratio_within_its_margin_changes_nothing():
     parameters, emissions = make_case()
     tags = with_holes(ENTITY_TAGS)
     ratio = expected_share(parameters, emissions) + 0.04
-    loss = PartialCRF(negative_rate=0.0, entity_ratio=ratio)
+    loss = on_tags(PartialCRF(negative_rate=0.0, entity_ratio=ratio))
     result, base = loss(parameters, emissions, tags), MARGINAL(parameters, emissions, tags)
     assert result.loss == base.loss
     same_gradient(result, base, 0.0)
@@ -168,7 +180,7 @@ def test_entity_ratio_within_its_margin_changes_nothing():
 def test_entity_ratio_acts_without_any_annotation():
     parameters, emissions = make_case()
     tags = [numpy.full(len(e), MISSING) for e in emissions]
-    check_finite_differences(PartialCRF(negative_rate=0.0, entity_ratio=0.0), parameters, emissions, tags)
+    check_finite_differences(on_tags(PartialCRF(negative_rate=0.0, entity_ratio=0.0)), parameters, emissions, tags)
 
 
 @pytest.mark.parametrize("constrain", [True, False])
@@ -219,7 +231,7 @@ def test_a_sentence_without_annotation_has_no_gradient():
     same_gradient(result._replace(emissions=[result.emissions[0], result.emissions[2]]), alone)
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(), PartialCRF(entity_ratio=0.2)])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF()), on_tags(PartialCRF(entity_ratio=0.2))])
 @pytest.mark.parametrize("n_sentences", [0, 1, 3])
 def test_empty_input(loss, n_sentences):
     parameters, _ = make_case(constrain=True)
@@ -229,7 +241,7 @@ def test_empty_input(loss, n_sentences):
     assert len(result.emissions) == n_sentences
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(negative_rate=1.0, entity_ratio=0.2)])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=1.0, entity_ratio=0.2))])
 def test_empty_sentences_in_a_batch_change_nothing(loss):
     parameters, emissions = make_case()
     tags = with_holes(ENTITY_TAGS)
@@ -256,7 +268,7 @@ def test_gradient_is_the_sum_of_its_halves(loss):
     same_gradient(whole, expected, 1e-6)
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(negative_rate=0.0, entity_ratio=0.2)])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=0.0, entity_ratio=0.2))])
 def test_order_of_the_batch_does_not_matter(loss):
     lengths = [7, 2, 9, 9, 1, 4]
     parameters, emissions = make_case(lengths=lengths)
@@ -282,7 +294,7 @@ def test_negative_rate_0_is_the_marginal_likelihood():
 def test_negative_rate_1_reads_all_that_is_missing_as_outside():
     parameters, emissions = make_case()
     tags = with_holes(ENTITY_TAGS)
-    result = PartialCRF(negative_rate=1.0)(parameters, emissions, tags)
+    result = on_tags(PartialCRF(negative_rate=1.0))(parameters, emissions, tags)
     expected = NLL(parameters, emissions, [numpy.where(t == MISSING, 0, t) for t in tags])
     assert result.loss == expected.loss
     same_gradient(result, expected, 0.0)
@@ -291,7 +303,7 @@ def test_negative_rate_1_reads_all_that_is_missing_as_outside():
 def test_negatives_are_drawn_anew_and_follow_the_seed():
     parameters, emissions = make_case(lengths=[30, 20])
     tags = [numpy.full(len(e), MISSING) for e in emissions]
-    loss = PartialCRF(negative_rate=0.5)
+    loss = on_tags(PartialCRF(negative_rate=0.5))
     numpy.random.seed(0)
     first, second = (loss(parameters, emissions, tags).loss for _ in range(2))
     numpy.random.seed(0)
@@ -307,7 +319,8 @@ def test_share_of_negatives(rate):
     flat = CRFParameters(numpy.zeros(n_tags), numpy.zeros((n_tags, n_tags)), numpy.zeros(n_tags))
     tags = numpy.full(n_tokens, MISSING)
     tags[:100] = 1
-    loss = PartialCRF(negative_rate=rate)(flat, [numpy.zeros((n_tokens, n_tags), dtype="float32")], [tags]).loss
+    emissions = numpy.zeros((n_tokens, n_tags), dtype="float32")
+    loss = on_tags(PartialCRF(negative_rate=rate))(flat, [emissions], [tags]).loss
     assert (loss / numpy.log(n_tags) - 100) / (n_tokens - 100) == pytest.approx(rate, abs=0.03)
 
 
@@ -325,6 +338,7 @@ def test_share_of_negatives(rate):
         ("entity_ratio_margin", -0.1),
         ("entity_ratio_margin", 1.1),
         ("entity_ratio_weight", -1.0),
+        ("weak_weight", -0.1),
     ],
 )
 def test_settings_out_of_range(setting, value):
@@ -333,8 +347,9 @@ def test_settings_out_of_range(setting, value):
 
 
 def test_makers():
-    assert make_crf_negative_log_likelihood() == NLL
-    assert make_partial_crf(0.1, 0.2, 0.3, 0.4) == PartialCRF(0.1, 0.2, 0.3, 0.4)
+    assert make_crf_negative_log_likelihood(0.5) == CRFNegativeLogLikelihood(0.5)
+    assert make_crf_negative_log_likelihood() == CRFNegativeLogLikelihood()
+    assert make_partial_crf(0.1, 0.2, 0.3, 0.4, 0.5) == PartialCRF(0.1, 0.2, 0.3, 0.4, 0.5)
     assert make_partial_crf() == PartialCRF()
 
 
@@ -363,7 +378,7 @@ def test_nan_is_passed_on():
     assert numpy.isnan(NLL(parameters, emissions, tag_arrays(ENTITY_TAGS)).loss)
 
 
-@pytest.mark.parametrize("loss", [NLL, PartialCRF(negative_rate=0.5, entity_ratio=0.1)])
+@pytest.mark.parametrize("loss", [NLL, on_tags(PartialCRF(negative_rate=0.5, entity_ratio=0.1))])
 def test_inputs_are_not_written_to(loss):
     parameters, emissions = make_case(constrain=True)
     tags = with_holes(ENTITY_TAGS)
@@ -372,7 +387,7 @@ def test_inputs_are_not_written_to(loss):
     loss(parameters, emissions, tags)
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, PartialCRF(negative_rate=0.5, entity_ratio=0.1)])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=0.5, entity_ratio=0.1))])
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
 def test_gradients_are_float32(loss, rate):
     parameters, emissions = make_case()

@@ -4,28 +4,32 @@ import itertools
 
 import numpy
 import pytest
+import spacy
 
 from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
-from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood, SoftLabelCRF
+from spacy_weakner.crf_ner.losses import SoftLabelCRF
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.linear_chain.kernel import CRFParameters, pad
+from spacy_weakner.linear_chain.scaled import expectations
 
 from ..linear_chain import brute_force
-from ..util import crf_pipeline, entities_of, make_example, train
+from ..util import crf_config, crf_pipeline, entities_of, make_example, train
 from .test_losses import (
     ENTITY_TAGS,
+    NLL,
     SCHEME,
     check_finite_differences,
     close,
     is_zero,
     make_case,
+    on_tags,
     same_gradient,
     tag_arrays,
     with_holes,
 )
 
-LOSS = SoftLabelCRF()
-NLL = CRFNegativeLogLikelihood()
+LOSS = on_tags(SoftLabelCRF(negative_rate=0.0))
 LENGTHS = (3, 4, 1)
 
 
@@ -100,6 +104,56 @@ def test_what_the_model_believes_already_teaches_nothing():
     close(result.emissions[0], 0.0)
 
 
+SILENT_ROWS = on_tags(SoftLabelCRF(negative_rate=0.0))
+
+
+def test_where_nothing_is_known_the_model_is_taken_at_its_word():
+    parameters, emissions = make_case(lengths=LENGTHS)
+    beliefs = soft_labels(LENGTHS)
+    holes = [b.copy() for b in beliefs]
+    holes[1][2] = 0.0
+    batch = pad([emissions[1]])
+    beliefs[1][2] = expectations(parameters, batch).tokens[2, 0]
+    result, expected = SILENT_ROWS(parameters, emissions, holes), LOSS(parameters, emissions, beliefs)
+    close(result.loss, expected.loss)
+    same_gradient(result, expected)
+
+
+def test_a_token_of_which_nothing_is_known_teaches_nothing():
+    parameters, emissions = make_case(lengths=(4,))
+    flat = CRFParameters(*(numpy.zeros_like(scores) for scores in parameters))
+    beliefs = soft_labels((4,))
+    beliefs[0][1] = 0.0
+    result = SILENT_ROWS(flat, emissions, beliefs)
+    close(result.emissions[0][1], 0.0)
+    assert abs(result.emissions[0][0]).max() > 0.01
+
+
+def test_sentences_of_which_nothing_is_known_are_zero():
+    parameters, emissions = make_case(constrain=True, lengths=(3, 1))
+    assert is_zero(SILENT_ROWS(parameters, emissions, [numpy.zeros((n, len(SCHEME))) for n in (3, 1)]))
+
+
+def test_negatives_are_drawn_from_what_is_not_known():
+    parameters, emissions = make_case(lengths=(4, 5, 1))
+    beliefs, tags = soft_labels((4, 5, 1)), with_holes(ENTITY_TAGS)
+    beliefs[0][1:3] = 0.0
+    outside = [b.copy() for b in beliefs]
+    outside[0][1:3] = numpy.eye(len(SCHEME))[0]
+    every = on_tags(SoftLabelCRF(negative_rate=1.0))
+    targets = [beliefs[0], tags[1], beliefs[2]]
+    expected = LOSS(parameters, emissions, [outside[0], numpy.where(tags[1] < 0, 0, tags[1]), outside[2]])
+    result = every(parameters, emissions, targets)
+    close(result.loss, expected.loss)
+    same_gradient(result, expected)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1])
+def test_rate_out_of_range(rate):
+    with pytest.raises(WeaknerError, match=r"WK005.*negative_rate"):
+        SoftLabelCRF(rate)
+
+
 def test_empty_input():
     parameters, _ = make_case()
     assert LOSS(parameters, [], []).loss == 0.0
@@ -126,7 +180,7 @@ def soft_example(nlp, text, probabilities, labels=("O", "B-LOC", "I-LOC"), schem
 def test_columns_follow_the_tags():
     nlp = crf_pipeline(loss={"@losses": "spacy_weakner.SoftLabelCRF.v1"})
     example = soft_example(nlp, "a b", [[0.7, 0.1, 0.2], [0.5, 0.5, 0.0]], ("I-PER", "O", "B-LOC"))
-    target = nlp.get_pipe("crf_ner").encode_target(example)
+    target = nlp.get_pipe("crf_ner").encode_target(example).tags
     tags = nlp.get_pipe("crf_ner").scheme.tags
     close(target, [[{"O": 0.1, "I-PER": 0.7, "B-LOC": 0.2}.get(tag, 0.0) for tag in tags],
                    [{"O": 0.5, "I-PER": 0.5}.get(tag, 0.0) for tag in tags]])  # fmt: skip
@@ -135,7 +189,7 @@ def test_columns_follow_the_tags():
 def test_other_losses_read_the_entities():
     nlp = crf_pipeline()
     example = soft_example(nlp, "a b", [[0.0, 1.0, 0.0]] * 2)
-    assert nlp.get_pipe("crf_ner").encode_target(example).tolist() == [0, 0]
+    assert nlp.get_pipe("crf_ner").encode_target(example).tags.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +216,16 @@ def test_soft_labels_of_other_tokens():
     example.predicted = nlp.make_doc("a bc")
     with pytest.raises(WeaknerError, match=r"WK021.*'a b'"):
         scheme.soft_from_example(example)
+
+
+def test_labels_that_never_win_are_labels_too():
+    nlp = spacy.blank("xx")
+    loss = {"@losses": "spacy_weakner.SoftLabelCRF.v1"}
+    ner = nlp.add_pipe("crf_ner", config=crf_config(loss=loss))
+    example = soft_example(nlp, "a b", [[0.8, 0.2, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], ("O", "B-A", "I-A", "B-B"))
+    nlp.initialize(lambda: [example, make_example(nlp, "c", [(0, 1, "C")])])
+    assert ner.labels == ("A", "C")
+    nlp.update([example])
 
 
 def test_training_on_soft_labels_learns_them():

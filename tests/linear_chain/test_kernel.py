@@ -94,6 +94,21 @@ def test_constrained_moderate_scores_take_the_fast_route(scheme):
     assert _scaled_expectations(constrained, pad(emissions)) is not None
 
 
+@pytest.mark.parametrize("scale", [1.0, 200.0])
+def test_weighted_expectations_are_sums_of_weighted_ones(scale):
+    parameters, emissions = random_case((3, [4, 7, 1], scale, 1.0, 0.0))
+    weights = numpy.array([0.5, -2.0, 0.0])
+    batch = pad(emissions)
+    result = expectations(parameters, batch, weights[batch.order])
+    alone = [expectations(parameters, pad([e])) for e in emissions]
+    for weight, own, tokens in zip(weights, alone, batch.unpad(result.tokens), strict=True):
+        numpy.testing.assert_allclose(tokens, weight * own.tokens[:, 0], atol=1e-12)
+    for i, counts in enumerate(result.counts):
+        expected = sum(w * own.counts[i] for w, own in zip(weights, alone, strict=True))
+        numpy.testing.assert_allclose(counts, expected, atol=1e-12)
+    numpy.testing.assert_allclose(result.log_z, expectations(parameters, batch).log_z)
+
+
 def test_fast_route_is_refused_where_it_would_lose_paths():
     parameters, emissions = random_case((4, [5, 3], 200.0, 1.0, 0.0))
     assert _scaled_expectations(parameters, pad(emissions)) is None

@@ -5,7 +5,7 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import GOLD_GROUP, set_group, set_source
+from spacy_weakner.annotations.weak import GOLD_GROUP, set_group, set_source, set_weak
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.compare import compare, format_table, gold_against_weak
@@ -136,6 +136,14 @@ def test_test_set_without_complete_gold_is_refused(files, known):
     number = 2 if known == 0 else 3
     with pytest.raises(WeaknerError, match=rf"WK402.*Document {number} of .*some\.spacy.*complete gold"):
         compare(files / "some.spacy", {"weak": files / "weak.spacy"})
+
+
+def test_weak_labels_are_no_test_set(files):
+    docs = make_docs(spacy.blank("en").vocab)
+    set_weak(docs[1])
+    write_docs(files / "weakly.spacy", docs)
+    with pytest.raises(WeaknerError, match=r"WK413.*Document 2 of .*weakly\.spacy"):
+        compare(files / "weakly.spacy", {"weak": files / "weak.spacy"})
 
 
 def test_folder_that_is_no_candidate_is_refused(files):

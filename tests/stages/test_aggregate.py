@@ -7,6 +7,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.gold import Gold, find_gold
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.aggregate import aggregate
 
@@ -131,6 +132,10 @@ def vote_doc(groups, gold=None, words="a b c d e f", reliability=None):
 AGREED = {"s": [(0, 2, "A")], "m": [(0, 2, "A"), (4, 5, "B")], "n": [(0, 2, "A")]}
 
 
+# Shows that "m" and "n" know both labels, so that they mean something by their silence about them.
+BOTH = {name: [(0, 2, "A"), (4, 5, "B")] for name in COMPLETE}
+
+
 def many(n=30, **settings):
     """Docs with different words."""
     return [vote_doc(AGREED, words=f"a{i} b c d e f", **settings) for i in range(n)]
@@ -151,17 +156,18 @@ def many(n=30, **settings):
 def test_majority(tmp_path, settings, expected):
     if "sources" not in settings:
         settings = {**settings, "sources": ["n", "m", "s"]}
-    report, (doc, empty) = run(tmp_path, [vote_doc(AGREED), make_doc({})], method="majority", **settings)
+    docs = [vote_doc(AGREED), make_doc({}), vote_doc(BOTH)]
+    report, (doc, empty, _) = run(tmp_path, docs, method="majority", **settings)
     assert iob(doc) == expected
     assert iob(empty) == "------"
-    assert report.unlabelled == 1
+    assert report.unlabelled == 1 + (settings["sources"] == ["s"])
     assert {s: weak.group_entities(doc, f"weak:{s}") for s in AGREED} == AGREED
     assert weak.is_weak(doc) and weak.get_confidence(doc) is None and weak.get_soft_labels(doc) is None
 
 
 def test_soft_labels(tmp_path):
-    docs = [vote_doc(AGREED), make_doc({})]
-    _, (doc, empty) = run(tmp_path, docs, method="majority", soft=True)
+    docs = [vote_doc(AGREED), make_doc({}), vote_doc(BOTH)]
+    _, (doc, empty, _) = run(tmp_path, docs, method="majority", soft=True)
     soft = weak.get_soft_labels(doc)
     assert soft.labels == ("O", "B-A", "I-A", "B-B", "I-B")
     assert soft.scheme == "BIO"
@@ -196,12 +202,78 @@ def test_gold_is_not_looked_at(tmp_path, method):
         assert (weak.get_soft_labels(a).probabilities == weak.get_soft_labels(b).probabilities).all()
 
 
-def test_weights_from_gold_of_the_corpus(tmp_path):
+@pytest.mark.parametrize("method", ["majority", "weighted"])
+def test_who_never_uses_a_label_does_not_deny_it(tmp_path, method):
+    # Two models that only know A say nothing about the B of a list.
+    groups = {"m": [(0, 1, "A")], "n": [(0, 1, "A")], "list": [(4, 5, "B")]}
+    reliability = dict.fromkeys(groups, 0.9)
+    settings = {"method": method, "sources": ["m", "n", "list"]}
+    docs = [vote_doc(groups, reliability=reliability), vote_doc(BOTH)]
+    _, (doc, _) = run(tmp_path, docs, **settings)
+    assert (4, 5, "B") not in weak.doc_entities(doc)
+    (tmp_path / "out.spacy").unlink()
+    _, (doc,) = run(tmp_path, docs[:1], **settings)
+    assert weak.doc_entities(doc) == [(0, 1, "A"), (4, 5, "B")]
+
+
+@pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
+def test_a_source_with_several_labels_means_one_of_them(tmp_path, method):
+    groups = {"list": [(1, 2, "A"), (1, 2, "B")], "m": [(1, 2, "B")], "n": [(1, 2, "B"), (4, 5, "A")]}
+    docs = [vote_doc(groups, reliability=dict.fromkeys(groups, 0.9), words=f"a{i} b c d e f") for i in range(30)]
+    _, found = run(tmp_path, docs, method=method)
+    assert all((1, 2, "B") in weak.doc_entities(doc) for doc in found)
+
+
+def test_where_nobody_votes_nothing_is_known(tmp_path):
+    _, (doc,) = run(tmp_path, [vote_doc({"s": [(0, 2, "A")]})], method="majority", soft=True)
+    assert weak.get_soft_labels(doc).probabilities.sum(1).tolist() == [1, 1, 0, 0, 0, 0]
+    assert iob(doc) == "BI----"
+
+
+def test_gold_of_the_corpus_is_not_learned_from(tmp_path):
+    groups = {"m": [(4, 5, "B")], "n": [(2, 3, "A")]}
+    docs = [vote_doc(groups, gold=[(4, 5, "B")], reliability={"m": 0.6, "n": 0.9}) for _ in range(9)]
+    report, _ = run(tmp_path, docs, method="weighted")
+    assert report.fitted_docs == 0
+    assert {b.source: b.precision for b in report.beliefs if b.label != "O"} == pytest.approx({"m": 0.6, "n": 0.9})
+
+
+def test_missing_tokens_of_gold_stay_missing(tmp_path):
+    doc = make_doc({"s": [(3, 4, "A")]})
+    doc.set_ents([Span(doc, 0, 2, label="A")], missing=[doc[3:5]], default="outside")
+    _, (found,) = run(tmp_path, [doc])
+    assert find_gold(found) == Gold(frozenset({(0, 2, "A")}), frozenset({3, 4}))
+
+
+def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.stages.aggregate.prepare", lambda *args: pytest.fail("learned first"))
+    write_docs(tmp_path / "in.spacy", many(3))
+    write_docs(tmp_path / "foreign.spacy", many(3))
+    (tmp_path / "m.json").write_text("old")
+    for output, message in (("foreign.spacy", "WK300"), ("out.txt", "WK305")):
+        with pytest.raises(WeaknerError, match=message):
+            aggregate(tmp_path / "in.spacy", tmp_path / output, method="label_model", model_output=tmp_path / "m.json")
+    assert (tmp_path / "m.json").read_text() == "old"
+
+
+def test_finished_output_is_not_learned_for_again(tmp_path, monkeypatch):
+    write_docs(tmp_path / "in.spacy", many(5))
+    settings = {"method": "label_model", "model_output": tmp_path / "m.json"}
+    aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings)
+    text = (tmp_path / "m.json").read_text()
+    (tmp_path / "m.json").unlink()
+    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).skipped == 1
+    assert (tmp_path / "m.json").read_text() == text
+    monkeypatch.setattr("spacy_weakner.stages.aggregate.prepare", lambda *args: pytest.fail("learned again"))
+    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).beliefs == ()
+
+
+def test_weights_from_gold(tmp_path):
     # "m" alone is right about B, which two others deny.
     groups = {"m": [(4, 5, "B")], "n": [(2, 3, "A")], "o": [(2, 3, "A")]}
-    report, docs = run(
-        tmp_path, [*(vote_doc(groups, gold=[(4, 5, "B")]) for _ in range(20)), vote_doc(groups)], method="weighted"
-    )
+    docs = [*(vote_doc(groups, gold=[(4, 5, "B")]) for _ in range(20)), vote_doc(groups)]
+    write_docs(tmp_path / "gold.spacy", docs)
+    report, docs = run(tmp_path, docs, method="weighted", gold=tmp_path / "gold.spacy")
     assert weak.doc_entities(docs[-1]) == [(4, 5, "B")]
     assert report.fitted_docs == 20
     precision = {(b.source, b.label): b.precision for b in report.beliefs}
@@ -237,6 +309,7 @@ def test_weights_from_a_gold_corpus_or_declared(tmp_path):
         ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
         ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
         ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
+        ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*each once"),
     ],
 )
 def test_errors_of_methods(tmp_path, groups, settings, message):

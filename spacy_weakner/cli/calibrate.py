@@ -1,0 +1,63 @@
+"""`spacy weakner calibrate`"""
+
+from pathlib import Path
+from typing import Annotated, List, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import parse_fold, reporting
+
+
+def calibrate_cli(
+    output_path: Annotated[Path, typer.Argument(help="The JSON file to write")],
+    folds: Annotated[
+        List[str],
+        typer.Argument(
+            help="MODEL=CORPUS: a pipeline, and gold that it was not trained on (repeatable: several folds)"
+        ),
+    ],
+    component: Annotated[
+        Optional[str], typer.Option(help="Component to calibrate (default: the first that scores tag sequences)")
+    ] = None,
+    score: Annotated[str, typer.Option(help="Score per word: viterbi or log_probability")] = "viterbi",
+    unit: Annotated[
+        str, typer.Option(help="What is right or wrong: the tags of a sentence, or each token")
+    ] = "sentence",
+    method: Annotated[str, typer.Option(help="histogram or isotonic")] = "histogram",
+    n_bins: Annotated[int, typer.Option(help="Bins of the histogram, at most")] = 50,
+    min_per_bin: Annotated[int, typer.Option(help="Sentences per bin, at least")] = 10,
+    figure: Annotated[
+        Optional[Path], typer.Option(help="Draw the calibration as SVG (needs the extra 'report')")
+    ] = None,
+) -> None:
+    """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
+    with reporting():
+        from ..files import write_text
+        from ..stages.calibrate import calibrate
+
+        report = calibrate(
+            output_path,
+            [parse_fold(fold) for fold in folds],
+            component=component,
+            score=score,
+            unit=unit,
+            method=method,
+            n_bins=n_bins,
+            min_per_bin=min_per_bin,
+            progress=True,
+        )
+        steps = report.calibration.steps
+        msg.good(f"Calibration on {report.sentences} sentences", output_path)
+        msg.info(f"Right: {100 * report.accuracy:.1f} % ({unit}s); steps: {len(steps.values)}")
+        if len(steps.values) == 1:
+            msg.warn("One step: every sentence gets the same chance. Give more gold, or a lower --min-per-bin.")
+        if report.left_out:
+            msg.info(f"Sentences left out, empty or without complete gold: {report.left_out}")
+        for source, accuracy in report.calibration.sources.items():
+            msg.info(f"Tokens labelled by '{source}' that are right: {100 * accuracy:.1f} %")
+        if figure is not None:
+            from ..quality.plots import steps_plot
+
+            write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
+            msg.good("Figure", figure)

@@ -1,0 +1,59 @@
+"""`spacy weakner complete`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import listing, reporting
+
+
+def complete_cli(
+    input_path: Annotated[Path, typer.Argument(help="Aggregated weak corpus: a .spacy file or a folder of them")],
+    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    model: Annotated[str, typer.Argument(help="Pipeline that was trained on gold: folder or name")],
+    component: Annotated[
+        Optional[str], typer.Option(help="Its component (default: the first that scores tag sequences)")
+    ] = None,
+    rule: Annotated[
+        str, typer.Option(help="The model decides where no weak entity is (unmatched), or everywhere (all)")
+    ] = "unmatched",
+    broken: Annotated[
+        str, typer.Option(help="Sentences whose completed tags break the tag scheme: keep, repair or drop")
+    ] = "keep",
+    calibration: Annotated[Optional[Path], typer.Option(help="Result of 'calibrate': sets confidences")] = None,
+    weak_accuracy: Annotated[float, typer.Option(help="Chance that a matched token's weak label is right")] = 1.0,
+    estimate_accuracy: Annotated[
+        bool, typer.Option("--estimate-accuracy", help="Take the chance that 'calibrate' has found for each source")
+    ] = False,
+    cap: Annotated[float, typer.Option(help="Upper bound of the confidence")] = 0.95,
+) -> None:
+    """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
+    with reporting():
+        from ..stages.complete import complete
+
+        report = complete(
+            input_path,
+            output_path,
+            model,
+            component=component,
+            rule=rule,
+            broken=broken,
+            calibration=calibration,
+            weak_accuracy=weak_accuracy,
+            estimate_accuracy=estimate_accuracy,
+            cap=cap,
+            progress=True,
+        )
+        msg.good(f"{report.docs} documents", output_path)
+        msg.info(f"Entities: {listing(report.entities)}")
+        msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
+        share = 100 * report.broken / max(1, report.docs + report.dropped)
+        msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %); left out: {report.dropped}")
+        if report.confidence is None:
+            msg.info("No confidences were set, since no calibration was given")
+        else:
+            msg.info(f"Mean confidence: {report.confidence:.3f}")
+        if report.skipped:
+            msg.info(f"Shards that were finished already: {report.skipped}")

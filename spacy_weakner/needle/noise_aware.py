@@ -1,0 +1,124 @@
+"""The noise-aware loss of NEEDLE (Jiang et al. 2021, Equations 3 and 4)."""
+
+from dataclasses import dataclass
+from typing import Sequence, Set
+
+import numpy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotations.tags import MISSING, TagScheme
+from ..annotations.weak import get_confidence, is_weak
+from ..crf_ner.likelihood import (
+    CRFGradient,
+    Target,
+    Weights,
+    count_sentences,
+    hard_labels,
+    marginal_likelihood,
+    sentence_losses,
+)
+from ..errors import Errors, WeaknerError
+from ..linear_chain.kernel import Array, CRFParameters
+
+LEVELS = ("sentence", "token")
+# The gradient of log(1 - P) goes as 1 / -log P. Below this, rounding in log Z is larger than -log P itself.
+SMALLEST_LOSS = 1e-9
+
+
+@dataclass(frozen=True)
+class NoiseAwareCRF:
+    """Trust labels as far as they are likely to be right. With P the probability of a sentence's tags under the model,
+    and w that they are right (its confidence), Equation 3 is
+
+        L = -w log P - (1 - w) log(1 - P)
+
+    It is lowest where P = w. Strong sentences have w = 1, and are trained on by the plain likelihood. Missing tags are
+    marginalised: P is then that of all sequences that agree with the others.
+
+    P is that of a whole sentence, so that for a long one it is next to 0 and log(1 - P) vanishes: L falls until the
+    sentence is learned by heart. The level "token" is our variant for that. It takes the geometric mean over the n
+    tokens (those whose tag is known) for P, and L is then n times what it is above; it goes with confidences that were
+    calibrated per token.
+
+    level (str): "sentence" (the paper) or "token".
+    strong_weight (float): w of strong sentences; the authors' code has 0.95.
+    """
+
+    level: str = "sentence"
+    strong_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            expected = " or ".join(LEVELS)
+            raise WeaknerError(Errors.WK005.format(setting="level", value=self.level, expected=expected))
+        if not 0.0 <= self.strong_weight <= 1.0:
+            expected = "a probability, from 0 to 1"
+            raise WeaknerError(
+                Errors.WK005.format(setting="strong_weight", value=self.strong_weight, expected=expected)
+            )
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Target:
+        """The tags of an example with their confidence.
+
+        RAISES (WeaknerError): If it is weakly labelled and has no confidence.
+        """
+        doc = example.reference
+        confidence = get_confidence(doc) if is_weak(doc) else self.strong_weight
+        if confidence is None:
+            raise WeaknerError(Errors.WK023.format(text=doc.text[:50]))
+        return Target(scheme.from_example(example), confidence)
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+        tags = [target.tags for target in targets]
+        confidence = numpy.asarray([target.weight for target in targets], dtype="float64")
+        n_known = numpy.asarray([int((own != MISSING).sum()) for own in tags], dtype="float64")
+        units = numpy.maximum(1.0, n_known) if self.level == "token" else numpy.ones(len(tags))
+        # -log P, per sentence or per token
+        losses = sentence_losses(parameters, emissions, tags) / units
+        # Sentences without any annotation teach nothing.
+        values = numpy.where(n_known > 0.0, units * noise_aware(losses, confidence), 0.0)
+        slopes = noise_aware_slope(losses, confidence)
+        gradient = marginal_likelihood(parameters, emissions, tags, slopes)
+        return gradient._replace(loss=float(values.sum()) / max(1, count_sentences(emissions)))
+
+
+def log_unlikelihood(loss: Weights) -> Weights:
+    """-log(1 - P), exact also where P is near 1.
+
+    loss (Weights): -log P, above 0.
+    RETURNS (Weights): Same shape.
+    """
+    result: Weights = -numpy.log(-numpy.expm1(-loss))
+    return result
+
+
+def noise_aware(loss: Weights, confidence: Weights) -> Weights:
+    """Equation 3: -w log P - (1 - w) log(1 - P).
+
+    loss (Weights): -log P, at least 0.
+    confidence (Weights): w.
+    RETURNS (Weights): Same shape.
+    """
+    return confidence * loss + (1.0 - confidence) * log_unlikelihood(numpy.maximum(loss, SMALLEST_LOSS))
+
+
+def noise_aware_slope(loss: Weights, confidence: Weights) -> Weights:
+    """Its derivative by -log P: w - (1 - w) P / (1 - P).
+
+    loss (Weights): -log P, at least 0.
+    confidence (Weights): w.
+    RETURNS (Weights): Same shape; negative where P > w.
+    """
+    with numpy.errstate(over="ignore"):  # P / (1 - P) is then 0
+        odds = 1.0 / numpy.expm1(numpy.maximum(loss, SMALLEST_LOSS))
+    result: Weights = confidence - (1.0 - confidence) * odds
+    return result
+
+
+def make_noise_aware_crf(level: str = "sentence", strong_weight: float = 1.0) -> NoiseAwareCRF:
+    """Create the loss; registered as `spacy_weakner.NoiseAwareCRF.v1`. Arguments as in `NoiseAwareCRF`."""
+    return NoiseAwareCRF(level, strong_weight)

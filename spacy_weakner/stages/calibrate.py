@@ -1,0 +1,140 @@
+"""Learns from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
+
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from tqdm import tqdm
+
+from ..annotations.corpus import read_docs
+from ..annotations.gold import find_gold
+from ..annotations.weak import group_entities, weak_group, weak_sources
+from ..errors import Errors, WeaknerError
+from ..files import check_output
+from ..needle.binning import Steps, histogram, isotonic
+from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
+from .predictions import PathPredictor
+
+METHODS = ("histogram", "isotonic")
+BATCH_SIZE = 256
+
+
+class CalibrateReport(NamedTuple):
+    """What was learned.
+
+    calibration (Calibration): From scores to chances; also of the sources.
+    sentences (int): Sentences that it was learned from.
+    left_out (int): Sentences without tokens, or without complete gold.
+    accuracy (float): Share that the model got right: of the sentences or tokens, as the unit says.
+    """
+
+    calibration: Calibration
+    sentences: int
+    left_out: int
+    accuracy: float
+
+
+def calibrate(
+    output_path: Path,
+    folds: Sequence[Tuple[Union[str, Path], Path]],
+    *,
+    component: Optional[str] = None,
+    score: str = "viterbi",
+    unit: str = "sentence",
+    method: str = "histogram",
+    n_bins: int = 50,
+    min_per_bin: int = 10,
+    progress: bool = False,
+) -> CalibrateReport:
+    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A),
+    and how likely the labels of each weak source are.
+
+    The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
+    with the part of the gold that it has not seen (see `crossfit`): all sentences are then used together.
+
+    output_path (Path): JSON file for the calibration.
+    folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
+        in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are.
+    component (Optional[str]): Name of the component to calibrate; None: the first that scores tag sequences.
+    score (str): "viterbi" or "log_probability", each per word.
+    unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of tokens.
+    method (str): "histogram" (the paper) or "isotonic".
+    n_bins (int): Bins of the histogram, at most.
+    min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (CalibrateReport): What was learned.
+    RAISES (WeaknerError): For missing input, unusable settings, no complete gold, or scores that are not numbers.
+    """
+    for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
+        if value not in choices:
+            raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))
+    for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
+        if number < 1:
+            raise WeaknerError(Errors.WK005.format(setting=setting, value=number, expected="at least 1"))
+    if not folds:
+        raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
+    corpora = [Path(corpus) for _, corpus in folds]
+    check_output(corpora, [Path(output_path)])
+    observed = _Observed(score, unit)
+    for model, corpus in folds:
+        predictor = PathPredictor(model, component)
+        docs = read_docs(Path(corpus), predictor.nlp.vocab)
+        for batch in minibatch(tqdm(docs, unit="doc", leave=False, disable=None if progress else True), BATCH_SIZE):
+            observed.add(batch, predictor)
+    if not observed.scores:
+        raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))
+    steps = _fit(observed.scores, observed.hits, method, n_bins, min_per_bin)
+    calibration = Calibration(score, unit, steps, observed.sources)
+    calibration.save(output_path)
+    return CalibrateReport(calibration, len(observed.scores), observed.left_out, float(numpy.mean(observed.hits)))
+
+
+class _Observed:
+    """What gold shows about models and sources.
+
+    score, unit (str): See `calibrate`.
+    """
+
+    def __init__(self, score: str, unit: str) -> None:
+        self.score = score
+        self.unit = unit
+        self.scores: List[float] = []
+        self.hits: List[float] = []
+        self.left_out = 0
+        self._right: Counter[str] = Counter()
+        self._proposed: Counter[str] = Counter()
+
+    @property
+    def sources(self) -> Dict[str, float]:
+        """Share of right tokens among those that a source labels."""
+        return {source: self._right[source] / n for source, n in sorted(self._proposed.items()) if n}
+
+    def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
+        """Look at Docs with gold."""
+        pairs = [(doc, find_gold(doc)) for doc in docs]
+        usable = [(doc, gold) for doc, gold in pairs if len(doc) and gold is not None and not gold.missing]
+        self.left_out += len(docs) - len(usable)
+        for (doc, gold), path in zip(usable, predictor([doc for doc, _ in usable]), strict=True):
+            weak = {source: group_entities(doc, weak_group(source)) for source in weak_sources(doc)}
+            scheme = predictor.scheme([*gold.entities, *chain.from_iterable(weak.values())])
+            tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))
+            value = score_per_word(path, self.score)
+            if not numpy.isfinite(value):
+                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
+            same = scheme.tag_ids(path.tags) == tags
+            self.scores.append(value)
+            self.hits.append(float(same.all() if self.unit == "sentence" else same.mean()))
+            for source, entities in weak.items():
+                for start, end, label in entities:
+                    own = numpy.asarray(scheme.span_tags(label, end - start))
+                    self._proposed[source] += end - start
+                    self._right[source] += int((own == tags[start:end]).sum())
+
+
+def _fit(scores: List[float], hits: List[float], method: str, n_bins: int, min_per_bin: int) -> Steps:
+    x, y = numpy.asarray(scores), numpy.asarray(hits)
+    return isotonic(x, y) if method == "isotonic" else histogram(x, y, n_bins, min_per_bin)

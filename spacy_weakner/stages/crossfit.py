@@ -1,0 +1,85 @@
+"""Trains on all but a fold of the gold, for every fold: predictions on gold that no model was trained on."""
+
+from pathlib import Path
+from typing import Any, List, Mapping, NamedTuple, Optional
+
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from tqdm import tqdm
+
+from ..annotations.corpus import read_docs, write_docs
+from ..errors import Errors, WeaknerError
+from ..files import check_output
+from .hashes import hash_text
+from .training import BEST, LAST, train_member
+
+
+class Fold(NamedTuple):
+    """One fold.
+
+    model (Path): The pipeline that was trained without it.
+    corpus (Path): The fold.
+    docs (int): Its sentences.
+    skipped (bool): Whether the pipeline was there already.
+    """
+
+    model: Path
+    corpus: Path
+    docs: int
+    skipped: bool
+
+
+def crossfit(
+    config: Path,
+    gold: Path,
+    output: Path,
+    *,
+    folds: int = 5,
+    dev: Optional[Path] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
+    seed: int = 0,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> List[Fold]:
+    """Split gold into folds, and train a pipeline for each on all the others.
+
+    Where there is too little gold to set a part aside, `calibrate` learns from these folds together. They have to be as
+    unknown to the pipelines as new text, so no checkpoint is chosen by them: without `dev` it is the last one.
+
+    config (Path): Config of the training; its corpora are `paths.train` and `paths.dev`.
+    gold (Path): A `.spacy` file or a folder of them.
+    output (Path): Folder; for every fold it gets `fold-<n>.spacy`, the rest of the gold, and the pipelines.
+    folds (int): Number of folds.
+    dev (Optional[Path]): Other gold, to choose a checkpoint by.
+    overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
+    seed (int): Seed of the split, which depends on the texts, not on their order.
+    gpu_id (int): -1 is the CPU.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (List[Fold]): The folds.
+    RAISES (WeaknerError): If there are fewer sentences than folds, or a training fails.
+    """
+    gold, output = Path(gold), Path(output)
+    if folds < 2:
+        raise WeaknerError(Errors.WK005.format(setting="folds", value=folds, expected="at least 2"))
+    check_output([gold, *([] if dev is None else [Path(dev)])], [output])
+    docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
+    if len(docs) < folds:
+        raise WeaknerError(Errors.WK361.format(path=gold, docs=len(docs), folds=folds))
+    parts = _split(docs, folds, seed)
+    result = []
+    for n, part in enumerate(tqdm(parts, unit="fold", leave=False, disable=None if progress else True), start=1):
+        held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
+        write_docs(held_out, part)
+        write_docs(rest, [doc for other in parts if other is not part for doc in other])
+        paths = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
+        if dev is None:
+            # The end of the training may not be chosen by what it is trained on, either.
+            paths["training.patience"] = 0  # type: ignore[assignment]
+        member = train_member(config, output / f"model-{n}", {**paths, **(overrides or {})}, gpu_id=gpu_id)
+        result.append(Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped))
+    return result
+
+
+def _split(docs: List[Doc], folds: int, seed: int) -> List[List[Doc]]:
+    ordered = sorted(docs, key=lambda doc: hash_text(f"{seed} {doc.text}"))
+    return [ordered[i::folds] for i in range(folds)]

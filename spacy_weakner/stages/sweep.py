@@ -1,0 +1,100 @@
+"""Trains one config with every combination of some settings, and keeps what is best on dev."""
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from uuid import uuid4
+
+from tqdm import tqdm
+
+from ..errors import Errors, WeaknerError
+from ..files import write_text
+from .training import BEST, Member, train_member
+
+RESULTS = "sweep.json"
+
+
+class Trial(NamedTuple):
+    """One combination.
+
+    settings (Dict[str, Any]): Its values.
+    member (Member): What was trained with them.
+    """
+
+    settings: Dict[str, Any]
+    member: Member
+
+
+class SweepReport(NamedTuple):
+    """What was found.
+
+    trials (List[Trial]): All combinations, in the order of the grid.
+    best (Trial): The one with the highest score on dev; of equal ones the first.
+    model (Path): Copy of its pipeline.
+    """
+
+    trials: List[Trial]
+    best: Trial
+    model: Path
+
+
+def sweep(
+    config: Path,
+    output: Path,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    overrides: Optional[Mapping[str, Any]] = None,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> SweepReport:
+    """Train every combination of a grid, each in a process of its own; finished ones are skipped.
+
+    config (Path): The config.
+    output (Path): Folder: gets one folder per combination, the results as `sweep.json`, and a copy of the best pipeline
+        as `model-best`.
+    grid (Mapping[str, Sequence[Any]]): Values to try, by dotted name in the config.
+    overrides (Optional[Mapping[str, Any]]): Values of the config that are the same for all.
+    gpu_id (int): -1 is the CPU.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (SweepReport): The results.
+    RAISES (WeaknerError): If the grid is empty, a training fails, or none was ever evaluated on dev.
+    """
+    output = Path(output)
+    if not grid or not all(grid.values()):
+        raise WeaknerError(Errors.WK005.format(setting="grid", value=dict(grid), expected="SETTING=VALUE,VALUE,..."))
+    combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    trials = []
+    for settings in tqdm(combinations, unit="training", leave=False, disable=None if progress else True):
+        folder = output / _name(settings)
+        trials.append(Trial(settings, train_member(config, folder, {**(overrides or {}), **settings}, gpu_id=gpu_id)))
+    scored = [trial for trial in trials if trial.member.score is not None]
+    if not scored:
+        raise WeaknerError(Errors.WK362.format(output=output))
+    best = max(scored, key=lambda trial: trial.member.score or 0.0)
+    rows = [{"settings": t.settings, "score": t.member.score, "best": t is best} for t in trials]
+    _copy(best.member.output / BEST, output / BEST)
+    write_text(output / RESULTS, json.dumps(rows, indent=2) + "\n")
+    return SweepReport(trials, best, output / BEST)
+
+
+def _name(settings: Mapping[str, Any]) -> str:
+    # Last parts of the names are enough where they differ.
+    short = {key: key.rsplit(".", 1)[-1] for key in settings}
+    names = short if len(set(short.values())) == len(short) else {key: key for key in settings}
+    text = ",".join(f"{names[key]}={value}" for key, value in settings.items())
+    return "".join(c if c.isalnum() or c in "=,._-" else "_" for c in text)
+
+
+def _copy(source: Path, target: Path) -> None:
+    # Whole or not at all.
+    temporary = target.with_name(f".{target.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        shutil.copytree(source, temporary)
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.rename(target)
+    finally:
+        if temporary.exists():
+            shutil.rmtree(temporary)

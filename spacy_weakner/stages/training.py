@@ -1,0 +1,126 @@
+"""Trains pipelines with `spacy train`, each in a process of its own; one that is finished is not trained again."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from spacy.util import load_config
+from thinc.api import Config
+
+from ..about import __version__
+from ..errors import Errors, WeaknerError
+from ..files import existing, write_text
+from .hashes import hash_path, hash_settings
+
+BEST, LAST = "model-best", "model-last"
+RECEIPT, LOG = "trained.json", "train.log"
+_TAIL = 15  # lines of the log that an error shows
+
+
+class Member(NamedTuple):
+    """A pipeline that was trained.
+
+    output (Path): Folder that holds `model-best` and `model-last`.
+    score (Optional[float]): What `spacy train` chose `model-best` by, on the dev corpus; None if it never evaluated.
+    skipped (bool): Whether it was finished already.
+    """
+
+    output: Path
+    score: Optional[float]
+    skipped: bool
+
+
+def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gpu_id: int = -1) -> Member:
+    """Train a pipeline.
+
+    What `spacy train` prints goes to `train.log` in the output folder. A receipt beside it says what the pipeline was
+    made from; if that fits, nothing is done.
+
+    config (Path): The config.
+    output (Path): Folder for the pipelines.
+    overrides (Mapping[str, Any]): Values of the config by dotted name.
+    gpu_id (int): -1 is the CPU.
+    RETURNS (Member): The result.
+    RAISES (WeaknerError): If there is no such config, the training fails, or the folder holds something else.
+    """
+    config, output = existing(Path(config)), Path(output)
+    made_from = _made_from(config, overrides)
+    receipt = output / RECEIPT
+    found = _read(receipt)
+    if found is not None and found.get("made_from") == made_from and (output / LAST).exists():
+        return Member(output, found.get("score"), True)
+    if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
+        raise WeaknerError(Errors.WK300.format(path=output))
+    # What an interrupted or earlier training has left is no result of this one.
+    receipt.unlink(missing_ok=True)
+    for name in (BEST, LAST):
+        if (output / name).exists():
+            shutil.rmtree(output / name)
+    output.mkdir(parents=True, exist_ok=True)
+    _run(config, output, overrides, gpu_id)
+    score = _dev_score(output / BEST)
+    write_text(receipt, json.dumps({"made_from": made_from, "score": score}, indent=2) + "\n")
+    return Member(output, score, False)
+
+
+def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) -> None:
+    command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
+    for key, value in overrides.items():
+        command += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
+    log = output / LOG
+    with log.open("w", encoding="utf-8") as file_:
+        process = subprocess.Popen(command, stdout=file_, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        try:
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    if code != 0:
+        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
+        raise WeaknerError(Errors.WK360.format(output=output, code=code, log=log, tail=tail))
+
+
+def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
+    # The config and its overrides, and the contents of the files that they name. Names of Transformers that are no
+    # folder stand for themselves.
+    values = _flat(load_config(config, overrides=dict(overrides), interpolate=False))
+    contents = {
+        key: hash_path(Path(value))
+        for key, value in values.items()
+        if isinstance(value, str) and value and key.split(".")[0] == "paths" and os.path.exists(value)
+    }
+    return hash_settings({"values": {k: repr(v) for k, v in values.items()}, "contents": contents, "v": __version__})
+
+
+def _flat(config: Config) -> Dict[str, Any]:
+    flat: Dict[str, Any] = {}
+    pending: List[Tuple[str, Any]] = list(config.items())
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend((f"{key}.{name}", own) for name, own in value.items())
+        else:
+            flat[key] = value
+    return flat
+
+
+def _dev_score(model: Path) -> Optional[float]:
+    # As `spacy train` weighs the scores of a pipeline.
+    if not model.exists():
+        return None
+    scores = json.loads((model / "meta.json").read_text(encoding="utf-8")).get("performance", {})
+    weights = load_config(model / "config.cfg", interpolate=True)["training"]["score_weights"]
+    return float(sum((scores.get(name) or 0.0) * weight for name, weight in weights.items() if weight))
+
+
+def _read(path: Path) -> Optional[Dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

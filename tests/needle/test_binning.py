@@ -1,0 +1,102 @@
+"""Step functions from scores to chances: hand-computed numbers, slow twins, ties and few observations."""
+
+import itertools
+
+import numpy
+import pytest
+
+from spacy_weakner.needle.binning import Steps, bin_means, histogram, isotonic
+
+SCORES = numpy.array([0.1, 0.5, 0.9, 1.2, 1.6, 2.0, 2.2, 2.5, 3.0, 3.3, 3.7, 4.1])
+HITS = numpy.array([0, 0, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1], dtype=float)
+
+
+def test_oracle_means():
+    steps = bin_means(SCORES, HITS, numpy.array([1.2, 2.2]))
+    assert steps.values.tolist() == pytest.approx([1 / 3, 1 / 3, 5 / 6], abs=1e-5)
+    assert steps.counts.tolist() == [3, 3, 6]
+
+
+@pytest.mark.parametrize("score, value", [(0.0, 1 / 3), (1.2, 1 / 3), (1.4, 1 / 3), (2.2, 5 / 6), (9.9, 5 / 6)])
+def test_oracle_lookup(score, value):
+    assert bin_means(SCORES, HITS, numpy.array([1.2, 2.2]))(score) == pytest.approx(value)
+
+
+def test_bins_hold_equal_shares():
+    steps = histogram(SCORES, HITS, 4)
+    assert steps.edges.tolist() == [1.2, 2.2, 3.3]
+    assert steps.counts.tolist() == [3, 3, 3, 3]
+    assert steps.values.tolist() == pytest.approx([1 / 3, 1 / 3, 1, 2 / 3])
+
+
+def test_order_does_not_matter():
+    order = numpy.random.RandomState(0).permutation(len(SCORES))
+    for function in (lambda x, y: histogram(x, y, 5), isotonic):
+        for a, b in zip(function(SCORES, HITS), function(SCORES[order], HITS[order]), strict=True):
+            assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("n_bins, min_per_bin, expected", [(50, 1, 12), (50, 5, 2), (3, 1, 3), (50, 100, 1), (1, 1, 1)])
+def test_few_observations_make_fewer_bins(n_bins, min_per_bin, expected):
+    steps = histogram(SCORES, HITS, n_bins, min_per_bin)
+    assert len(steps.values) == expected
+    assert steps.counts.min() >= min(min_per_bin, len(SCORES))
+
+
+@pytest.mark.parametrize("scores", [[1.0] * 6, [1, 1, 1, 1, 1, 2], [1, 2, 2, 2, 2, 2], [1, 2, 2, 3, 3, 3], [5.0]])
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 6])
+def test_equal_scores_share_a_bin(scores, n_bins):
+    scores = numpy.asarray(scores, dtype=float)
+    hits = numpy.arange(len(scores)) % 2.0
+    steps = histogram(scores, hits, n_bins)
+    assert numpy.isfinite(steps.values).all() and steps.counts.min() > 0
+    for score in scores:
+        assert min(hits) <= steps(score) <= max(hits)
+    assert steps.counts @ steps.values == pytest.approx(hits.sum())
+
+
+def slow_isotonic(scores, hits):
+    """The best non-decreasing values, by trying every way to cut the ascending scores into pools."""
+    values = sorted(set(scores))
+    best = None
+    for cuts in itertools.product([False, True], repeat=len(values) - 1):
+        pools, pool = [], [values[0]]
+        for cut, value in zip(cuts, values[1:], strict=True):
+            if cut:
+                pools.append(pool)
+                pool = []
+            pool.append(value)
+        pools.append(pool)
+        means = {v: numpy.mean([h for s, h in zip(scores, hits, strict=True) if s in p]) for p in pools for v in p}
+        fitted = [means[v] for v in values]
+        if all(a <= b + 1e-12 for a, b in itertools.pairwise(fitted)):
+            error = sum((means[s] - h) ** 2 for s, h in zip(scores, hits, strict=True))
+            if best is None or error < best[0] - 1e-12:
+                best = (error, means)
+    return best[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_isotonic_regression_equals_its_twin(seed):
+    rng = numpy.random.RandomState(seed)
+    n = rng.randint(1, 9)
+    scores, hits = rng.randint(0, 6, n).astype(float), rng.uniform(size=n).round(1)
+    steps = isotonic(scores, hits)
+    expected = slow_isotonic(scores.tolist(), hits.tolist())
+    for score in scores:
+        assert steps(score) == pytest.approx(expected[score])
+    assert (numpy.diff(steps.values) > 0).all() and steps.counts.sum() == n
+
+
+def test_isotonic_regression_never_falls():
+    rng = numpy.random.RandomState(0)
+    scores = rng.normal(size=500)
+    steps = isotonic(scores, (rng.uniform(size=500) < 1 / (1 + numpy.exp(-scores))).astype(float))
+    looked_up = [steps(score) for score in numpy.linspace(-4, 4, 100)]
+    assert looked_up == sorted(looked_up)
+    assert looked_up[0] < 0.2 and looked_up[-1] > 0.8
+
+
+def test_scores_beyond_those_seen_belong_to_the_outermost_steps():
+    steps = Steps(numpy.array([0.0]), numpy.array([0.2, 0.8]), numpy.array([1, 1]))
+    assert [steps(s) for s in (-1e9, -numpy.inf, 0.0, 1e9, numpy.inf)] == [0.2, 0.2, 0.8, 0.8, 0.8]

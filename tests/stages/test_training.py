@@ -1,0 +1,213 @@
+"""Trainings in processes of their own: what is skipped, what is done again, folds and sweeps."""
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.util import load_config, load_model
+from spacy.vocab import Vocab
+
+import spacy_weakner
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages import training
+from spacy_weakner.stages.calibrate import calibrate
+from spacy_weakner.stages.crossfit import crossfit
+from spacy_weakner.stages.sweep import sweep
+from spacy_weakner.stages.training import train_member
+
+from ..util import SENTENCES, TOK2VEC, make_doc
+
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+NLP = spacy.blank("xx")
+SCORES = "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """`spacy train` as a list of what it was called with; scores grow with the number of steps."""
+    calls = []
+
+    def fake(config, output, overrides, gpu_id):
+        calls.append({"config": config, "output": output, **overrides})
+        (output / "train.log").write_text("log")
+        for name in ("model-best", "model-last"):
+            (output / name).mkdir()
+            (output / name / "meta.json").write_text(
+                json.dumps({"performance": {"ents_f": overrides.get("training.max_steps", 0) / 100}})
+            )
+            (output / name / "config.cfg").write_text(
+                "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
+            )
+
+    monkeypatch.setattr(training, "_run", fake)
+    return calls
+
+
+@pytest.fixture
+def gold(tmp_path):
+    path = tmp_path / "gold.spacy"
+    write_docs(path, [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES])
+    return path
+
+
+def paths(gold):
+    return {"paths.train": str(gold), "paths.dev": str(gold)}
+
+
+# One training
+
+
+def test_a_finished_training_is_skipped(tmp_path, gold, trainings):
+    first = train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
+    again = train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
+    assert len(trainings) == 1
+    assert (first.skipped, again.skipped) == (False, True)
+    assert first.score == again.score == pytest.approx(0.3)
+
+
+def test_whatever_it_is_made_from_makes_it_anew(tmp_path, gold, trainings):
+    config = tmp_path / "c.cfg"
+    config.write_text(CONFIG.read_text())
+
+    def train(**more):
+        return train_member(config, tmp_path / "a", {**paths(gold), **more}).skipped
+
+    assert [train(), train()] == [False, True]
+    assert [train(**{"training.max_steps": 3}), train(**{"training.max_steps": 3})] == [False, True]
+    write_docs(gold, [make_doc(NLP, "Bob", [(0, 1, "PER")])])
+    assert train(**{"training.max_steps": 3}) is False
+    config.write_text(CONFIG.read_text().replace("dropout = 0.2", "dropout = 0.3"))
+    assert train(**{"training.max_steps": 3}) is False
+
+
+def test_an_interrupted_training_begins_again(tmp_path, gold, trainings):
+    train_member(CONFIG, tmp_path / "a", paths(gold))
+    (tmp_path / "a" / "trained.json").unlink()
+    (tmp_path / "a" / "model-best" / "old").touch()
+    assert train_member(CONFIG, tmp_path / "a", paths(gold)).skipped is False
+    assert not (tmp_path / "a" / "model-best" / "old").exists()
+    (tmp_path / "a" / "trained.json").write_text("{")
+    assert train_member(CONFIG, tmp_path / "a", paths(gold)).skipped is False
+
+
+def test_folders_of_others_are_not_touched(tmp_path, gold, trainings):
+    (tmp_path / "a" / "model-best").mkdir(parents=True)
+    with pytest.raises(WeaknerError, match="WK300"):
+        train_member(CONFIG, tmp_path / "a", paths(gold))
+    with pytest.raises(WeaknerError, match="WK100"):
+        train_member(tmp_path / "none.cfg", tmp_path / "b", paths(gold))
+    assert not trainings
+
+
+# Folds
+
+
+def test_every_sentence_is_held_out_once(tmp_path, gold, trainings):
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
+    held_out = [[doc.text for doc in read_docs(fold.corpus, Vocab())] for fold in folds]
+    everything = sorted(doc.text for doc in read_docs(gold, Vocab()))
+    assert sorted(text for fold in held_out for text in fold) == everything
+    assert [fold.docs for fold in folds] == [7, 7, 6]
+    for call, texts in zip(trainings, held_out, strict=True):
+        rest = [doc.text for doc in read_docs(call["paths.train"], Vocab())]
+        assert sorted([*rest, *texts]) == everything
+        # Nothing may be chosen by what is held out.
+        assert call["paths.dev"] == call["paths.train"] and call["training.patience"] == 0
+        assert call["training.max_steps"] == 7
+    assert {fold.model.name for fold in folds} == {"model-last"}
+    assert all(
+        fold.skipped
+        for fold in crossfit(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
+    )
+
+
+def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
+    def texts(name):
+        return [
+            {doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in crossfit(CONFIG, gold, tmp_path / name)
+        ]
+
+    one = texts("one")
+    write_docs(gold, list(reversed(list(read_docs(gold, Vocab())))))
+    assert texts("two") == one
+
+
+def test_other_gold_chooses_the_checkpoint(tmp_path, gold, trainings):
+    write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "Bob", [(0, 1, "PER")])])
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2, dev=tmp_path / "dev.spacy")
+    assert {fold.model.name for fold in folds} == {"model-best"}
+    assert {call["paths.dev"] for call in trainings} == {str(tmp_path / "dev.spacy")}
+
+
+def test_too_few_sentences_for_the_folds(tmp_path, gold, trainings):
+    with pytest.raises(WeaknerError, match=r"WK361.*20 sentences.*21 folds"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=21)
+    with pytest.raises(WeaknerError, match=r"WK005.*folds"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=1)
+    assert not (tmp_path / "out").exists()
+
+
+# Sweeps
+
+
+def test_the_best_of_all_combinations(tmp_path, gold, trainings):
+    grid = {"training.max_steps": [10, 30, 20], "training.dropout": [0.1, 0.2]}
+    report = sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    assert len(trainings) == len(report.trials) == 6
+    assert report.best.settings == {"training.max_steps": 30, "training.dropout": 0.1}
+    assert report.model == tmp_path / "out" / "model-best"
+    assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.3
+    rows = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    assert [row["score"] for row in rows] == pytest.approx([0.1, 0.1, 0.3, 0.3, 0.2, 0.2])
+    assert [row["best"] for row in rows].index(True) == 2
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    again = sweep(CONFIG, tmp_path / "out", {**grid, "training.max_steps": [10, 30, 40]}, overrides=paths(gold))
+    assert len(trainings) == 8 and again.best.settings["training.max_steps"] == 40
+    assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.4
+
+
+def test_settings_whose_last_names_are_the_same(tmp_path, gold, trainings):
+    grid = {"components.crf_ner.scheme": ["BIO"], "training.scheme": ["a/b"]}
+    sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    assert trainings[0]["output"].parent == tmp_path / "out"
+
+
+def test_unusable_grids(tmp_path, gold, trainings):
+    for grid in ({}, {"training.max_steps": []}):
+        with pytest.raises(WeaknerError, match=r"WK005.*grid"):
+            sweep(CONFIG, tmp_path / "out", grid)
+
+
+def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
+    def fake(config, output, overrides, gpu_id):
+        (output / "train.log").touch()
+        (output / "model-last").mkdir()
+
+    monkeypatch.setattr(training, "_run", fake)
+    with pytest.raises(WeaknerError, match="WK362"):
+        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
+
+
+# Real trainings
+
+
+@pytest.mark.slow
+def test_folds_are_calibrated_together(tmp_path, gold):
+    config = load_config(CONFIG)
+    config["components"]["crf_ner"]["model"]["tok2vec"] = TOK2VEC
+    config["training"]["batcher"]["size"] = 20
+    config.to_disk(tmp_path / "small.cfg")
+    overrides = {"training.max_steps": 60, "training.eval_frequency": 100, "nlp.lang": "xx"}
+    folds = crossfit(tmp_path / "small.cfg", gold, tmp_path / "out", folds=2, overrides=overrides)
+    report = calibrate(tmp_path / "c.json", [(fold.model, fold.corpus) for fold in folds])
+    assert report.sentences == 20 and report.accuracy > 0.5
+    assert load_model(folds[0].model).get_pipe("crf_ner").labels == ("LOC", "PER")
+
+
+@pytest.mark.slow
+def test_a_failing_training_shows_its_log(tmp_path, gold):
+    with pytest.raises(WeaknerError, match=r"(?s)WK360.*exit code 1.*train\.log.*nosuch"):
+        train_member(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
+    assert not (tmp_path / "a" / "trained.json").exists()
