@@ -73,12 +73,13 @@ def prepare(data: Path, folder: Path) -> Path:
     if (folder / "done").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
-    convert(find(data, "test"), folder / "test.spacy", tokenizer=TOKENIZER)
-    convert(find(data, "train"), folder / "dictionary.spacy", tokenizer=TOKENIZER, source="dictionary")
+    convert(find(data, "test"), folder / "test.spacy", tokenizer=TOKENIZER, overwrite=True)
+    train_path = folder / "dictionary.spacy"
+    convert(find(data, "train"), train_path, tokenizer=TOKENIZER, source="dictionary", overwrite=True)
     sources: Dict[str, Any] = {}
     for name in SOURCES[1:]:
         sources[name] = {"file": str(imported(find(data, f"train-{name}"), folder / f"{name}.jsonl"))}
-    label(folder / "dictionary.spacy", folder / "sources.spacy", sources=sources, tokenizer=TOKENIZER)
+    label(train_path, folder / "sources.spacy", sources=sources, tokenizer=TOKENIZER)
     # Gold of a few sentences, for the weights alone.
     docs = list(read_docs(folder / "sources.spacy", Vocab()))
     chosen = set(random.Random(0).sample(range(len(docs)), N_GOLD))

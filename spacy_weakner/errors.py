@@ -163,11 +163,19 @@ class Errors:
         "[WK313] Worker {number} of {total} {how}. Finished shards are kept: run the same command again to "
         "continue.{tail}"
     )
+    WK314 = (
+        "[WK314] {path} {exists}, and nothing is replaced unasked. Choose another output, or set 'overwrite' (command "
+        "line: --overwrite) to replace it."
+    )
+    WK315 = (
+        "[WK315] The pipeline '{pipeline}' wrote no span group '{group}' in the whole corpus (groups that it writes: "
+        "{groups}). Correct 'spans_key' (command line: --spans-key), or leave it out to take the entities."
+    )
     # Aggregation
     WK330 = (
-        "[WK330] Nothing is known about the source '{source}': it declares no reliability, and there is no gold with its "
-        "labels. Declare its reliability when labelling, give gold that it has labelled ('gold', on the command line "
-        "--gold), or use the method 'label_model', which needs neither."
+        "[WK330] Nothing is known about the source '{source}': it declares no reliability, and there is no gold with "
+        "its labels. Declare its reliability when labelling, give gold that it has labelled ('gold', on the command "
+        "line --gold), or use the method 'label_model', which needs neither."
     )
     WK331 = (
         "[WK331] '{setting}' has no effect with the method '{method}'; it belongs to: {methods}. Remove it, or choose "
@@ -231,6 +239,7 @@ class Errors:
         "[WK362] None of the pipelines in {output} was evaluated on dev, so none can be chosen. Lower "
         "training.eval_frequency."
     )
+    WK363 = "[WK363] {path} is damaged. Make the folds again with 'spacy weakner crossfit'."
     # Quality
     WK400 = (
         "[WK400] {path} does not hold the sentences of {test} (they differ from sentence {number} on). "

@@ -79,6 +79,11 @@ def test_paths_of_users_may_hold_blanks():
     assert sum("my gold.jsonl" in shlex.split(script) for script in scripts) == 1
 
 
+def test_conversions_can_be_rerun():
+    scripts = COMMANDS["convert"]["script"]
+    assert len(scripts) == 4 and all("--overwrite" in shlex.split(script) for script in scripts)
+
+
 def test_all_commands_are_part_of_a_workflow():
     assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
 

@@ -84,7 +84,7 @@ class Weighted:
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         weights = log_odds(self.accuracies, self.scheme)
         votes = [without_ignorance(says, self.sources, self.scheme) for says in docs]
-        return [weighted_shares(says, weights, self.quiet) for says in votes]
+        return [weighted_shares(says, weights, self.scheme, self.quiet) for says in votes]
 
     @property
     def beliefs(self) -> List[Belief]:

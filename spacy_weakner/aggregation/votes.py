@@ -58,21 +58,24 @@ def majority_shares(says: IntTags, n_tags: int) -> Floats:
     return _shares(_one_hot(says, n_tags).sum(1))
 
 
-def weighted_shares(says: IntTags, weights: Floats, quiet: Optional[float] = None) -> Floats:
+def weighted_shares(says: IntTags, weights: Floats, scheme: TagScheme, quiet: Optional[float] = None) -> Floats:
     """The probability of each tag if sources err independently: the softmax of the summed log-odds.
 
-    If a source gives the right tag with probability p, and each of the n - 1 wrong ones with (1 - p) / (n - 1), its
-    vote multiplies the odds of its tag by p (n - 1) / (1 - p) (the rule of Nitzan and Paroush 1982 for two tags; Dawid
-    and Skene 1979 with one rate per source and label).
+    If a source is right with probability p, and gives each of the n - 1 wrong answers with (1 - p) / (n - 1), its vote
+    multiplies the odds of its tag by p (n - 1) / (1 - p) (the rule of Nitzan and Paroush 1982 for two answers; Dawid
+    and Skene 1979 with one rate per source and label). The n answers are the labels and "O": where all votes begin
+    entities, none of the tags inside of one can be right.
 
     says (IntTags): Shape (n_tokens, n_sources), see `observe`.
     weights (Floats): Shape (n_sources, n_tags): log-odds of each source's vote for each tag.
+    scheme (TagScheme): The tag scheme.
     quiet (Optional[float]): Probability of "O" where all votes are "O", as most are: there sources do not err
         independently. None: as the weights say.
     RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nobody votes.
     """
-    scores = (_one_hot(says, weights.shape[1]) * weights).sum(1)
-    odds = numpy.exp(scores - scores.max(-1, keepdims=True))
+    votes = _one_hot(says, len(scheme))
+    scores = (votes * weights).sum(1)
+    odds = numpy.exp(scores - scores.max(-1, keepdims=True)) * _answers(votes, scheme)
     odds[(says < 0).all(1)] = 0.0
     shares = _shares(odds)
     if quiet is not None:
@@ -186,15 +189,15 @@ def log_odds(accuracies: Sequence[Sequence[Accuracy]], scheme: TagScheme) -> Flo
 
     accuracies (Sequence[Sequence[Accuracy]]): Per source, in the order of the columns.
     scheme (TagScheme): The tag scheme.
-    RETURNS (Floats): Shape (n_sources, n_tags): log(p (n - 1) / (1 - p)) with n tags; 0 for votes that the source never
-        casts.
+    RETURNS (Floats): Shape (n_sources, n_tags): log(p (n - 1) / (1 - p)) with n = labels and "O"; 0 for votes that the
+        source never casts.
     """
     weights = numpy.zeros((len(accuracies), len(scheme)))
     for row, of_source in zip(weights, accuracies, strict=True):
         for accuracy in of_source:
             p = min(max(accuracy.estimate, LOWEST_ACCURACY), HIGHEST_ACCURACY)
             tags = [0] if accuracy.label == "O" else [scheme.index[f"{x}-{accuracy.label}"] for x in scheme.prefixes]
-            row[tags] = numpy.log(p * (len(scheme) - 1) / (1 - p))
+            row[tags] = numpy.log(p * len(scheme.labels) / (1 - p))
     return weights
 
 
@@ -206,6 +209,16 @@ def _one_hot(says: IntTags, n_tags: int) -> Floats:
     # (n_tokens, n_sources, n_tags); no vote is a row of zeros.
     votes: Floats = (says[:, :, None] == numpy.arange(n_tags)).astype("float64")
     return votes
+
+
+def _answers(votes: Floats, scheme: TagScheme) -> BoolMask:
+    # (n_tokens, n_tags): "O", and the tags with a prefix that some vote has; where none has any, with the first one.
+    prefix = numpy.array([-1, *(i for _ in scheme.labels for i in range(len(scheme.prefixes)))])
+    cast: Floats = votes.max(1)
+    used = numpy.stack([cast[:, prefix == i].max(1) > 0 for i in range(len(scheme.prefixes))], axis=1)
+    used[~used.any(1), 0] = True
+    outside = numpy.ones((len(used), 1), dtype=bool)
+    return numpy.concatenate([outside, numpy.tile(used, len(scheme.labels))], axis=1)
 
 
 def _shares(votes: Floats) -> Floats:

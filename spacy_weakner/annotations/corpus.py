@@ -38,13 +38,23 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     RAISES (WeaknerError): If there is no such file, or one cannot be read.
     """
     for file_ in corpus_files(path):
-        docs = read_bin(file_).get_docs(vocab)
-        while True:
-            with _converters_looked_up_once():
-                doc = next(docs, None)
-            if doc is None:
-                break
-            yield doc
+        yield from bin_docs(read_bin(file_), vocab)
+
+
+def bin_docs(bin_: DocBin, vocab: Vocab) -> Iterator[Doc]:
+    """The Docs of a `.spacy` file: as `bin_.get_docs`, but about ten times as fast.
+
+    bin_ (DocBin): What the file holds.
+    vocab (Vocab): The vocabulary of the Docs.
+    YIELDS (Doc): The Docs.
+    """
+    docs = bin_.get_docs(vocab)
+    while True:
+        with _converters_looked_up_once():
+            doc = next(docs, None)
+        if doc is None:
+            break
+        yield doc
 
 
 def stream_docs(path: Path) -> Iterator[Doc]:

@@ -1,6 +1,6 @@
 """Where the gold of a Doc is."""
 
-from typing import FrozenSet, List, NamedTuple, Optional
+from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 
 from spacy.tokens import Doc
 
@@ -34,11 +34,20 @@ def keep_gold(doc: Doc) -> bool:
     """
     if is_weak(doc) or not doc.has_annotation("ENT_IOB"):
         return False
-    group = set_group(doc, GOLD_GROUP, doc_entities(doc))
-    missing = [token.i for token in doc if token.ent_iob == 0]
-    if missing:
-        group.attrs["missing"] = missing
+    set_gold(doc, doc_entities(doc), [token.i for token in doc if token.ent_iob == 0])
     return True
+
+
+def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = ()) -> None:
+    """Write gold beside weak labels, to the span group "gold".
+
+    doc (Doc): The Doc.
+    entities (Sequence[Entity]): The gold entities.
+    missing (Sequence[int]): Tokens that nobody has annotated.
+    """
+    group = set_group(doc, GOLD_GROUP, entities)
+    if missing:
+        group.attrs["missing"] = list(missing)
 
 
 def find_gold(doc: Doc) -> Optional[Gold]:

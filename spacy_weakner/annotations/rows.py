@@ -13,7 +13,7 @@
   (or "score") is the score, null means that the source has not looked.
 - "cats": sentence categories with numbers.
 - "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
-  kept beside them.
+  kept beside them, and "gold_missing" the ranges where nobody knows.
 
 Other keys are passed over, and counted.
 """
@@ -30,12 +30,14 @@ from spacy.tokens import Doc, Span
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from . import weak
+from .gold import find_gold, set_gold
 
 Row = Dict[str, Any]
 MISALIGNED = ("error", "drop")
 DEFAULT_SOURCE = "imported"
 KEYS = frozenset(
-    ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence", "gold"]
+    ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
+    + ["gold", "gold_missing"]
 )
 _ANNOTATIONS = ("ents", "spans", "weak_ents")
 
@@ -65,7 +67,7 @@ def doc_from_row(
     nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
-        "drop".
+        "drop". Nothing is known about tokens that a dropped gold entity touches.
     counts (Optional[Counter[str]]): If given, these are counted: dropped spans as "misaligned"; rows per unknown key
         as "key:<key>", and as "list:<key>" too if it holds a list; rows with spans of the layout as "annotated".
     RETURNS (Doc): The Doc.
@@ -81,15 +83,18 @@ def doc_from_row(
     key = "spans" if "spans" in row else "ents"
     entities = None if row.get(key) is None else spans.read(row[key], key)
     known = [entities is not None] * len(doc)
-    for start, end in spans.read_ranges(row.get("missing") or [], "missing"):
+    for start, end in [*spans.take_dropped(), *spans.read_ranges(row.get("missing") or [], "missing")]:
         known[start:end] = [False] * (end - start)
     set_entities(doc, entities or [], known)
     for name, group in _weak_lists(row.get("weak_ents"), source):
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores)
+    spans.take_dropped()
     if row.get("gold") is not None:
-        weak.set_group(doc, weak.GOLD_GROUP, spans.read(row["gold"], "gold"))
+        gold = spans.read(row["gold"], "gold")
+        unknown = [*spans.take_dropped(), *spans.read_ranges(row.get("gold_missing") or [], "gold_missing")]
+        set_gold(doc, gold, sorted({i for start, end in unknown for i in range(start, end)}))
     doc.cats = _cats(row.get("cats"))
     weak.set_id(doc, _identifier(row.get("id")))
     weak.set_weak(doc, _flag(row.get("weak"), "weak"))
@@ -165,8 +170,11 @@ def row_from_doc(doc: Doc) -> Row:
         row["weak_ents"] = {source: _scored(doc, source, place) for source in sources}
     if doc.cats:
         row["cats"] = dict(doc.cats)
-    if weak.GOLD_GROUP in doc.spans:
-        row["gold"] = moved(weak.group_entities(doc, weak.GOLD_GROUP))
+    gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
+    if gold is not None:
+        row["gold"] = moved(sorted(gold.entities))
+        if gold.missing:
+            row["gold_missing"] = _ranges([token.i in gold.missing for token in visible])
     if weak.is_weak(doc):
         row["weak"] = True
         if weak.get_confidence(doc) is not None:
@@ -213,6 +221,12 @@ class _SpanReader:
         self.counts = counts
         self.text = doc.text if characters else ""
         self.length = len(self.text) if characters else len(doc)
+        self._dropped: List[Tuple[int, int]] = []
+
+    def take_dropped(self) -> List[Tuple[int, int]]:
+        """The tokens that were touched by what was dropped since this was asked last."""
+        dropped, self._dropped = self._dropped, []
+        return dropped
 
     def read(self, items: Any, what: str) -> List[Entity]:
         entities = [(m.start, m.end, m.label) for m in self.read_marked(items, what)]
@@ -234,8 +248,7 @@ class _SpanReader:
             if not isinstance(item, list) or len(item) != 2:
                 raise RowError(f"{what}: expected [start, end], got {show(item)}")
             borders = self._tokens(item[0], item[1], item, what)
-            if borders is not None:
-                result.append(borders)
+            result += [*self.take_dropped(), *([] if borders is None else [borders])]
         return result
 
     def _tokens(self, start: Any, end: Any, item: Any, what: str) -> Optional[Tuple[int, int]]:
@@ -257,10 +270,13 @@ class _SpanReader:
         if not self.drop:
             raise RowError(
                 f"{what}: {show(item)} ('{self.text[start:end]}') does not begin and end at token borders. "
-                "Choose another tokenizer, or drop such spans (misaligned = drop)"
+                "Choose another tokenizer, or drop such spans first: spacy weakner convert ... --misaligned drop"
             )
         if self.counts is not None:
             self.counts["misaligned"] += 1
+        touched = self.doc.char_span(start, end, alignment_mode="expand")
+        if touched is not None:
+            self._dropped.append((touched.start, touched.end))
         return None
 
 

@@ -4,7 +4,7 @@ commands."""
 import signal
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, Optional, Tuple
+from typing import Dict, Iterable, Iterator, Optional
 
 import typer
 from wasabi import color
@@ -42,19 +42,6 @@ def listing(counts: Dict[str, int]) -> str:
     """
     total = sum(counts.values())
     return f"{total} ({', '.join(f'{name} {n}' for name, n in counts.items())})" if counts else "0"
-
-
-def parse_fold(text: str) -> Tuple[str, Path]:
-    """Split MODEL=CORPUS.
-
-    text (str): What was given on the command line; the path of the corpus has no "=".
-    RETURNS (Tuple[str, Path]): Pipeline and corpus.
-    RAISES (WeaknerError): If one of the two is not there.
-    """
-    model, _, corpus = text.rpartition("=")
-    if not (model and corpus):
-        raise WeaknerError(Errors.WK005.format(setting="folds", value=repr(text), expected="MODEL=CORPUS"))
-    return model, Path(corpus)
 
 
 def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:

@@ -8,6 +8,9 @@ from wasabi import msg
 
 from ._util import listing, reporting
 
+# With two, their agreement leaves open which of them is right where they differ.
+_ENOUGH_SOURCES = 3
+
 
 def aggregate_cli(
     input_path: Annotated[Path, typer.Argument(help="Labelled corpus: a .spacy file or a folder of them")],
@@ -81,6 +84,12 @@ def aggregate_cli(
             msg.table(
                 rows, header=("source", "label", "precision", "recall"), divider=True, aligns=("l", "l", "r", "r")
             )
+        n_sources = len({belief.source for belief in report.beliefs})
+        if method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
+            msg.warn(
+                "The label model needs at least three sources that err apart to learn whom to trust, and has only "
+                f"{n_sources}"
+            )
         if not report.converged:
             msg.warn("The label model has not quite converged; its result can be used")
         if report.gold:
@@ -89,6 +98,8 @@ def aggregate_cli(
             msg.warn(f"Documents that no source has looked at: {report.unlabelled}")
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")
+        if report.replaced:
+            msg.info(f"Shards of an earlier run replaced: {report.replaced}")
 
 
 def _percent(share: Optional[float]) -> str:

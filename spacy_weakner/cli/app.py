@@ -2,6 +2,7 @@
 
 import typer
 
+from .adapt import adapt_cli
 from .aggregate import aggregate_cli
 from .analyze import analyze_cli
 from .calibrate import calibrate_cli
@@ -18,6 +19,7 @@ HELP = "Weakly supervised NER: convert corpora, label them with weak sources, ag
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
 app.command("convert")(convert_cli)
+app.command("adapt")(adapt_cli)
 app.command("label")(label_cli)
 app.command("aggregate")(aggregate_cli)
 # What these do not know goes to the config, as with `spacy train`.

@@ -1,12 +1,13 @@
 """`spacy weakner calibrate`"""
 
 from pathlib import Path
-from typing import Annotated, List, Optional
+from typing import Annotated, List, Optional, Tuple
 
 import typer
 from wasabi import msg
 
-from ._util import parse_fold, reporting
+from ..errors import Errors, WeaknerError
+from ._util import reporting
 
 
 def calibrate_cli(
@@ -14,7 +15,7 @@ def calibrate_cli(
     folds: Annotated[
         List[str],
         typer.Argument(
-            help="MODEL=CORPUS: a pipeline, and gold that it was not trained on (repeatable: several folds)"
+            help="The folder of 'crossfit'; or MODEL=CORPUS: a pipeline, and gold that it was not trained on"
         ),
     ],
     component: Annotated[
@@ -38,7 +39,7 @@ def calibrate_cli(
 
         report = calibrate(
             output_path,
-            [parse_fold(fold) for fold in folds],
+            [pair for text in folds for pair in _parse(text)],
             component=component,
             score=score,
             unit=unit,
@@ -61,3 +62,16 @@ def calibrate_cli(
 
             write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
             msg.good("Figure", figure)
+
+
+def _parse(text: str) -> List[Tuple[str, Path]]:
+    """One pipeline with its gold, or all folds of a folder."""
+    from ..stages.crossfit import read_folds
+
+    if Path(text).is_dir():
+        return read_folds(Path(text))
+    model, _, corpus = text.rpartition("=")
+    if not (model and corpus):
+        expected = "the folder of 'crossfit', or MODEL=CORPUS"
+        raise WeaknerError(Errors.WK005.format(setting="folds", value=repr(text), expected=expected))
+    return [(model, Path(corpus))]

@@ -22,6 +22,7 @@ def convert_cli(
     limit: Annotated[Optional[int], typer.Option(help="Write at most so many documents")] = None,
     misaligned: Annotated[str, typer.Option(help="Spans that do not end at token borders: error or drop")] = "error",
     shard_size: Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")] = 5000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")] = False,
 ) -> None:
     """Convert a corpus from or to JSONL, CoNLL columns, raw text and .spacy files."""
     with reporting():
@@ -38,6 +39,7 @@ def convert_cli(
             limit=limit,
             misaligned=misaligned,
             shard_size=shard_size,
+            overwrite=overwrite,
             progress=True,
         )
         msg.good(f"{report.docs} documents, {report.tokens} tokens", output_path)

@@ -1,7 +1,7 @@
 """`spacy weakner label`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, List, Optional
+from typing import TYPE_CHECKING, Annotated, Iterator, List, Optional
 
 import typer
 from wasabi import msg
@@ -9,7 +9,7 @@ from wasabi import msg
 from ._util import listing, reporting
 
 if TYPE_CHECKING:
-    from ..stages.label_report import SourceReport
+    from ..stages.label_report import LabelReport, SourceReport
 
 
 def label_cli(
@@ -93,6 +93,10 @@ def label_cli(
         msg.info(f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")
+        if report.replaced:
+            msg.info(f"Shards of an earlier run replaced: {report.replaced}")
+        for warning in _warnings(report, sentences):
+            msg.warn(warning)
 
 
 def _details(report: "SourceReport") -> str:
@@ -109,3 +113,23 @@ def _details(report: "SourceReport") -> str:
     }
     named = {"labels left out": f" ({', '.join(f'{label} {n}' for label, n in report.left_out.items())})"}
     return "".join(f"; {what}: {n}{named.get(what, '')}" for what, n in counts.items() if n)
+
+
+def _warnings(report: "LabelReport", sentences: bool) -> Iterator[str]:
+    """What is probably not meant."""
+    if report.excluded and not report.docs and not report.unmatched:
+        yield "No document was written: the excluded corpora hold all of them"
+    for source in report.sources:
+        if source.met_no_doc:
+            why = "Compare their ids and texts with the corpus"
+            if sentences:
+                why = (
+                    "Texts are split into sentences unless --no-sentences is given (here, or to 'convert' before): "
+                    "answers for whole texts need that option"
+                )
+            yield f"No row of '{source.name}' belongs to a document. {why}"
+        if source.left_out and not source.spans:
+            yield (
+                f"'{source.name}' wrote no spans, since its setting 'labels' does not name what it found: "
+                f"{', '.join(source.left_out)}"
+            )

@@ -24,6 +24,7 @@ MAGIC = b"wknrarr1"
 DTYPES = ("<u1", "<u2", "<u4", "<u8")
 _ALIGNMENT = 64
 _PREFIX = len(MAGIC) + 8
+_MISSING = "a pipeline without this file is incomplete: copy the pipeline again, or initialise it anew"
 
 Arrays = Dict[str, numpy.ndarray]
 
@@ -51,8 +52,9 @@ class ArrayFile:
         """
         self._buffer = buffer
         self._name = name
+        text = self._header()
         try:
-            header = json.loads(self._header())
+            header = json.loads(text)
             self.meta: Dict[str, Any] = dict(header["meta"])
             self._items = {item["name"]: _Item(**item) for item in header["arrays"]}
             length = header["length"]
@@ -125,7 +127,7 @@ def open_arrays(path: Path) -> ArrayFile:
     RETURNS (ArrayFile): Its arrays.
     RAISES (WeaknerError): If it does not exist or is malformed.
     """
-    with existing(path).open("rb") as file_:
+    with existing(path, _MISSING).open("rb") as file_:
         if os.fstat(file_.fileno()).st_size == 0:
             return ArrayFile(b"", str(path))
         return ArrayFile(mmap.mmap(file_.fileno(), 0, access=mmap.ACCESS_READ), str(path))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -22,6 +23,7 @@ from ..errors import Errors, WeaknerError
 from ..files import read_lines
 
 MAX_LENGTH = 1000  # characters; anything longer is a sentence or a broken row, not a term
+_GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
 _TOKEN_KEYS = ("ORTH", "TEXT", "LOWER")
 
 
@@ -94,7 +96,7 @@ def make_term(label: Any, text: Any) -> Term:
     if _is_blank(text):
         raise BadTerm("the term is empty. Fill it in, or remove the row.")
     if _is_blank(label):
-        raise BadTerm("the label is empty. Fill it in, or give 'label' (--term-label) for the whole list.")
+        raise BadTerm(f"the label is empty. Fill it in, or {_GIVE_LABEL}.")
     term = Term(label.strip(), text.strip())
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
@@ -175,10 +177,18 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     names = [cell.strip().lower() for cell in row]
     if "term" in names and ("label" in names or label is not None):
         return (names.index("term"), names.index("label") if "label" in names else None), True
-    if len(names) == 1 and label is not None:
+    other_separator = len(names) == 1 and "term" in re.split(r"\s*[,;\t]\s*", names[0])
+    if len(names) == 1 and label is not None and not other_separator:
         return (0, None), False
     needed = "a column 'term'" if label is not None else "the columns 'label' and 'term'"
-    hint = "" if label is not None or "term" not in names else ", or give 'label' (--term-label) for the whole list"
+    hint = ""
+    if any(";" in name for name in names) or (len(names) == 1 and re.search(r"[,\t]", names[0])):
+        # Not the label: with one, every row would become a term as a whole.
+        hint = "; commas (.csv) or tabs (.tsv) separate columns"
+    elif label is None and (len(names) == 1 or "term" in names):
+        hint = f", or {_GIVE_LABEL}"
+    elif label is None:
+        hint = f"; 'term' is enough if you {_GIVE_LABEL}"
     reason = f"the header needs {needed}, but has: {', '.join(row)}. Add a first row with the names{hint}."
     raise _line_error(path, line, reason)
 
@@ -205,7 +215,7 @@ def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
         if not line.strip():
             continue
         if label is None:
-            raise _line_error(path, i, "plain text gives no labels. Give 'label' (--term-label) for the whole list.")
+            raise _line_error(path, i, f"plain text gives no labels. G{_GIVE_LABEL[1:]}.")
         yield i, None, line
 
 

@@ -44,6 +44,7 @@ class AggregateReport(NamedTuple):
     tokens (int): Tokens written.
     missing (int): Tokens about which nothing is known.
     skipped (int): Shards that were finished already.
+    replaced (int): Shards of an earlier run, from another input or with other settings, that were replaced or removed.
     beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold or declared (method "weighted", token by
         token), or by how they agree (method "label_model"). Empty if all shards were finished already.
     fitted_docs (int): Docs that this was estimated from.
@@ -59,6 +60,7 @@ class AggregateReport(NamedTuple):
     tokens: int
     missing: int
     skipped: int
+    replaced: int = 0
     beliefs: Tuple[Belief, ...] = ()
     fitted_docs: int = 0
     iterations: int = 0
@@ -158,6 +160,7 @@ def aggregate(
         tokens=report.counts["tokens"],
         missing=report.counts["missing"],
         skipped=report.skipped,
+        replaced=report.replaced,
         beliefs=() if prepared is None else tuple(prepared.method.beliefs),
         fitted_docs=0 if prepared is None else prepared.docs,
         iterations=0 if prepared is None else prepared.iterations,

@@ -5,7 +5,7 @@ import shutil
 from collections import Counter
 from itertools import chain, islice
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
 from uuid import uuid4
 
 from spacy.tokens import Doc
@@ -66,6 +66,7 @@ def convert(
     limit: Optional[int] = None,
     misaligned: str = "error",
     shard_size: int = SHARD_SIZE,
+    overwrite: bool = False,
     progress: bool = False,
 ) -> ConvertReport:
     """Convert a corpus. The output is written whole or not at all.
@@ -82,20 +83,22 @@ def convert(
     limit (Optional[int]): Write at most so many Docs.
     misaligned (str): "error" or "drop", for spans in JSONL text that do not end at token borders.
     shard_size (int): Docs per shard, if the output is a folder.
+    overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
-        overwrite the input.
+        overwrite the input, or anything at all without `overwrite`.
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None and value < 1:
             raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected="at least 1"))
     output_path = Path(output_path)
     as_folder = output_path.is_dir() or not output_path.suffix
-    if not as_folder and output_path.suffix not in OUTPUT_SUFFIXES:
+    if output_path.is_file() if as_folder else output_path.suffix not in OUTPUT_SUFFIXES:
         expected = f"a file that ends in {', '.join(OUTPUT_SUFFIXES)}, or a folder (a name without suffix)"
         raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
+    _check_there(output_path, as_folder, overwrite)
     counts: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     spans: Counter[str] = Counter()
@@ -149,6 +152,27 @@ def _counted(
         raise WeaknerError(Errors.WK101.format(path=path))
 
 
+def _check_there(output_path: Path, as_folder: bool, overwrite: bool) -> None:
+    """Refuse an output that others have made, or that exists and is not to be replaced."""
+    if not as_folder:
+        exists = output_path.exists()
+    else:
+        ours = _shards(output_path)
+        foreign = sorted(set(output_path.rglob("*" + SUFFIX)) - ours) if output_path.is_dir() else []
+        foreign += sorted(path for path in ours if receipt_path(path).exists())
+        if foreign:
+            # They would become part of the corpus, or they are the work of a later stage.
+            raise WeaknerError(Errors.WK300.format(path=foreign[0]))
+        exists = bool(ours)
+    if exists and not overwrite:
+        what = "holds a corpus" if as_folder else "exists"
+        raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
+
+
+def _shards(folder: Path) -> Set[Path]:
+    return set(folder.glob("part-*" + SUFFIX))
+
+
 def _write(docs: Iterable[Doc], output_path: Path, as_folder: bool, shard_size: int) -> int:
     if as_folder:
         return _write_shards(docs, output_path, shard_size)
@@ -158,12 +182,7 @@ def _write(docs: Iterable[Doc], output_path: Path, as_folder: bool, shard_size: 
 
 
 def _write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
-    ours = set(folder.glob("part-*" + SUFFIX))
-    foreign = sorted(set(folder.rglob("*" + SUFFIX)) - ours) if folder.is_dir() else []
-    foreign += sorted(path for path in ours if receipt_path(path).exists())
-    if foreign:
-        # They would become part of the corpus, or they are the work of a later stage.
-        raise WeaknerError(Errors.WK300.format(path=foreign[0]))
+    earlier = _shards(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # All shards are made aside and moved at the end: a folder never holds a part of a corpus.
     aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.tmp")
@@ -176,7 +195,7 @@ def _write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
         folder.mkdir(exist_ok=True)
         for name in names:
             os.replace(aside / name, folder / name)
-        for path in ours - {folder / name for name in names}:
+        for path in earlier - {folder / name for name in names}:
             path.unlink()
         return len(names)
     finally:

@@ -1,7 +1,8 @@
 """Trains on all but a fold of the gold, for every fold: predictions on gold that no model was trained on."""
 
+import json
 from pathlib import Path
-from typing import Any, List, Mapping, NamedTuple, Optional
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -9,9 +10,11 @@ from tqdm import tqdm
 
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..files import check_output
+from ..files import check_output, existing, write_text
 from .hashes import hash_text
 from .training import BEST, LAST, train_member
+
+INDEX = "folds.json"
 
 
 class Fold(NamedTuple):
@@ -77,7 +80,25 @@ def crossfit(
             paths["training.patience"] = 0  # type: ignore[assignment]
         member = train_member(config, output / f"model-{n}", {**paths, **(overrides or {})}, gpu_id=gpu_id)
         result.append(Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped))
+    rows = [{"model": str(f.model.relative_to(output)), "corpus": f.corpus.name} for f in result]
+    write_text(output / INDEX, json.dumps(rows, indent=2) + "\n")
     return result
+
+
+def read_folds(folder: Path) -> List[Tuple[str, Path]]:
+    """The folds that `crossfit` has made.
+
+    folder (Path): Its output.
+    RETURNS (List[Tuple[str, Path]]): Pipelines, each with the corpus that it was not trained on.
+    RAISES (WeaknerError): If there are none.
+    """
+    folder = Path(folder)
+    index = existing(folder / INDEX, "make folds with 'spacy weakner crossfit'")
+    try:
+        rows = json.loads(index.read_text(encoding="utf-8"))
+        return [(str(folder / str(row["model"])), folder / str(row["corpus"])) for row in rows]
+    except (ValueError, TypeError, KeyError) as error:
+        raise WeaknerError(Errors.WK363.format(path=index)) from error
 
 
 def _split(docs: List[Doc], folds: int, seed: int) -> List[List[Doc]]:

@@ -127,7 +127,7 @@ def label(
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (LabelReport): What was labelled.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
-        pipeline writes span groups but not what was to be taken.
+        pipeline writes span groups but not what was to be taken, or never writes the group that was to be taken.
     """
     single = {
         "source": source,

@@ -3,9 +3,12 @@
 from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
+from spacy.tokens import Doc
+
 from ..errors import Errors, WeaknerError
 from .importing import count_lines
 from .labellers import Tally
+from .pipelines import load_pipeline
 from .shards import WHOLE, Part, ShardReport
 from .sources import Source
 
@@ -24,6 +27,7 @@ class SourceReport(NamedTuple):
     rows_without_doc (Optional[int]): Rows of the file that belong to no Doc; None if only a part was labelled.
     repeated_rows (int): Rows of the file with the identifier (or, without one, the text) of an earlier row. The first
         counts.
+    rows (int): Rows of the file, without repeated ones.
     """
 
     name: str
@@ -36,6 +40,14 @@ class SourceReport(NamedTuple):
     other_text: int
     rows_without_doc: Optional[int]
     repeated_rows: int
+    rows: int
+
+    @property
+    def met_no_doc(self) -> bool:
+        """RETURNS (bool): Whether the file has rows, and none of them belongs to any Doc; False if only a part was
+        labelled.
+        """
+        return self.docs_without_row > 0 and self.rows > 0 and self.rows_without_doc == self.rows
 
 
 class LabelReport(NamedTuple):
@@ -48,6 +60,8 @@ class LabelReport(NamedTuple):
     skipped (int): Shards that were finished already.
     source (str): Name of the source; of several, their names.
     sources (List[SourceReport]): What each source did.
+    replaced (int): Shards of an earlier run, made from another input or with other settings, that were made anew or
+        removed.
     """
 
     docs: int
@@ -57,6 +71,7 @@ class LabelReport(NamedTuple):
     skipped: int
     source: str
     sources: List[SourceReport]
+    replaced: int
 
 
 def make_report(sources: Sequence[Source], report: ShardReport, part: Part) -> LabelReport:
@@ -66,15 +81,13 @@ def make_report(sources: Sequence[Source], report: ShardReport, part: Part) -> L
     report (ShardReport): What was counted.
     part (Part): What was labelled.
     RETURNS (LabelReport): The report.
-    RAISES (WeaknerError): If a pipeline has written span groups all over, but nothing of what was to be taken.
+    RAISES (WeaknerError): If a pipeline has written span groups all over, but nothing of what was to be taken; or never
+        writes the group that was to be taken.
     """
     reports = [_source_report(Tally(report.counts, source.name), part == WHOLE) for source in sources]
     for source, source_report in zip(sources, reports, strict=True):
-        groups = Tally(report.counts, source.name).get("group") if part == WHOLE else {}
-        if groups and not (source_report.spans or source_report.left_out or source_report.low_scores):
-            what = "entities" if source.spans_key is None else f"spans in the group '{source.spans_key}'"
-            message = Errors.WK306.format(pipeline=source.path, what=what, groups=", ".join(groups))
-            raise WeaknerError(message)
+        if part == WHOLE and not (source_report.spans or source_report.left_out or source_report.low_scores):
+            _check_groups(source, list(Tally(report.counts, source.name).get("group")))
     spans: Counter[str] = Counter()
     for source_report in reports:
         spans.update(source_report.spans)
@@ -86,7 +99,27 @@ def make_report(sources: Sequence[Source], report: ShardReport, part: Part) -> L
         skipped=report.skipped,
         source=", ".join(source.name for source in sources),
         sources=reports,
+        replaced=report.replaced,
     )
+
+
+def _check_groups(source: Source, groups: Sequence[str]) -> None:
+    """Refuse a choice that cannot be meant, of a source that has found nothing.
+
+    source (Source): The source.
+    groups (Sequence[str]): Other span groups that had spans.
+    RAISES (WeaknerError): If there are any, or if the source is a pipeline that never writes the group to take.
+    """
+    if groups:
+        what = "entities" if source.spans_key is None else f"spans in the group '{source.spans_key}'"
+        raise WeaknerError(Errors.WK306.format(pipeline=source.path, what=what, groups=", ".join(groups)))
+    if source.spans_key is not None:
+        # No group had a span. Whether there is an empty one, any Doc can tell.
+        nlp = load_pipeline(source.path)
+        written = sorted(nlp(Doc(nlp.vocab, words=["x"])).spans)
+        if source.spans_key not in written:
+            names = ", ".join(written) or "none"
+            raise WeaknerError(Errors.WK315.format(pipeline=source.path, group=source.spans_key, groups=names))
 
 
 def _source_report(tally: Tally, whole: bool) -> SourceReport:
@@ -106,4 +139,5 @@ def _source_report(tally: Tally, whole: bool) -> SourceReport:
         # Not below 0: a repeated row can still be found by its text.
         rows_without_doc=max(0, rows - count_lines(list(tally.get("lines")))) if whole else None,
         repeated_rows=repeated,
+        rows=rows,
     )

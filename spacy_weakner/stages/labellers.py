@@ -172,7 +172,8 @@ def write_source(doc: Doc, source: Source, found: Optional[Found], tally: Tally)
         entities,
         None if all(score is None for score in scores) else scores,
         reliability=source.reliability,
-        complete=source.complete,
+        # Where an answer was lost, silence may stand for it.
+        complete=source.complete and not (found.misaligned or found.not_found),
     )
     for _, _, label in entities:
         tally.add("label", label)

@@ -22,6 +22,7 @@ from typing import (
     Optional,
     Protocol,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -30,7 +31,7 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from ..about import __version__
-from ..annotations.corpus import SUFFIX, corpus_files, read_bin, write_docs
+from ..annotations.corpus import SUFFIX, bin_docs, corpus_files, read_bin, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output, write_text
 from .hashes import hash_file, hash_settings, hash_text
@@ -106,7 +107,7 @@ class SpacyFile:
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         bin_ = read_bin(self.path)
-        return bin_.get_docs(vocab), len(bin_)
+        return bin_docs(bin_, vocab), len(bin_)
 
 
 def spacy_inputs(path: Path) -> List[ShardInput]:
@@ -128,6 +129,8 @@ class ShardReport(NamedTuple):
     docs_in (int): Docs read, also those of skipped shards.
     docs_out (int): Docs written, also those of skipped shards.
     counts (Counter[str]): What the transform counted, also in skipped shards.
+    replaced (int): Shards of an earlier run, made from another input or with other settings, that were made anew or
+        removed.
     """
 
     written: int
@@ -135,6 +138,7 @@ class ShardReport(NamedTuple):
     docs_in: int
     docs_out: int
     counts: "Counter[str]"
+    replaced: int = 0
 
 
 class _Job(NamedTuple):
@@ -217,6 +221,7 @@ class Shards:
         else:
             jobs = [_Job([input_], self.output_path / input_.name, input_.name) for input_ in inputs]
             self._jobs = jobs[part.first :: part.of]
+        self._replaced: Set[Path] = set()
         read = {input_.path for input_ in inputs}
         check_output([self.input_path, *read], [self.output_path, *(job.output for job in self._jobs)])
         self._check_there()
@@ -282,7 +287,8 @@ class Shards:
         for path in stale:
             path.unlink()
             receipt_path(path).unlink()
-        return ShardReport(written, len(self._jobs) - written, docs_in, docs_out, total)
+        self._replaced.update(stale)
+        return ShardReport(written, len(self._jobs) - written, docs_in, docs_out, total, len(self._replaced))
 
     def _check_there(self) -> None:
         """Refuse an output where files of others are."""
@@ -323,12 +329,13 @@ class Shards:
         return {**self._fixed, "shard": job.shard, "input": job.key()}
 
     def _finished(self, job: _Job) -> Optional[Receipt]:
-        """The receipt of a shard that need not be made again."""
+        """The receipt of a shard that need not be made again. One of an earlier run is noted."""
         receipt = _read_receipt(job.output)
         if not receipt or not job.output.exists():
             return None
         # A missing key differs from the shard None.
         if any(key not in receipt or receipt[key] != value for key, value in self._made_from(job).items()):
+            self._replaced.add(job.output)
             return None
         return receipt if receipt.get("output") == hash_file(job.output) else None
 

@@ -55,13 +55,16 @@ def test_weighted_is_naive_bayes(rows, seed):
     right = rng.uniform(0.1, 0.9, size=(3, 3))  # per source: O, A, B
     labels = ["O", "A", "B"]
     accuracies = [[Accuracy("s", label, 0, 0, 0, p) for label, p in zip(labels, row, strict=True)] for row in right]
-    shares = weighted_shares(says, log_odds(accuracies, BIO))
+    shares = weighted_shares(says, log_odds(accuracies, BIO), BIO)
     for votes, row in zip(rows, shares, strict=True):
         odds = [1.0] * len(BIO)
         for source, vote in enumerate(votes):
             if vote >= 0:
                 p = right[source][(vote + 1) // 2]
-                odds[vote] *= p / ((1 - p) / (len(BIO) - 1))
+                odds[vote] *= p / ((1 - p) / len(BIO.labels))
+        # Only tags that begin entities, or stand inside of them, as some vote does.
+        prefixes = {BIO.tags[vote][0] for vote in votes if vote > 0} or {"B"}
+        odds = [o * (tag[0] in {*prefixes, "O"}) for o, tag in zip(odds, BIO.tags, strict=True)]
         spoken = any(vote >= 0 for vote in votes)
         assert row.tolist() == pytest.approx([spoken * o / math.fsum(odds) for o in odds])
 
@@ -69,7 +72,7 @@ def test_weighted_is_naive_bayes(rows, seed):
 @pytest.mark.parametrize("reliability", [0.2, 0.7, 0.95])
 def test_a_single_source_is_as_likely_right_as_declared(reliability):
     accuracies = GoldCounts([make_source("s", "AB", reliability=reliability)], BIO).accuracies()
-    shares = weighted_shares(numpy.array([[0], [1], [4]]), log_odds(accuracies, BIO))
+    shares = weighted_shares(numpy.array([[0], [1], [4]]), log_odds(accuracies, BIO), BIO)
     assert shares[[0, 1, 2], [0, 1, 4]].tolist() == pytest.approx([reliability] * 3)
 
 
@@ -80,10 +83,11 @@ def test_sources_that_never_vote_need_not_be_known():
 
 def test_agreement_about_nothing():
     says = numpy.array([[0, 0], [0, SILENT], [0, 1], [SILENT, UNSEEN]])
-    shares = weighted_shares(says, numpy.ones((2, 5)), quiet=0.9)
+    shares = weighted_shares(says, numpy.ones((2, 5)), BIO, quiet=0.9)
     assert shares[:2, 0].tolist() == pytest.approx([0.9, 0.9])
     assert shares.sum(1).tolist() == pytest.approx([1, 1, 1, 0])
-    assert shares[2].tolist() == pytest.approx((numpy.exp([1, 1, 0, 0, 0]) / numpy.exp([1, 1, 0, 0, 0]).sum()).tolist())
+    odds = numpy.exp([1, 1, 0]) / numpy.exp([1, 1, 0]).sum()
+    assert shares[2].tolist() == pytest.approx([odds[0], odds[1], 0, odds[2], 0])
 
 
 def test_accuracies_on_gold():

@@ -6,6 +6,7 @@ import spacy
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.gold import Gold, find_gold
 from spacy_weakner.annotations.jsonl import read_jsonl, write_jsonl
 from spacy_weakner.annotations.rows import doc_from_row, row_from_doc
 from spacy_weakner.errors import WeaknerError
@@ -144,6 +145,19 @@ def test_misaligned_spans_can_be_dropped(tmp_path):
     (doc,) = read_jsonl(path, NLP, misaligned="drop", counts=counts)
     assert weak.doc_entities(doc) == [(1, 2, "B")]
     assert counts["misaligned"] == 2
+    # What the dropped entity touched is not known to be "O".
+    assert [token.ent_iob_ for token in doc] == ["", "B"]
+
+
+def test_nothing_is_known_where_spans_were_dropped(tmp_path):
+    row = {"text": "in New York or so", "ents": [[3, 9, "A"]], "missing": [[13, 14]]}
+    row["gold"] = [[3, 5, "A"], [15, 17, "B"]]
+    (doc,) = read_jsonl(write(tmp_path / "a.jsonl", row), NLP, misaligned="drop")
+    assert [token.i for token in doc if token.ent_iob == 0] == [1, 2, 3]
+    assert find_gold(doc) == Gold(frozenset({(4, 5, "B")}), frozenset({1}))
+    again = doc_from_row(row_from_doc(doc), NLP)
+    assert find_gold(again) == find_gold(doc)
+    assert [token.ent_iob for token in again] == [token.ent_iob for token in doc]
 
 
 def test_setting_misaligned_is_checked():

@@ -23,15 +23,36 @@ def invoke(corpus, *args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
-@pytest.mark.parametrize("method, how", [("label_model", "iterations on 20 documents"), ("weighted", "by gold on 20")])
-def test_table_of_sources(corpus, method, how):
-    result = invoke(corpus, "--method", method, "--soft", "--model-output", corpus / "model.json")
+@pytest.mark.parametrize(
+    "method, options, how",
+    [
+        ("label_model", [], "iterations on 20 documents"),
+        ("weighted", ["--gold", "gold.spacy"], "by gold of 20 documents"),
+    ],
+)
+def test_table_of_sources(corpus, monkeypatch, method, options, how):
+    monkeypatch.chdir(corpus)
+    write_docs(corpus / "gold.spacy", read_docs(corpus / "in.spacy", NLP.vocab))
+    result = invoke(corpus, "--method", method, *options, "--soft", "--model-output", corpus / "model.json")
     assert result.exit_code == 0, result.output
     assert how in " ".join(result.output.split())
     rows = [line.split() for line in result.output.splitlines()]
     assert {row[0] for row in rows if row[1:2] == ["CITY"]} == {"terms", "llm", "model"}
     assert json.loads((corpus / "model.json").read_text())["method"] == method
     assert all(weak.get_soft_labels(doc) is not None for doc in read_docs(corpus / "out.spacy", NLP.vocab))
+
+
+def test_label_model_of_few_sources(corpus):
+    few = "needs at least three sources that err apart to learn whom to trust, and has only 2"
+
+    def output(*args):
+        result = invoke(corpus, "--method", *args)
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    assert few in output("label_model", "--source", "terms", "--source", "llm")
+    assert few not in output("label_model")
+    assert few not in output("majority", "--source", "terms", "--source", "llm")
 
 
 def test_settings_of_other_methods(corpus):

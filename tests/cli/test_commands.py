@@ -100,7 +100,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
 
     commands = {
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
-        "--shard-size 7",
+        "--shard-size 7 --overwrite",
         "label": "--sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "
         "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2",
@@ -168,6 +168,14 @@ def test_every_option_of_the_stages_of_training_is_passed_on(data, monkeypatch, 
 def test_malformed_pairs(command):
     result = invoke(*command)
     assert result.exit_code == 1 and "WK005" in result.stderr
+
+
+def test_convert_replaces_only_with_overwrite(data):
+    (data / "gold.spacy").write_bytes(b"made by hand")
+    result = invoke("convert", data / "a.jsonl", data / "gold.spacy")
+    assert result.exit_code == 1 and (data / "gold.spacy").read_bytes() == b"made by hand"
+    assert f"[WK314] {data / 'gold.spacy'} exists" in result.stderr and "--overwrite" in result.stderr
+    assert invoke("convert", data / "a.jsonl", data / "gold.spacy", "--overwrite").exit_code == 0
 
 
 @pytest.mark.parametrize("command", [["spacy", "weakner"], ["spacy_weakner"]])

@@ -46,6 +46,46 @@ def test_parts_do_not_speak_of_rows_without_documents(folder):
     assert "rows without" not in result.output and "1 documents" in result.output
 
 
+def output(*args):
+    result = invoke("in.txt", "out", *args)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def test_answers_for_whole_texts_need_whole_texts(folder):
+    (folder / "in.txt").write_text("Anna came. Bob left.\n")
+    rows = [{"text": "Anna came. Bob left.", "ents": [["Anna", "PER"]]}]
+    (folder / "llm.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = output("--sources", "sources.cfg")
+    assert "No row of 'llm' belongs to a document. Texts are split into sentences unless --no-sentences" in told
+    assert "No row" not in output("--sources", "sources.cfg", "--no-sentences")
+    (folder / "in.txt").write_text("Other texts.\n")
+    told = output("--sources", "sources.cfg", "--no-sentences")
+    assert "No row of 'llm' belongs to a document. Compare their ids and texts" in told and "are split" not in told
+
+
+def test_mapping_that_leaves_all_out(folder):
+    (folder / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\nlabels = {"PERSON": "P"}\n')
+    told = "'list' wrote no spans, since its setting 'labels' does not name what it found: DOG, PER"
+    assert told in output("--sources", "sources.cfg")
+    (folder / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\nlabels = {"PER": "P"}\n')
+    assert "does not name" not in output("--sources", "sources.cfg")
+
+
+def test_all_excluded(folder):
+    told = "No document was written: the excluded corpora hold all of them"
+    (folder / "one.txt").write_text("Bob left\n")
+    assert told not in output("--sources", "sources.cfg", "--exclude", "one.txt")
+    all_excluded = output("--sources", "sources.cfg", "--exclude", "in.txt")
+    assert told in all_excluded and "No row" not in all_excluded
+
+
+def test_replaced_shards_are_told(folder):
+    line = "Shards of an earlier run replaced: 1"
+    assert line not in output("--terms", "terms.csv")
+    assert line in output("--terms", "terms.csv", "--min-length", 4)
+
+
 def test_flags_of_a_single_source(folder):
     result = invoke("in.txt", "out", "--terms", "terms.csv", "--ambiguity", "drop", "--reliability", 0.9)
     assert "Spans of 'gazetteer': 1 (PER 1)" in result.output

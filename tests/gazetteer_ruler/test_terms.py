@@ -103,6 +103,11 @@ def test_longest_term(write):
     [
         ("a.csv", "a,b\nc,d\n", 1, "the columns 'label' and 'term', but has: a, b"),
         ("a.csv", "\nterm\naspirin\n", 2, "or give 'label'"),
+        ("a.csv", "aspirin\n", 1, "or give 'label' (--term-label; in a sources file: term_label) for the whole list."),
+        ("a.csv", "1,aspirin\n", 1, "'term' is enough if you give 'label' (--term-label;"),
+        ("a.csv", "label;term\nA;x\n", 1, "has: label;term. Add a first row with the names; commas"),
+        ("a.csv", "Chemical;1,2-DMH\n", 1, "commas (.csv) or tabs (.tsv) separate columns."),
+        ("a.csv", "label\tterm\nA\tx\n", 1, "commas (.csv) or tabs (.tsv) separate columns."),
         ("a.tsv", "label,term\nA,b\n", 1, "the columns 'label' and 'term'"),
         ("a.csv", "label,term\nA,x\nA,1,2-DMH\n", 3, "3 columns here, but 2 in the first row"),
         ("a.csv", "label,term\nA\n", 2, "1 columns here"),
@@ -138,6 +143,17 @@ def test_malformed_line(write, name, text, line, said):
 def test_several_columns_with_a_label_need_a_term_column(write):
     with pytest.raises(WeaknerError, match="needs a column 'term', but has: a, b"):
         list(read_terms(write("a.csv", "a,b\nc,d\n"), "X"))
+
+
+@pytest.mark.parametrize("name, header", [("a.csv", "id; Term"), ("a.csv", "term\tid"), ("a.tsv", "term,id")])
+def test_headers_with_other_separators_are_no_terms(write, name, header):
+    with pytest.raises(WeaknerError, match=r"WK201.*line 1.*a column 'term'.*commas \(\.csv\) or tabs"):
+        list(read_terms(write(name, f"{header}\nx\n"), "X"))
+
+
+def test_terms_may_hold_semicolons(write):
+    terms = list(read_terms(write("a.csv", "t(9;22)(q34;q11)\nlong term; short term\n"), "X"))
+    assert [term.text for term in terms] == ["t(9;22)(q34;q11)", "long term; short term"]
 
 
 @pytest.mark.parametrize(

@@ -87,24 +87,46 @@ def test_folder_of_shards_is_replaced_as_a_whole(tmp_path):
     report = convert(source, tmp_path / "out", shard_size=2)
     assert report.files == 3
     assert [doc[0].text for doc in read(tmp_path / "out")] == list("01234")
-    convert(source, tmp_path / "out", shard_size=4)
+    convert(source, tmp_path / "out", shard_size=4, overwrite=True)
     assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["part-00000.spacy", "part-00001.spacy"]
     with source.open("a") as file_:
         file_.write("{broken")
     before = {f: f.read_bytes() for f in (tmp_path / "out").iterdir()}
     with pytest.raises(WeaknerError, match="line 6"):
-        convert(source, tmp_path / "out", shard_size=1)
+        convert(source, tmp_path / "out", shard_size=1, overwrite=True)
     assert {f: f.read_bytes() for f in (tmp_path / "out").iterdir()} == before
     assert sorted(f.name for f in tmp_path.iterdir()) == ["a.jsonl", "out"]
 
 
+@pytest.mark.parametrize("name", ["out", "out.spacy", "out.jsonl", "out.conll"])
+def test_nothing_is_replaced_unasked(tmp_path, name):
+    rows = [{"tokens": ["a"], "ents": []}, {"tokens": ["b"], "ents": []}]
+    source, output = write_rows(tmp_path / "a.jsonl", rows), tmp_path / name
+    convert(source, output, shard_size=1)
+    before = {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
+    with pytest.raises(WeaknerError, match=rf"WK314.*{name} .*--overwrite"):
+        convert(source, output, limit=1)
+    assert {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()} == before
+    convert(source, output, limit=1, overwrite=True)
+    convert(output, tmp_path / "again.jsonl")
+    assert len((tmp_path / "again.jsonl").read_text().splitlines()) == 1
+
+
+def test_folders_without_a_corpus_are_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out").files == 1
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("name", ["gold.spacy", "part-00000.spacy.json"])
-def test_folders_of_others_are_refused(tmp_path, name):
+def test_folders_of_others_are_refused(tmp_path, name, overwrite):
     source = write_rows(tmp_path / "a.jsonl", ROWS)
     convert(source, tmp_path / "out")
     (tmp_path / "out" / name).write_bytes(b"")
     with pytest.raises(WeaknerError, match="WK300"):
-        convert(source, tmp_path / "out")
+        convert(source, tmp_path / "out", overwrite=overwrite)
 
 
 def test_folder_as_input(tmp_path):
@@ -126,7 +148,7 @@ def test_limit_and_format(tmp_path):
 
 def test_misaligned(tmp_path):
     source = write_rows(tmp_path / "a.jsonl", [{"text": "New York", "ents": [[0, 5, "X"]]}])
-    with pytest.raises(WeaknerError, match="New Y"):
+    with pytest.raises(WeaknerError, match=r"WK103.*New Y.*convert \.\.\. --misaligned drop"):
         convert(source, tmp_path / "a.spacy")
     assert convert(source, tmp_path / "a.spacy", misaligned="drop").misaligned == 1
 
@@ -198,6 +220,14 @@ def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
 def test_unknown_output_suffix(tmp_path):
     with pytest.raises(WeaknerError, match="WK305"):
         convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
+
+
+def test_a_file_without_suffix_is_no_folder(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(WeaknerError, match="WK305"):
+            convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out", overwrite=overwrite)
+    assert (tmp_path / "out").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

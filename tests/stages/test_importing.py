@@ -314,6 +314,7 @@ def test_report(tmp_path):
             "other_text": 0,
             "rows_without_doc": 2,
             "repeated_rows": 1,
+            "rows": 5,
         }
     docs = list(read_docs(tmp_path / "out", NLP.vocab))
     assert [weak.group_entities(doc, "weak:llm") for doc in docs] == [
@@ -325,6 +326,7 @@ def test_report(tmp_path):
     ]
     assert weak.group_scores(docs[4], "weak:llm") == [0.9]
     assert ["weak:llm" in doc.spans for doc in docs] == [True, True, True, False, True]
-    assert weak.is_complete(docs[1], "llm")
+    # Where an answer was lost, silence is none.
+    assert [weak.is_complete(docs[i], "llm") for i in (0, 1, 4)] == [False, True, True]
     part = label(tmp_path / "in", tmp_path / "part", sources=sources, lang="xx", shard="1/2")
     assert part.sources[0].rows_without_doc is None

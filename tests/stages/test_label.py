@@ -143,6 +143,18 @@ def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
         assert label(tmp_path / "b.spacy", tmp_path / "out", pipeline=span_pipeline, spans_key=key).spans == {}
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_span_groups_that_a_pipeline_never_writes(corpus, pipeline, span_pipeline, tmp_path, workers):
+    for shard in ("1/2", "2/2"):  # a part cannot tell
+        assert label(corpus, tmp_path / "a", pipeline=pipeline, spans_key="nope", shard=shard).spans == {}
+    for _ in range(2):  # also when all shards are finished
+        with pytest.raises(WeaknerError, match=r"WK315.*model' wrote no span group 'nope'.*writes: none\)"):
+            label(corpus, tmp_path / "a", pipeline=pipeline, spans_key="nope", workers=workers)
+    write_docs(tmp_path / "b.spacy", [Doc(NLP.vocab, words=["nothing"])])
+    with pytest.raises(WeaknerError, match=r"WK315.*'typo'.*writes: sc\)"):
+        label(tmp_path / "b.spacy", tmp_path / "b", pipeline=span_pipeline, spans_key="typo")
+
+
 def test_same_bytes_in_one_file_and_in_shards(corpus, pipeline, terms, tmp_path):
     # The vocabulary is emptied between shards: that must not change what is written.
     for name, settings in (("terms", {"terms": terms}), ("pipeline", {"pipeline": pipeline})):
@@ -177,6 +189,21 @@ def test_rerun_skips_until_something_changes(corpus, terms, tmp_path):
     with terms.open("a") as file_:
         file_.write('{"label": "X", "term": "help"}\n')
     assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_shards_of_an_earlier_run_are_counted(corpus, terms, tmp_path, workers):
+    def replaced(path=corpus, **settings):
+        return label(path, tmp_path / "out", terms=terms, workers=workers, **settings).replaced
+
+    assert [replaced(), replaced(), replaced(min_length=5), replaced(min_length=5)] == [0, 0, 2, 0]
+    assert replaced(corpus / "a.spacy", min_length=5) == 1  # the other one is removed
+
+
+def test_texts_with_spans_that_do_not_fit_are_told_to_convert(terms, tmp_path):
+    (tmp_path / "gold.jsonl").write_text(json.dumps({"text": "Paris rocks", "ents": [[0, 3, "CITY"]]}) + "\n")
+    with pytest.raises(WeaknerError, match=r"WK103.*line 1.*spacy weakner convert \.\.\. --misaligned drop"):
+        label(tmp_path / "gold.jsonl", tmp_path / "out", terms=terms)
 
 
 def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):

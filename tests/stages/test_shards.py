@@ -95,6 +95,21 @@ def test_changes_redo_only_what_they_touch(corpus, tmp_path):
     assert run(corpus, out, settings={"a": 2}).written == 0
 
 
+def test_shards_of_an_earlier_run_are_counted(corpus, tmp_path):
+    out = tmp_path / "out"
+    assert (run(corpus, out).replaced, run(corpus, out).replaced) == (0, 0)
+    assert run(corpus, out, settings={"a": 2}).replaced == 3
+    (out / "a.spacy").unlink()
+    receipt_path(out / "c.spacy").write_text("{broken")
+    (out / "sub" / "b.spacy").write_bytes(b"damaged")
+    report = run(corpus, out, settings={"a": 2})
+    assert (report.written, report.replaced) == (3, 0)
+    write_docs(corpus / "a.spacy", [Doc(NLP.vocab, words=["changed"])])
+    (corpus / "c.spacy").unlink()
+    report = run(corpus, out, settings={"a": 2})
+    assert (report.written, report.skipped, report.replaced) == (1, 1, 2)
+
+
 def test_receipt_says_what_was_done(corpus, tmp_path):
     run(corpus, tmp_path / "out")
     receipt = json.loads((tmp_path / "out" / "a.spacy.json").read_text())

@@ -154,13 +154,16 @@ def test_span_groups_of_pipelines(folder):
     assert weak.group_scores(docs[0], "weak:s") == [None, 0.75]
     with pytest.raises(WeaknerError, match=r"WK306.*groups: sc\."):
         run(folder, pipeline=pipeline)
+    ents = save_pipeline(folder / "ents", "scored_ents")
+    with pytest.raises(WeaknerError, match=r"WK315.*'nope'.*writes: none\)"):
+        run(folder, pipeline=ents, spans_key="nope")
 
 
 def test_imported_labels(folder):
     found, report, docs = run(folder, file="llm.jsonl", min_score=0.5)
     assert found == [["PER:Anna"], [], [], []]
     assert "weak:s" not in docs[1].spans  # not looked at, and the old group is gone
-    assert report.sources[0][3:] == (1, 0, 0, 3, 0, 0, 0)
+    assert report.sources[0][3:] == (1, 0, 0, 3, 0, 0, 0, 1)
 
 
 def test_misaligned_reaches_the_importer(folder):

@@ -13,7 +13,7 @@ from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages import training
 from spacy_weakner.stages.calibrate import calibrate
-from spacy_weakner.stages.crossfit import crossfit
+from spacy_weakner.stages.crossfit import crossfit, read_folds
 from spacy_weakner.stages.sweep import sweep
 from spacy_weakner.stages.training import train_member
 
@@ -123,6 +123,17 @@ def test_every_sentence_is_held_out_once(tmp_path, gold, trainings):
     )
 
 
+def test_folds_are_found_again(tmp_path, gold, trainings):
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    assert read_folds(tmp_path / "out") == [(str(fold.model), fold.corpus) for fold in folds]
+    for text in ("", "{}x", '[{"model": 1}]', "[3]"):
+        (tmp_path / "out" / "folds.json").write_text(text)
+        with pytest.raises(WeaknerError, match=r"WK363.*folds\.json"):
+            read_folds(tmp_path / "out")
+    with pytest.raises(WeaknerError, match=r"WK100.*crossfit"):
+        read_folds(tmp_path)
+
+
 def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
     def texts(name):
         return [
@@ -201,7 +212,8 @@ def test_folds_are_calibrated_together(tmp_path, gold):
     config.to_disk(tmp_path / "small.cfg")
     overrides = {"training.max_steps": 60, "training.eval_frequency": 100, "nlp.lang": "xx"}
     folds = crossfit(tmp_path / "small.cfg", gold, tmp_path / "out", folds=2, overrides=overrides)
-    report = calibrate(tmp_path / "c.json", [(fold.model, fold.corpus) for fold in folds])
+    assert len(folds) == 2
+    report = calibrate(tmp_path / "c.json", read_folds(tmp_path / "out"))
     assert report.sentences == 20 and report.accuracy > 0.5
     assert load_model(folds[0].model).get_pipe("crf_ner").labels == ("LOC", "PER")
 

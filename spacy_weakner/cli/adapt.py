@@ -1,0 +1,98 @@
+"""`spacy weakner adapt`"""
+
+import os
+from pathlib import Path
+from typing import Annotated, List, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def adapt_cli(
+    inputs: Annotated[
+        List[Path], typer.Argument(help="Corpora: files or folders; .spacy .jsonl .conll .iob .bio .tsv .txt (or .gz)")
+    ],
+    output_path: Annotated[Path, typer.Argument(help="Folder for the adapted encoder")],
+    model: Annotated[str, typer.Option(help="Encoder to begin with: a Hugging Face folder or name")],
+    max_length: Annotated[
+        Optional[int], typer.Option(help="Pieces per sequence; longer texts are split (default: 256, or the model's)")
+    ] = None,
+    eval_share: Annotated[
+        float, typer.Option(help="Share of the texts that is held out, to measure the loss before and after")
+    ] = 0.01,
+    epochs: Annotated[int, typer.Option(help="How often all texts are gone through")] = 1,
+    max_steps: Annotated[Optional[int], typer.Option(help="Number of steps, instead of epochs")] = None,
+    batch_size: Annotated[int, typer.Option(help="Texts per step, shared by all GPUs")] = 32,
+    learn_rate: Annotated[float, typer.Option(help="Highest learning rate")] = 5e-5,
+    warmup: Annotated[float, typer.Option(help="Share of the steps in which the learning rate rises")] = 0.06,
+    weight_decay: Annotated[float, typer.Option(help="Weight decay")] = 0.01,
+    mask_rate: Annotated[float, typer.Option(help="Share of the pieces to predict")] = 0.15,
+    whole_word: Annotated[bool, typer.Option("--whole-word", help="Mask all pieces of a word, or none")] = False,
+    train_head: Annotated[
+        bool, typer.Option("--train-head", help="If the checkpoint has no masked-LM head, train a new one")
+    ] = False,
+    mixed_precision: Annotated[str, typer.Option(help="On a GPU: no, bf16 or fp16")] = "no",
+    gpu_id: Annotated[int, typer.Option(help="GPU, or -1 for the CPU; torchrun gives each process its own")] = -1,
+    seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
+    save_steps: Annotated[int, typer.Option(help="Steps between checkpoints, from which a stopped run goes on")] = 500,
+    keep_checkpoints: Annotated[
+        bool, typer.Option("--keep-checkpoints", help="Do not remove them at the end (they contain pickles)")
+    ] = False,
+    lang: Annotated[str, typer.Option(help="Language of raw text; xx for several")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
+    format: Annotated[Optional[str], typer.Option(help="Format of the inputs: jsonl, conll, text, spacy")] = None,
+    sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
+) -> None:
+    """Go on with the masked-language-model training of an encoder on text of the domain.
+
+    On several GPUs: torchrun --nproc-per-node 4 -m spacy_weakner adapt ... --gpu-id 0"""
+    with reporting():
+        from ..stages.adapt import adapt
+
+        report = adapt(
+            inputs,
+            output_path,
+            model,
+            max_length=max_length,
+            eval_share=eval_share,
+            epochs=epochs,
+            max_steps=max_steps,
+            batch_size=batch_size,
+            learn_rate=learn_rate,
+            warmup=warmup,
+            weight_decay=weight_decay,
+            mask_rate=mask_rate,
+            whole_word=whole_word,
+            train_head=train_head,
+            mixed_precision=mixed_precision,
+            gpu_id=gpu_id,
+            seed=seed,
+            save_steps=save_steps,
+            keep_checkpoints=keep_checkpoints,
+            lang=lang,
+            tokenizer=tokenizer,
+            format=format,
+            sentences=sentences,
+            progress=True,
+        )
+        if os.environ.get("RANK", "0") != "0":
+            return  # torchrun: one process speaks for all
+        if report.skipped:
+            msg.info("This encoder was finished already; nothing was done")
+        msg.good(f"{report.texts} texts", output_path)
+        msg.info(f"Held out: {report.held_out} texts; in all {report.words} tokens, {report.pieces} pieces")
+        if report.split:
+            msg.info(f"Texts that were too long, and were split: {report.split}")
+        resumed = f", from step {report.resumed} on" if report.resumed else ""
+        msg.info(f"Steps: {report.steps}{resumed}, in {report.seconds:.0f} s")
+        if report.new_head:
+            msg.info("The head was trained from scratch")
+        if report.perplexity_before is not None and report.perplexity_after is not None:
+            msg.info(
+                f"Held-out loss: {report.loss_before:.3f} before, {report.loss_after:.3f} after "
+                f"(perplexity {report.perplexity_before:.1f}, {report.perplexity_after:.1f})"
+            )
+        else:
+            msg.warn("No text was held out, so the loss is unknown")
