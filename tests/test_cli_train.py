@@ -82,6 +82,7 @@ def test_fill_config_keeps_our_settings(project):
         "entity_ratio": None,
         "entity_ratio_margin": 0.05,
         "entity_ratio_weight": 10.0,
+        "weak_weight": 1.0,
     }
     assert component["n_best"] == 0
 

@@ -15,7 +15,7 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
-from .scores import Counts, as_json, count_matches, total
+from .scores import Accuracy, Counts, as_json, count_matches, total
 
 SAMPLES = 1000
 # Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
@@ -29,6 +29,7 @@ class Comparison(NamedTuple):
     counts (Counts): Exact matches over all labels.
     per_label (Dict[str, Counts]): Per label.
     words_per_second (Optional[float]): Speed of prediction; None for label sets.
+    accuracy (Accuracy): Of tokens and sentences.
     interval (Optional[Interval]): Confidence interval of F1; None without bootstrap.
     difference (Optional[Difference]): Difference in F1 to the baseline; None without bootstrap, and for the baseline
         itself.
@@ -38,6 +39,7 @@ class Comparison(NamedTuple):
     counts: Counts
     per_label: Dict[str, Counts]
     words_per_second: Optional[float]
+    accuracy: Accuracy
     interval: Optional[Interval] = None
     difference: Optional[Difference] = None
 
@@ -46,6 +48,8 @@ class Comparison(NamedTuple):
         return {
             "name": self.name,
             **as_json(self.counts),
+            "token_accuracy": round(self.accuracy.of_tokens, 2),
+            "sentence_accuracy": round(self.accuracy.of_sentences, 2),
             "words_per_second": None if self.words_per_second is None else round(self.words_per_second),
             "interval": as_json(self.interval),
             "difference": as_json(self.difference),
@@ -107,9 +111,10 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
             line.append("-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}")
         if baseline is not None:
             line += _difference_cells(row.difference)
+        line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
         line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
         cells.append(tuple(line))
-    return [*header, "words/s"], cells
+    return [*header, "tokens", "sentences", "words/s"], cells
 
 
 def _difference_cells(difference: Optional[Difference]) -> List[str]:
@@ -147,16 +152,19 @@ def _compare(
     """Scores of a candidate, and tp, fp and fn of every sentence."""
     sentences: List[Counts] = []
     per_label: Dict[str, Counts] = {}
+    accuracy = Accuracy()
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
-        counts, by_label = count_matches([(doc_entities(gold), candidate.entities(doc))])
+        wanted, found = doc_entities(gold), candidate.entities(doc)
+        counts, by_label = count_matches([(wanted, found)])
+        accuracy = accuracy.with_sentence(wanted, found, len(gold))
         sentences.append(counts)
         for label, each in by_label.items():
             per_label[label] = per_label.get(label, Counts()).plus(each)
         if observe is not None:
             observe(candidate, gold, doc)
     speed = predictions.words_per_second
-    row = Comparison(candidate.name, total(per_label), dict(sorted(per_label.items())), speed)
+    row = Comparison(candidate.name, total(per_label), dict(sorted(per_label.items())), speed, accuracy)
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
 
 

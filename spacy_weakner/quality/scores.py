@@ -37,6 +37,48 @@ class Counts(NamedTuple):
         return Counts(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn)
 
 
+class Accuracy(NamedTuple):
+    """How many tokens and sentences are right, as query understanding counts them (Jiang et al. 2021, Table 7; the
+    share of gold spans that are found is the recall).
+
+    tokens (int): Tokens.
+    right_tokens (int): Those with the right label that begin an entity, or do not, as in gold.
+    sentences (int): Sentences.
+    right_sentences (int): Those with all entities of gold, and no other.
+    """
+
+    tokens: int = 0
+    right_tokens: int = 0
+    sentences: int = 0
+    right_sentences: int = 0
+
+    @property
+    def of_tokens(self) -> float:
+        """RETURNS (float): In [0, 100]."""
+        return 100.0 * self.right_tokens / max(1, self.tokens)
+
+    @property
+    def of_sentences(self) -> float:
+        """RETURNS (float): In [0, 100]."""
+        return 100.0 * self.right_sentences / max(1, self.sentences)
+
+    def with_sentence(self, gold: Entities, predicted: Entities, length: int) -> "Accuracy":
+        """RETURNS (Accuracy): The same with one sentence more, of so many tokens."""
+        wanted, found = _tags(gold), _tags(predicted)
+        wrong = sum(wanted.get(i) != found.get(i) for i in wanted.keys() | found.keys())
+        right = set(gold) == set(predicted)
+        return Accuracy(
+            self.tokens + length,
+            self.right_tokens + length - wrong,
+            self.sentences + 1,
+            self.right_sentences + right,
+        )
+
+
+def _tags(entities: Entities) -> Dict[int, Tuple[str, bool]]:
+    return {i: (label, i == start) for start, end, label in entities for i in range(start, end)}
+
+
 def count_matches(pairs: Iterable[Tuple[Entities, Entities]]) -> Tuple[Counts, Dict[str, Counts]]:
     """Count matching entities over a corpus (micro average).
 

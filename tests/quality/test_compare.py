@@ -41,7 +41,8 @@ def test_scores_label_sets_and_pipelines(files):
     assert ruler.counts == (1, 1, 2) and ruler.words_per_second > 0
     assert ruler.per_label["PER"] == (1, 1, 0)
     header, cells = format_table(rows)
-    assert cells[0] == ("weak", "100.0", "66.7", "80.0", "-") and len(header) == len(cells[0])
+    assert cells[0] == ("weak", "100.0", "66.7", "80.0", *cells[0][4:6], "-") and len(header) == len(cells[0])
+    assert weak.accuracy.sentences == 3 and weak.accuracy.right_sentences == 2
     assert weak.interval is None and weak.difference is None
     assert set(weak.to_json()) > {"name", "p", "r", "f1", "tp", "fp", "fn", "words_per_second", "per_label"}
 
@@ -55,7 +56,7 @@ def test_confidence_intervals_and_differences_to_the_best(files):
     assert ruler.difference.f1 == pytest.approx(ruler.counts.f1 - weak.counts.f1)
     assert ruler.difference.low <= ruler.difference.f1 <= ruler.difference.high
     header, cells = format_table([ruler, weak])
-    assert header == ["", "P", "R", "F1", "F1 95 %", "vs weak", "p", "words/s"]
+    assert header == ["", "P", "R", "F1", "F1 95 %", "vs weak", "p", "tokens", "sentences", "words/s"]
     assert cells[1][5:7] == ("-", "-") and "(" in cells[0][5]
     assert ruler.to_json()["difference"]["baseline"] == "weak"
 

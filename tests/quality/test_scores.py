@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from spacy_weakner.quality.scores import Counts, count_matches
+from spacy_weakner.quality.scores import Accuracy, Counts, count_matches
 
 
 def test_counts_exact_matches_only():
@@ -32,3 +32,23 @@ def test_equals_the_definition_on_random_sets():
     assert total == per_label["A"].plus(per_label["B"])
     p, r = total.precision, total.recall
     assert total.f1 == pytest.approx(2 * p * r / (p + r))
+
+
+@pytest.mark.parametrize(
+    "gold, predicted, tokens, sentences",
+    [
+        ([], [], 5, 1),
+        ([(0, 2, "A")], [(0, 2, "A")], 5, 1),
+        ([(0, 2, "A")], [(0, 2, "B")], 3, 0),
+        ([(0, 2, "A")], [(0, 1, "A")], 4, 0),
+        ([(0, 2, "A")], [(1, 2, "A")], 3, 0),  # neither begins where gold does
+        ([(0, 2, "A")], [(0, 1, "A"), (1, 2, "A")], 4, 0),
+        ([(0, 2, "A")], [], 3, 0),
+        ([], [(4, 5, "A")], 4, 0),
+    ],
+)
+def test_accuracy(gold, predicted, tokens, sentences):
+    result = Accuracy(10, 5, 1, 0).with_sentence(gold, predicted, 5)
+    assert result == (15, 5 + tokens, 2, sentences)
+    assert Accuracy().with_sentence(gold, predicted, 5).of_tokens == pytest.approx(100 * tokens / 5)
+    assert Accuracy().of_sentences == Accuracy().of_tokens == 0.0
