@@ -188,7 +188,7 @@ def test_subprocess(data, command):
 
 
 def test_ctrl_c_leaves_no_temporary_files(data):
-    rows = [{"tokens": ["Paris", str(i)]} for i in range(3000)]
+    rows = [{"tokens": ["Paris", str(i)]} for i in range(20000)]
     (data / "big.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert invoke("convert", data / "big.jsonl", data / "big", "--shard-size", 100).exit_code == 0
     command = [sys.executable, "-m", "spacy_weakner", "label", str(data / "big"), str(data / "out")]
@@ -206,7 +206,7 @@ def test_ctrl_c_leaves_no_temporary_files(data):
     names = {f.name for f in (data / "out").iterdir()}
     assert not [name for name in names if name.startswith(".") or name.endswith(".tmp")]
     shards = {name for name in names if name.endswith(".spacy")}
-    assert 2 <= len(shards) < 30
+    assert 2 <= len(shards) < 200
     from spacy.vocab import Vocab
 
     assert len(list(read_docs(data / "out", Vocab()))) == 100 * len(shards)
