@@ -1,5 +1,7 @@
 """All messages to users: each says what is wrong, where, and what to change."""
 
+from typing import Optional
+
 
 class WeaknerError(ValueError):
     """Bad input or settings: the command line prints its message alone, without a traceback."""
@@ -289,3 +291,17 @@ class Warnings:
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
     )
+
+
+def check_range(setting: str, value: float, low: float, high: Optional[float]) -> None:
+    """Refuse a setting that is out of range.
+
+    setting (str): Its name.
+    value (float): Its value.
+    low (float): The lowest that is allowed.
+    high (Optional[float]): The highest; None: any.
+    RAISES (WeaknerError): If it is out of range, or NaN.
+    """
+    if not (low <= value and (high is None or value <= high)):
+        expected = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))

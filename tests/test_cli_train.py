@@ -131,3 +131,23 @@ def test_the_next_stage_begins_with_the_weights_and_has_its_own_loss(project):
     one, two = load(project / "one"), load(project / "two")
     assert same(*(weights(nlp.get_pipe("crf_ner").model) for nlp in (one, two)))
     assert two.get_pipe("crf_ner").loss == CRFNegativeLogLikelihood()
+
+
+def test_pretrained_encoder(project):
+    corpus = ["--paths.train", "a.spacy"]
+    spacy_cli("pretrain", "full.cfg", "pretrained", *corpus, "--pretraining.max_epochs", "2", cwd=project)
+    pretrained = project / "pretrained" / "model-last.bin"
+    settings = [
+        *corpus,
+        "--paths.dev",
+        "a.spacy",
+        "--training.max_steps",
+        "1",
+        "--training.optimizer.learn_rate",
+        "0.0",
+    ]
+    spacy_cli("train", "full.cfg", "-o", "from", *settings, "--initialize.init_tok2vec", pretrained, cwd=project)
+    encoder = load(project / "from").get_pipe("crf_ner").model.get_ref("tok2vec")
+    expected = encoder.copy().from_bytes(pretrained.read_bytes())
+    assert same(weights(encoder), weights(expected))
+    assert any(a.any() for a in weights(encoder))

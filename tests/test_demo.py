@@ -1,11 +1,13 @@
 """The demo corpus: deterministic, valid, without leaks, and with the difficulties that it promises."""
 
 import csv
+import hashlib
 import importlib.util
 import json
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import combinations
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
@@ -14,6 +16,8 @@ import spacy
 
 DEMO = Path(__file__).resolve().parent.parent / "assets" / "demo"
 NAMES = ("gold", "dev", "test", "text-gold")
+LANGUAGES = ("en", "de", "fr")
+SMALL = ("--train", "60", "--gold", "10", "--dev", "10", "--test", "20")
 
 
 def load_script():
@@ -52,16 +56,44 @@ def read(folder: Path, name: str) -> List[Dict]:
     return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf8").splitlines()]
 
 
-def read_terms(folder: Path) -> List[Tuple[str, str]]:
+def read_entries(folder: Path) -> List[Tuple[str, str]]:
     """Read the term list.
 
     folder (Path): The folder.
-    RETURNS (List[Tuple[str, str]]): Label and lower-case term.
+    RETURNS (List[Tuple[str, str]]): Label and term.
     """
     with (folder / "terms.csv").open(encoding="utf8", newline="") as file_:
         reader = csv.DictReader(file_)
         assert reader.fieldnames == ["label", "term"]
-        return [(row["label"], row["term"].lower()) for row in reader]
+        return [(row["label"], row["term"]) for row in reader]
+
+
+def read_terms(folder: Path) -> List[Tuple[str, str]]:
+    """Read the term list in lower case.
+
+    folder (Path): The folder.
+    RETURNS (List[Tuple[str, str]]): Label and lower-case term.
+    """
+    return [(label, term.lower()) for label, term in read_entries(folder)]
+
+
+def language_of(row: Dict) -> str:
+    """The language of a row, by its id.
+
+    row (Dict): The row.
+    RETURNS (str): Code of the language, "en" without a prefix.
+    """
+    first = row["id"].split("-")[0]
+    return first if first in LANGUAGES else "en"
+
+
+def without_prefix(row: Dict) -> Dict:
+    """A row as it is when its language is the target.
+
+    row (Dict): The row.
+    RETURNS (Dict): The row with the id of a target language.
+    """
+    return {**row, "id": row["id"].removeprefix(f"{language_of(row)}-")}
 
 
 def mentions(rows: List[Dict]) -> Iterator[Tuple[str, str]]:
@@ -103,8 +135,17 @@ def corpus(request, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def joint(tmp_path_factory) -> Path:
+    """The corpus of all languages in its default sizes, English as target."""
+    out = tmp_path_factory.mktemp("joint")
+    done = run(out, "--languages", "en,de,fr")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
 def test_files(corpus):
-    names = {"gold.jsonl", "dev.jsonl", "test.jsonl", "text.jsonl", "text-gold.jsonl", "terms.csv"}
+    names = {"gold.jsonl", "target.jsonl", "dev.jsonl", "test.jsonl", "text.jsonl", "text-gold.jsonl", "terms.csv"}
     assert {path.name for path in corpus.iterdir()} == names
     sizes = {name: len(read(corpus, name)) for name in (*NAMES, "text")}
     assert sizes == {"gold": 100, "dev": 200, "test": 800, "text-gold": 2900, "text": 2900}
@@ -113,12 +154,12 @@ def test_files(corpus):
     assert text == [{key: value for key, value in row.items() if key != "ents"} for row in gold]
     ids = [row["id"] for name in NAMES for row in read(corpus, name)]
     assert len(set(ids)) == len(ids)
+    assert (corpus / "target.jsonl").read_bytes() == (corpus / "gold.jsonl").read_bytes()
 
 
 def test_same_seed_same_bytes(tmp_path):
-    small = ("--train", "60", "--gold", "10", "--dev", "10", "--test", "20")
     for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
-        assert run(tmp_path / name, "--seed", seed, *small).returncode == 0
+        assert run(tmp_path / name, "--seed", seed, *SMALL).returncode == 0
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -234,9 +275,16 @@ def test_variety(corpus):
     assert noise & {term for _, term in read_terms(corpus)}
 
 
-def test_word_lists():
-    world = make_corpus.load_world()
-    for label, number in zip(make_corpus.LABELS, (180, 180, 50, 50, 25, 25), strict=True):
+@pytest.mark.parametrize(
+    "language,numbers",
+    [("en", (180, 180, 50, 50, 25, 25)), ("de", (180, 110, 45, 45, 25, 25)), ("fr", (180, 110, 45, 45, 25, 25))],
+)
+def test_word_lists(language, numbers):
+    world = make_corpus.load_world(language)
+    assert len(set(world.noise)) == len(world.noise) >= 30
+    assert len(set(world.wrong)) == len(world.wrong) >= 8
+    assert sum(len(templates) for templates in world.templates.values()) >= 50
+    for label, number in zip(make_corpus.LABELS, numbers, strict=True):
         terms = [word.term.lower() for word in world.words[label]]
         assert len(set(terms)) == len(terms) >= number
         for category in make_corpus.CATEGORIES:
@@ -248,3 +296,118 @@ def test_tokens_are_those_of_spacy(corpus):
     rows = [row for name in NAMES for row in read(corpus, name)]
     same = [[token.text for token in nlp.make_doc(" ".join(row["tokens"]))] == row["tokens"] for row in rows]
     assert sum(same) / len(same) >= 0.995
+
+
+def test_default_is_unchanged(tmp_path):
+    """Published results are of these bytes."""
+    assert run(tmp_path / "default").returncode == 0
+    digest = hashlib.sha256()
+    for name in ("dev.jsonl", "gold.jsonl", "terms.csv", "test.jsonl", "text-gold.jsonl", "text.jsonl"):
+        digest.update((tmp_path / "default" / name).read_bytes())
+    assert digest.hexdigest() == "2d09587468d2d356b1836b0bf11a52334b8d690a5f3578070ee71e95d0a3719d"
+
+
+def test_languages_files(joint):
+    sizes = {name: len(read(joint, name)) for name in (*NAMES, "target", "text")}
+    assert sizes == {"gold": 300, "target": 100, "dev": 200, "test": 800, "text-gold": 8700, "text": 8700}
+    for name, number in (("gold", 100), ("text", 2900), ("text-gold", 2900)):
+        languages = [language_of(row) for row in read(joint, name)]
+        assert languages == [language for language in LANGUAGES for _ in range(number)]
+    assert read(joint, "target") == read(joint, "gold")[:100]
+    ids = [row["id"] for name in NAMES for row in read(joint, name)]
+    assert len(set(ids)) == len(ids) and "de-gold-00001" in ids
+    for language in LANGUAGES:
+        rows = [row for name in ("gold", "text-gold") for row in read(joint, name) if language_of(row) == language]
+        assert {label for label, _ in mentions(rows)} == set(make_corpus.LABELS)
+        assert {max(row["cats"], key=row["cats"].get) for row in rows} == set(make_corpus.CATEGORIES)
+
+
+def test_languages_are_independent(tmp_path):
+    """Each language alone, and the target of two orders."""
+    for name in (*LANGUAGES, "en,de,fr", "fr,de"):
+        assert run(tmp_path / name, *SMALL, "--languages", name).returncode == 0
+    for name in ("en,de,fr", "fr,de"):
+        first = name.split(",")[0]
+        for file_ in ("target", "dev", "test"):
+            assert read(tmp_path / name, file_) == read(tmp_path / first, file_)
+        for file_ in ("gold", "text", "text-gold"):
+            alone = [row for language in name.split(",") for row in read(tmp_path / language, file_)]
+            assert [without_prefix(row) for row in read(tmp_path / name, file_)] == alone
+        entries = [entry for language in name.split(",") for entry in read_entries(tmp_path / language)]
+        assert read_entries(tmp_path / name) == list(dict.fromkeys(entries))
+
+
+def test_languages_term_list(joint):
+    terms = set(read_terms(joint))
+    rows = read(joint, "text-gold")
+    for language in LANGUAGES:
+        gold = list(mentions([row for row in rows if language_of(row) == language]))
+        own = make_corpus.make_terms(make_corpus.load_world(language), 0)
+        for entries in (terms, {(label, term.lower()) for label, term in own}):
+            assert 0.45 <= sum(mention in entries for mention in gold) / len(gold) <= 0.62
+
+
+def test_languages_do_not_leak(joint):
+    keys = [" ".join(row["tokens"]).lower() for name in NAMES for row in read(joint, name)]
+    assert len(set(keys)) == len(keys)
+    held_out = {word.term.lower() for word in make_corpus.load_world().words["BRAND"] if word.held_out}
+    train = {surface for name in ("gold", "text-gold") for _, surface in mentions(read(joint, name))}
+    assert not held_out & (train | {term for _, term in read_terms(joint)})
+
+
+def test_languages_share_no_sentence():
+    """By their words, whatever the seed: products and departments differ, and each template has one of them."""
+    assert sorted(LANGUAGES) == make_corpus.LANGUAGES
+    worlds = [make_corpus.load_world(language) for language in LANGUAGES]
+    for one, other in combinations(worlds, 2):
+        assert not (one.surfaces("PRODUCT") | one.surfaces("DEPT")) & (
+            other.surfaces("PRODUCT") | other.surfaces("DEPT")
+        )
+    templates = [template for world in worlds for pairs in world.templates.values() for template, _ in pairs]
+    assert all("{PRODUCT}" in template or "{DEPT}" in template for template in templates)
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_languages_have_the_difficulties(joint, language):
+    rows = [row for row in read(joint, "text-gold") if language_of(row) == language]
+    world = make_corpus.load_world(language)
+    gold = list(mentions(rows))
+    surfaces = {label: world.surfaces(label) for label in make_corpus.LABELS}
+    wrong = [surface for label, surface in gold if surface not in surfaces[label]]
+    assert 0.025 <= len(wrong) / len(gold) <= 0.055
+    labels = defaultdict(set)
+    for label, surface in gold:
+        labels[surface].add(label)
+    ambiguous = [found for found in labels.values() if len(found) > 1]
+    assert len(ambiguous) >= 8 and {"MATERIAL", "COLOR"} in ambiguous
+    assert any("BRAND" in found for found in ambiguous)
+    assert 0.01 <= sum(not row["ents"] for row in rows) / len(rows) <= 0.1
+    firsts = [row["ents"][0][2] for row in rows if row["ents"]]
+    assert all(firsts.count(label) / len(firsts) > 0.02 for label in make_corpus.LABELS)
+    # A project of several languages has one tokenizer for all: that of "xx", or of its target language.
+    for nlp in map(spacy.blank, ("xx", *LANGUAGES)):
+        same = [[token.text for token in nlp.make_doc(" ".join(row["tokens"]))] == row["tokens"] for row in rows]
+        assert sum(same) / len(same) >= 0.995
+
+
+@pytest.mark.parametrize(
+    "language,product,plural,color,shaded",
+    [
+        ("en", "bread knife", "bread knives", "blue", "dark blue"),
+        ("de", "Kochtopf mit Deckel", "Kochtöpfe mit Deckel", "Blau", "Dunkelblau"),
+        ("fr", "chaise longue", "chaises longues", "bleu", "bleu foncé"),
+    ],
+)
+def test_forms(language, product, plural, color, shaded):
+    world = make_corpus.load_world(language)
+    assert {product.lower(), plural.lower()} <= world.surfaces("PRODUCT")
+    assert {color.lower(), shaded.lower()} <= world.surfaces("COLOR")
+    assert shaded in [make_corpus.shaded(shade, color) for shade in world.shades]
+
+
+@pytest.mark.parametrize("languages,words", [("en,nl", "'nl' de en fr"), ("", "de en fr"), ("de,en,de", "'de' twice")])
+def test_wrong_languages(tmp_path, languages, words):
+    done = run(tmp_path / "out", "--languages", languages)
+    assert done.returncode == 2
+    assert all(word in done.stderr for word in ("--languages", *words.split()))
+    assert not (tmp_path / "out").exists()

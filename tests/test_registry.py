@@ -23,9 +23,11 @@ GOLDEN = {
     "spacy_architectures": ["spacy_weakner.BiLSTMEncoder.v1", "spacy_weakner.CRFTagger.v1"],
     "thinc_losses": [
         "spacy_weakner.CRFNegativeLogLikelihood.v1",
+        "spacy_weakner.MeanSquaredError.v1",
         "spacy_weakner.NoiseAwareCRF.v1",
         "spacy_weakner.PartialCRF.v1",
         "spacy_weakner.SoftLabelCRF.v1",
+        "spacy_weakner.TokenwiseLoss.v1",
     ],
     "spacy_readers": [
         "spacy_weakner.JsonlCorpus.v1",
@@ -123,6 +125,18 @@ def test_losses(name, arguments):
     result = loss(parameters, [numpy.zeros((2, 3), dtype="float32")], [Target(numpy.asarray([0, 1]))])
     assert result.loss >= 2 * numpy.log(3) - 1e-9
     assert {key: getattr(loss, key) for key in arguments} == arguments
+
+
+def test_losses_on_probabilities():
+    loss = make("losses", "spacy_weakner.MeanSquaredError.v1")
+    assert loss(numpy.zeros((0, 3)), numpy.zeros((0, 3)))[1] == 0.0
+    tokenwise = make(
+        "losses",
+        "spacy_weakner.TokenwiseLoss.v1",
+        loss={"@losses": "spacy_weakner.MeanSquaredError.v1"},
+        weak_weight=0.5,
+    )
+    assert (tokenwise.loss, tokenwise.weak_weight) == (loss, 0.5)
 
 
 def test_jsonl_corpus(tmp_path):

@@ -1,9 +1,10 @@
 """Makes the demo corpus: invented product titles and search queries with gold entities and categories.
 
-    python assets/demo/make_corpus.py OUT --seed 0 --train 3000 --gold 100 --dev 200 --test 800
+    python assets/demo/make_corpus.py OUT --seed 0 --train 3000 --gold 100 --dev 200 --test 800 --languages en,de,fr
 
-Standard library and Typer only. The same seed gives the same bytes, and each file has its own random stream,
-so that another size of one file leaves the others as they are (but for sentences that would occur twice).
+Standard library and Typer only. The same seed gives the same bytes, and each file of each language has its own random
+stream, so that another size of one file leaves the others as they are (but for sentences that would occur twice), and
+a language is the same whatever other languages are asked for. A language is a folder of word lists: see the README.
 """
 
 import csv
@@ -30,10 +31,10 @@ FILES = {
     "COLOR": "colors",
     "PATTERN": "patterns",
     "GROUP": "groups",
+    "DEPT": "departments",
 }
-SHADES = ("dark", "light", "pale")
-LOWER_IN_TITLES = {"a", "and", "by", "for", "from", "in", "like", "made", "of", "or", "to", "with"}
-SIZES = ("size {}", "{} cm", "{} inch", "{} ml", "{} x {} cm", "size XL", "size M", "{} piece")
+DEFAULT_LANGUAGE = "en"
+LANGUAGES = sorted(path.parent.name for path in HERE.glob("*/templates.csv"))
 TYPO_RATE = 0.042
 SHADE_RATE = 0.12
 PLURAL_RATE = 0.2
@@ -43,6 +44,7 @@ AMBIGUOUS_WEIGHT = 0.01
 COVERED = {"BRAND": 0.5, "PRODUCT": 0.53, "MATERIAL": 0.6, "COLOR": 0.55, "PATTERN": 0.5, "GROUP": 0.6}
 Span = Tuple[int, int, str]
 Sentence = Tuple[List[str], List[Span], Dict[str, float]]
+Corpus = Tuple[Dict[str, List[Dict]], List[Tuple[str, str]]]
 
 
 @dataclass
@@ -50,48 +52,60 @@ class Word:
     """A term of one of the word lists.
 
     term (str): The words, in the case of the list.
+    plural (str): Its plural, or the term itself.
     categories (Tuple[str, ...]): Product categories in which it is used.
     weight (float): How often it is drawn.
     held_out (bool): Whether it occurs in dev and test only.
+    has_shades (bool): Whether it is a colour that takes a shade.
     """
 
     term: str
+    plural: str
     categories: Tuple[str, ...]
     weight: float
-    held_out: bool = False
+    held_out: bool
+    has_shades: bool
 
 
 @dataclass
 class World:
-    """All word lists and templates.
+    """All word lists and templates of a language.
 
+    language (str): Code of the language.
     words (Dict[str, List[Word]]): The terms of each label, and of the slot DEPT.
     noise (List[str]): Phrases without an entity.
+    shades (List[str]): Shades, with "{}" for a colour.
+    sizes (List[str]): Sizes, with "{}" for a number.
+    lower (Set[str]): Words that titles do not capitalise.
     wrong (List[Tuple[str, str]]): Label and term of wrong entries for the term list.
     templates (Dict[str, List[Tuple[str, float]]]): Templates and their weights for "title" and "query".
     """
 
+    language: str
     words: Dict[str, List[Word]]
     noise: List[str]
+    shades: List[str]
+    sizes: List[str]
+    lower: Set[str]
     wrong: List[Tuple[str, str]]
     templates: Dict[str, List[Tuple[str, float]]]
     _by_category: Dict[Tuple[str, str, bool], Tuple[List[Word], List[float]]] = field(default_factory=dict)
 
-    def draw(self, rng: random.Random, name: str, category: str, held_out: bool) -> str:
+    def draw(self, rng: random.Random, name: str, category: str, held_out: bool) -> Word:
         """Draw a term for a category.
 
         rng (random.Random): The random stream.
         name (str): Label or "DEPT".
         category (str): Product category.
         held_out (bool): Whether held-out terms may be drawn.
-        RETURNS (str): The term.
+        RETURNS (Word): The term.
         """
         key = (name, category, held_out)
         if key not in self._by_category:
             words = [w for w in self.words[name] if category in w.categories and (held_out or not w.held_out)]
             self._by_category[key] = (words, list(accumulate(w.weight for w in words)))
         words, cumulative = self._by_category[key]
-        return rng.choices(words, cum_weights=cumulative)[0].term
+        return rng.choices(words, cum_weights=cumulative)[0]
 
     def surfaces(self, label: str) -> Set[str]:
         """All correctly spelled surfaces of a label, in lower case.
@@ -99,12 +113,20 @@ class World:
         label (str): The label.
         RETURNS (Set[str]): Terms, plurals of products and colours with a shade included.
         """
-        terms = {word.term.lower() for word in self.words[label]}
-        if label == "PRODUCT":
-            terms |= {plural(term) for term in terms}
-        if label == "COLOR":
-            terms |= {f"{shade} {term}" for shade in SHADES for term in terms}
-        return terms
+        forms = {form for word in self.words[label] for form in (word.term, word.plural)}
+        forms |= {shaded(shade, word.term) for word in self.words[label] if word.has_shades for shade in self.shades}
+        return {form.lower() for form in forms}
+
+    def stream(self, seed: int, name: str) -> random.Random:
+        """A random stream of this language.
+
+        seed (int): Seed.
+        name (str): Name of the stream.
+        RETURNS (random.Random): The stream.
+        """
+        # English came first: its files stay as they were before there were other languages.
+        prefix = "" if self.language == DEFAULT_LANGUAGE else f"{self.language}:"
+        return random.Random(f"{seed}:{prefix}{name}")
 
 
 def read_rows(path: Path) -> List[Dict[str, str]]:
@@ -117,57 +139,67 @@ def read_rows(path: Path) -> List[Dict[str, str]]:
         return list(csv.DictReader(file_))
 
 
-def load_world(folder: Path = HERE) -> World:
-    """Read the word lists and templates.
+def read_lines(path: Path) -> List[str]:
+    """Read a file with a phrase a line.
 
-    folder (Path): Folder with words/ and templates.csv.
+    path (Path): The file.
+    RETURNS (List[str]): Its lines.
+    """
+    return path.read_text(encoding="utf8").split("\n")[:-1]
+
+
+def load_world(language: str = DEFAULT_LANGUAGE, folder: Path = HERE) -> World:
+    """Read the word lists and templates of a language.
+
+    language (str): Code of the language, which is the name of its folder.
+    folder (Path): Folder with brands.csv, which serves all languages, and the folders of the languages.
     RETURNS (World): The word lists and templates.
     """
     words: Dict[str, List[Word]] = {}
-    for name, file_name in {**FILES, "DEPT": "departments"}.items():
-        rows = read_rows(folder / "words" / f"{file_name}.csv")
+    for name, file_name in FILES.items():
+        rows = read_rows((folder if name == "BRAND" else folder / language) / f"{file_name}.csv")
         # Frequent and rare terms: the rank is the same for every seed, so that all seeds share one world.
         ranks = list(range(len(rows)))
         random.Random(f"rank:{name}").shuffle(ranks)
         words[name] = [
             Word(
                 term=row["term"],
+                plural=row.get("plural") or row["term"],
                 categories=tuple(row["categories"].split()) or CATEGORIES,
                 weight=(rank + 2) ** -1.15,
                 held_out=row.get("held_out") == "yes",
+                has_shades=name == "COLOR" and row.get("shades") != "no",
             )
             for row, rank in zip(rows, ranks, strict=True)
         ]
-    others = {word.term for label in LABELS if label != "BRAND" for word in words[label]}
+    others = {word.term.lower() for label in LABELS if label != "BRAND" for word in words[label]}
     for word in words["BRAND"]:
         if word.term.lower() in others:
             word.weight = max(word.weight, AMBIGUOUS_WEIGHT)
     templates: Dict[str, List[Tuple[str, float]]] = {"title": [], "query": []}
-    for row in read_rows(folder / "templates.csv"):
+    for row in read_rows(folder / language / "templates.csv"):
         templates[row["kind"]].append((row["template"], float(row["weight"])))
     return World(
+        language=language,
         words=words,
-        noise=(folder / "words" / "noise.txt").read_text(encoding="utf8").split("\n")[:-1],
-        wrong=[(row["label"], row["term"]) for row in read_rows(folder / "words" / "wrong_terms.csv")],
+        noise=read_lines(folder / language / "noise.txt"),
+        shades=read_lines(folder / language / "shades.txt"),
+        sizes=read_lines(folder / language / "sizes.txt"),
+        lower=set(read_lines(folder / language / "lower.txt")),
+        wrong=[(row["label"], row["term"]) for row in read_rows(folder / language / "wrong_terms.csv")],
         templates=templates,
     )
 
 
-def plural(term: str) -> str:
-    """The plural of a product name.
+def shaded(shade: str, color: str) -> str:
+    """A colour with a shade.
 
-    term (str): Lower-case name.
-    RETURNS (str): Its plural, or the name itself if it ends like one.
+    shade (str): The shade, with "{}" for the colour.
+    color (str): The colour.
+    RETURNS (str): Both together.
     """
-    if term.endswith(("s", "of drawers", "slip on")):
-        return term
-    if term.endswith("y") and term[-2] not in "aeiou":
-        return term[:-1] + "ies"
-    if term.endswith(("ch", "sh", "x")):
-        return term + "es"
-    if term.endswith(("knife", "shelf")):
-        return re.sub("fe?$", "ves", term)
-    return term + "s"
+    # In lower case, for compounds: "Hell" and "Blau" are "Hellblau".
+    return shade.replace("{}", color.lower())
 
 
 def misspell(rng: random.Random, term: str) -> str:
@@ -210,13 +242,14 @@ def expand(rng: random.Random, template: str) -> List[str]:
     return template.split()
 
 
-def title_case(word: str) -> str:
+def title_case(word: str, lower: Set[str]) -> str:
     """Capitalise a word of a title.
 
     word (str): The word.
-    RETURNS (str): The word, capitalised unless it is a function word.
+    lower (Set[str]): Words that stay as they are.
+    RETURNS (str): The word, capitalised unless it is one of these.
     """
-    return word if word in LOWER_IN_TITLES else word[:1].upper() + word[1:]
+    return word if word in lower else word[:1].upper() + word[1:]
 
 
 def fill(rng: random.Random, world: World, slot: str, category: str, kind: str, held_out: bool) -> str:
@@ -240,12 +273,13 @@ def fill(rng: random.Random, world: World, slot: str, category: str, kind: str, 
         letters = "".join(rng.choice("BDFGHKLNPQRTVXZ") for _ in range(2))
         return f"{letters}{rng.randrange(100, 9999)}"
     if slot == "SIZE":
-        return rng.choice(SIZES).replace("{}", str(rng.randrange(4, 60)))
-    term = world.draw(rng, slot, category, held_out)
+        return rng.choice(world.sizes).replace("{}", str(rng.randrange(4, 60)))
+    word = world.draw(rng, slot, category, held_out)
+    term = word.term
     if slot == "PRODUCT" and rng.random() < PLURAL_RATE:
-        term = plural(term)
-    if slot == "COLOR" and rng.random() < SHADE_RATE:
-        term = f"{rng.choice(SHADES)} {term}"
+        term = word.plural
+    if word.has_shades and rng.random() < SHADE_RATE:
+        term = shaded(rng.choice(world.shades), term)
     if slot in LABELS and rng.random() < TYPO_RATE:
         term = misspell(rng, term)
     return term
@@ -277,7 +311,7 @@ def make_sentence(rng: random.Random, world: World, held_out: bool) -> Sentence:
                 last[label] = fill(rng, world, label, category, kind, held_out)
             words = last[label].split(" ")
         if kind == "title" and casing < 0.85:
-            words = [title_case(word) for word in words]
+            words = [title_case(word, world.lower) for word in words]
             if label == "BRAND" and upper_brand:
                 words = [word.upper() for word in words]
         elif kind == "query" and casing < 0.9:
@@ -300,7 +334,7 @@ def sentences(world: World, seed: int, name: str, seen: Set[str], held_out: bool
     held_out (bool): Whether held-out terms may occur.
     YIELDS (Dict): Rows with id, tokens, ents and cats.
     """
-    rng = random.Random(f"{seed}:{name}")
+    rng = world.stream(seed, name)
     number = 0
     while True:
         tokens, ents, cats = make_sentence(rng, world, held_out)
@@ -328,6 +362,7 @@ def make_terms(world: World, seed: int) -> List[Tuple[str, str]]:
         row = next(stream)
         for start, end, label in row["ents"]:
             counts[label, " ".join(row["tokens"][start:end]).lower()] += 1
+    # One order of brands for all languages: the lists of several languages together still lack about half of them.
     rng = random.Random(f"{seed}:list")
     # Most surfaces with several labels are listed with their most frequent one only.
     best: Dict[str, str] = {}
@@ -356,16 +391,16 @@ def make_corpus(
     dev: int = 200,
     test: int = 800,
     world: Optional[World] = None,
-) -> Tuple[Dict[str, List[Dict]], List[Tuple[str, str]]]:
-    """Make the corpus in memory.
+) -> Corpus:
+    """Make the corpus of one language in memory.
 
     seed (int): Seed.
     train (int): Number of training sentences, gold ones included.
     gold (int): Number of training sentences with gold entities.
     dev (int): Number of development sentences.
     test (int): Number of test sentences.
-    world (Optional[World]): Word lists and templates; None reads those beside this file.
-    RETURNS (Tuple[Dict[str, List[Dict]], List[Tuple[str, str]]]): Rows of each split, and the term list.
+    world (Optional[World]): Word lists and templates; None reads the English ones beside this file.
+    RETURNS (Corpus): Rows of each split, and the term list.
     """
     if min(train, gold, dev, test) < 0 or gold > train:
         raise ValueError("Sizes must not be negative, and --gold must not be larger than --train.")
@@ -381,6 +416,39 @@ def make_corpus(
         stream = sentences(world, seed, name, seen, held_out)
         splits[name] = [next(stream) for _ in range(size)]
     return splits, make_terms(world, seed)
+
+
+def join_languages(corpora: Dict[str, Corpus]) -> Corpus:
+    """Join languages: gold, text and terms of all of them, dev and test of the target language.
+
+    corpora (Dict[str, Corpus]): The corpus of each language, the target language first.
+    RETURNS (Corpus): Rows of each split, and the term list. The split "target" is the gold of the target language.
+    """
+    target = next(iter(corpora))
+    joint = {**corpora[target][0], "target": corpora[target][0]["gold"]}
+    for name in ("gold", "text"):
+        joint[name] = [
+            row if language == target else {**row, "id": f"{language}-{row['id']}"}
+            for language, (splits, _) in corpora.items()
+            for row in splits[name]
+        ]
+    # Languages share words, brands above all: each entry once.
+    return joint, list(dict.fromkeys(entry for _, terms in corpora.values() for entry in terms))
+
+
+def parse_languages(text: str) -> List[str]:
+    """Read the option --languages.
+
+    text (str): Codes, separated by commas.
+    RETURNS (List[str]): The codes.
+    """
+    languages = [part.strip() for part in text.split(",")]
+    for language in languages:
+        if language not in LANGUAGES:
+            raise typer.BadParameter(f"--languages: no language '{language}', there are {', '.join(LANGUAGES)}.")
+        if languages.count(language) > 1:
+            raise typer.BadParameter(f"--languages names '{language}' twice.")
+    return languages
 
 
 def write(path: Path, text: str) -> None:
@@ -411,15 +479,26 @@ def main(
     gold: Annotated[int, typer.Option("--gold", min=0, help="Training sentences with gold entities")] = 100,
     dev: Annotated[int, typer.Option("--dev", min=0, help="Development sentences")] = 200,
     test: Annotated[int, typer.Option("--test", min=0, help="Test sentences")] = 800,
+    languages: Annotated[
+        str, typer.Option("--languages", help=f"Target language, then others: of {', '.join(LANGUAGES)}")
+    ] = DEFAULT_LANGUAGE,
 ) -> None:
-    """Make the demo corpus: gold, dev, test, text and text-gold as JSONL, and terms.csv."""
+    """Make the demo corpus: gold, target, dev, test, text and text-gold as JSONL, and terms.csv.
+
+    --gold and --train are sizes of each language. dev, test and target (a part of gold) hold the first language alone.
+    """
     if gold > train:
         raise typer.BadParameter("--gold must not be larger than --train.")
-    splits, terms = make_corpus(seed, train, gold, dev, test)
+    corpora = {
+        language: make_corpus(seed, train, gold, dev, test, load_world(language))
+        for language in parse_languages(languages)
+    }
+    splits, terms = join_languages(corpora)
     out.mkdir(parents=True, exist_ok=True)
     full = ("id", "tokens", "ents", "cats")
     for name, split, keys in (
         ("gold", "gold", full),
+        ("target", "target", full),
         ("dev", "dev", full),
         ("test", "test", full),
         ("text", "text", ("id", "tokens", "cats")),

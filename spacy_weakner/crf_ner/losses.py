@@ -14,7 +14,7 @@ from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, TagScheme
 from ..annotations.weak import get_soft_labels, is_weak
-from ..errors import Errors, WeaknerError
+from ..errors import check_range
 from ..linear_chain.kernel import Array, Batch, CRFParameters, pad
 from ..linear_chain.scaled import expectations
 from .likelihood import (
@@ -41,7 +41,7 @@ class CRFNegativeLogLikelihood:
     weak_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_range("weak_weight", self.weak_weight, 0.0, None)
+        check_range("weak_weight", self.weak_weight, 0.0, None)
 
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
@@ -75,12 +75,12 @@ class PartialCRF:
     weak_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_range("weak_weight", self.weak_weight, 0.0, None)
-        _check_range("negative_rate", self.negative_rate, 0.0, 1.0)
+        check_range("weak_weight", self.weak_weight, 0.0, None)
+        check_range("negative_rate", self.negative_rate, 0.0, 1.0)
         if self.entity_ratio is not None:
-            _check_range("entity_ratio", self.entity_ratio, 0.0, 1.0)
-        _check_range("entity_ratio_margin", self.entity_ratio_margin, 0.0, 1.0)
-        _check_range("entity_ratio_weight", self.entity_ratio_weight, 0.0, None)
+            check_range("entity_ratio", self.entity_ratio, 0.0, 1.0)
+        check_range("entity_ratio_margin", self.entity_ratio_margin, 0.0, 1.0)
+        check_range("entity_ratio_weight", self.entity_ratio_weight, 0.0, None)
 
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
@@ -137,7 +137,7 @@ class SoftLabelCRF:
     negative_rate: float = 0.2
 
     def __post_init__(self) -> None:
-        _check_range("negative_rate", self.negative_rate, 0.0, 1.0)
+        check_range("negative_rate", self.negative_rate, 0.0, 1.0)
 
     def labels(self, doc: Doc) -> Set[str]:
         soft = get_soft_labels(doc)
@@ -238,9 +238,3 @@ def _raise_entities(batch: Batch, by: float) -> Batch:
     raised = batch.emissions.copy()
     raised[:, :, 1:] += by
     return Batch(raised, batch.lengths, batch.order)
-
-
-def _check_range(setting: str, value: float, low: float, high: Optional[float]) -> None:
-    if not (low <= value and (high is None or value <= high)):
-        expected = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))

@@ -18,7 +18,7 @@ from ..crf_ner.likelihood import (
     marginal_likelihood,
     sentence_losses,
 )
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.kernel import Array, CRFParameters
 
 LEVELS = ("sentence", "token")
@@ -52,11 +52,7 @@ class NoiseAwareCRF:
         if self.level not in LEVELS:
             expected = " or ".join(LEVELS)
             raise WeaknerError(Errors.WK005.format(setting="level", value=self.level, expected=expected))
-        if not 0.0 <= self.strong_weight <= 1.0:
-            expected = "a probability, from 0 to 1"
-            raise WeaknerError(
-                Errors.WK005.format(setting="strong_weight", value=self.strong_weight, expected=expected)
-            )
+        check_range("strong_weight", self.strong_weight, 0.0, 1.0)
 
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)

@@ -1,0 +1,61 @@
+"""Token classification: `crf_ner` without its chain."""
+
+from dataclasses import dataclass
+from typing import Sequence, Set
+
+import numpy
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import get_array_module
+
+from ..annotations.tags import MISSING, TagScheme
+from ..annotations.weak import is_weak
+from ..errors import check_range
+from ..linear_chain.kernel import Array, CRFParameters
+from ..losses import ProbabilityLoss, softmax, softmax_gradient
+from .likelihood import CRFGradient, Target, count_sentences, hard_labels, zero
+
+
+@dataclass(frozen=True)
+class TokenwiseLoss:
+    """Every token by itself, under the softmax of its emissions. Missing tags take no part.
+
+    Transitions get no gradient, so that they stay next to 0, where the model begins; predictions still keep to the tag
+    scheme. Robust losses are defined for classification, and meet tagging in this form (the robust weakly supervised
+    baseline of Jiang et al. 2021 is mean squared error on tokens).
+
+    loss (ProbabilityLoss): Loss of a token's probabilities.
+    weak_weight (float): Factor on the loss of weakly labelled sentences.
+    """
+
+    loss: ProbabilityLoss
+    weak_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_range("weak_weight", self.weak_weight, 0.0, None)
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Target:
+        return Target(scheme.from_example(example), self.weak_weight if is_weak(example.reference) else 1.0)
+
+    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+        result = zero(parameters, emissions)
+        total = 0.0
+        for scores, target, gradient in zip(emissions, targets, result.emissions, strict=True):
+            known = numpy.flatnonzero(target.tags != MISSING)
+            if not len(known):
+                continue
+            xp = get_array_module(scores)
+            probabilities = softmax(scores[known].astype("float64"))
+            truths = xp.asarray(target.tags[known, None] == numpy.arange(scores.shape[1]), dtype="float64")
+            slope, mean = self.loss(probabilities, truths)
+            gradient[known] = target.weight * softmax_gradient(probabilities, slope)
+            total += target.weight * mean * len(known)
+        return result._replace(loss=total / max(1, count_sentences(emissions)))
+
+
+def make_tokenwise_loss(loss: ProbabilityLoss, weak_weight: float = 1.0) -> TokenwiseLoss:
+    """Create the loss; registered as `spacy_weakner.TokenwiseLoss.v1`. Arguments as in `TokenwiseLoss`."""
+    return TokenwiseLoss(loss, weak_weight)
