@@ -57,6 +57,8 @@ def weighted(loss: Dict[str, Any], weight: float) -> Dict[str, Any]:
     return {**loss, "weak_weight": weight}
 
 
+# Complete sentences hold enough "O".
+SOFT = {"@losses": "spacy_weakner.SoftLabelCRF.v1", "negative_rate": 0.0}
 TOKEN = {"@losses": "spacy_weakner.NoiseAwareCRF.v1", "level": "token"}
 METHODS = {
     "supervised": Method(),
@@ -75,6 +77,7 @@ METHODS = {
     "needle_wo_ft_nal": Method("completed", NLL, "supervised"),
     "needle_new_crf": Method("completed", None, None, finetune=True),
     "needle_token": Method("completed-token", TOKEN, "supervised", finetune=True),
+    "needle_soft": Method("completed-soft", SOFT, "supervised", finetune=True),
     "needle_estimated": Method("completed-estimated", None, "supervised", finetune=True),
     "needle_twice": Method("completed-again", None, "needle", finetune=True),
 }
@@ -220,8 +223,11 @@ class Experiment:
                 # Dev selects nothing in the second round, so that it can calibrate.
                 calibration = self.models / "calibration-again.json"
                 calibrate(calibration, [(initial, self.corpus("dev"))])
-            estimate = name == "completed-estimated"
-            report = complete(weak_corpus, path, initial, calibration=calibration, estimate_accuracy=estimate)
+            soft = name == "completed-soft"
+            estimate = soft or name == "completed-estimated"
+            report = complete(
+                weak_corpus, path, initial, calibration=calibration, estimate_accuracy=estimate, soft=soft
+            )
         print(name, report, flush=True)
         return path
 

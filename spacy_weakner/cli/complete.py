@@ -28,6 +28,9 @@ def complete_cli(
         bool, typer.Option("--estimate-accuracy", help="Take the chance that 'calibrate' has found for each source")
     ] = False,
     cap: Annotated[float, typer.Option(help="Upper bound of the confidence")] = 0.95,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Write soft labels too: the model's probabilities, for SoftLabelCRF")
+    ] = False,
 ) -> None:
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
     with reporting():
@@ -44,6 +47,7 @@ def complete_cli(
             weak_accuracy=weak_accuracy,
             estimate_accuracy=estimate_accuracy,
             cap=cap,
+            soft=soft,
             progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)

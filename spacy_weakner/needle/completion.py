@@ -1,6 +1,7 @@
 """Weak label completion (Jiang et al. 2021, Equation 2): what the term list left open is filled in by a model."""
 
 import numpy
+from numpy.typing import NDArray
 
 from ..annotations.tags import BoolMask, IntTags, TagScheme
 
@@ -26,6 +27,23 @@ def matched(weak: IntTags) -> BoolMask:
     """Which tokens keep their weak label: those inside of weak entities."""
     result: BoolMask = weak > 0
     return result
+
+
+def soften(weak: IntTags, predicted: NDArray[numpy.float64], chances: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+    """Complete the weak labels of a sentence by probabilities, our variant of Equation 2: a token has its weak label
+    with the chance that this is right, and else what the model thinks of it,
+
+        q_i = c_i 1[y^w_i] + (1 - c_i) p_i
+
+    with c_i = 0 where no weak entity is.
+
+    weak (IntTags): Shape (n_tokens,): as in `complete`.
+    predicted (NDArray[numpy.float64]): Shape (n_tokens, n_tags): the model's distribution.
+    chances (NDArray[numpy.float64]): Shape (n_tokens,): that the weak label is right.
+    RETURNS (NDArray[numpy.float64]): Shape (n_tokens, n_tags).
+    """
+    trust = numpy.where(matched(weak), chances, 0.0)[:, None]
+    return trust * (weak[:, None] == numpy.arange(predicted.shape[1])) + (1.0 - trust) * predicted
 
 
 def is_broken(tags: IntTags, scheme: TagScheme) -> bool:

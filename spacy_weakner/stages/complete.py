@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
 
 import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import weak
 from ..annotations.rows import set_entities
-from ..annotations.tags import IntTags
+from ..annotations.tags import IntTags, TagScheme
 from ..errors import Errors, WeaknerError
-from ..needle.completion import BROKEN, is_broken, matched
+from ..needle.completion import BROKEN, is_broken, matched, soften
 from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
 from ..ty import Entity, PathScore
@@ -61,6 +62,7 @@ def complete(
     weak_accuracy: float = 1.0,
     estimate_accuracy: bool = False,
     cap: float = CAP,
+    soft: bool = False,
     progress: bool = False,
 ) -> CompleteReport:
     """Fill in what weak labels leave open (Jiang et al. 2021, Equation 2), and estimate the confidence of the result
@@ -82,6 +84,8 @@ def complete(
     weak_accuracy (float): Chance that a matched token's weak label is right. The paper takes 1.
     estimate_accuracy (bool): Take instead what `calibrate` has found for each source.
     cap (float): Upper bound of the confidence.
+    soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
+        matched token has its weak label with the chance that it is right. Our variant.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
@@ -101,8 +105,9 @@ def complete(
         "calibration": None if calibration is None else hash_file(Path(calibration)),
         "weak_accuracy": None if estimate_accuracy else weak_accuracy,
         "cap": cap,
+        "soft": soft,
     }
-    transform = _Complete(predictor, rule, broken, trust, counts, str(input_path))
+    transform = _Complete(predictor, rule, broken, trust, soft, counts, str(input_path))
     report = run_shards(
         input_path,
         output_path,
@@ -149,8 +154,21 @@ class _Trust(NamedTuple):
             return None
         if not len(doc):
             return self.cap
-        chances = [chance for entity in entities for chance in [self._chance(doc, entity)] * (entity[1] - entity[0])]
-        return confidence(chances, len(doc), self.calibration.predicted(path), self.cap)
+        chances = self.chances(doc, entities)
+        chances = chances[~numpy.isnan(chances)]
+        return confidence(chances.tolist(), len(doc), self.calibration.predicted(path), self.cap)
+
+    def chances(self, doc: Doc, entities: List[Entity]) -> NDArray[numpy.float64]:
+        """How likely the weak label of each token is to be right.
+
+        doc (Doc): The Doc, with what its sources say.
+        entities (List[Entity]): Weak entities that were kept.
+        RETURNS (NDArray[numpy.float64]): Shape (n_tokens,); NaN outside of the entities.
+        """
+        result = numpy.full(len(doc), numpy.nan)
+        for entity in entities:
+            result[entity[0] : entity[1]] = self._chance(doc, entity)
+        return result
 
     def _chance(self, doc: Doc, entity: Entity) -> float:
         if not self.estimate_accuracy or self.calibration is None:
@@ -167,35 +185,48 @@ class _Complete:
     predictor (PathPredictor): The model.
     rule, broken: See `complete`.
     trust (_Trust): Gives the confidences.
+    soft (bool): See `complete`.
     counts (Counter[str]): Where to count.
     path (str): The corpus, for messages.
     """
 
     def __init__(
-        self, predictor: PathPredictor, rule: str, broken: str, trust: _Trust, counts: "Counter[str]", path: str
+        self,
+        predictor: PathPredictor,
+        rule: str,
+        broken: str,
+        trust: _Trust,
+        soft: bool,
+        counts: "Counter[str]",
+        path: str,
     ) -> None:
         self.predictor = predictor
         self.rule = rule
         self.broken = broken
         self.trust = trust
+        self.soft = soft
         self.counts = counts
         self.path = path
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
-            for doc, path in zip(batch, self.predictor(batch), strict=True):
+            schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
+            paths = self.predictor(batch)
+            soft = self.predictor.distributions(batch, schemes) if self.soft else [None] * len(batch)
+            for doc, scheme, path, probabilities in zip(batch, schemes, paths, soft, strict=True):
                 if not numpy.isfinite(path.score):
                     raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.predictor.model))
-                if self._complete(doc, path):
+                if self._complete(doc, scheme, path, probabilities):
                     yield doc
 
-    def _complete(self, doc: Doc, path: PathScore) -> bool:
+    def _complete(
+        self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Optional[NDArray[numpy.float64]]
+    ) -> bool:
         """Complete one Doc; False if it is to be left out."""
         if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
             raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
         given = _weak_entities(doc)
         kept = given if self.rule == "unmatched" else []
-        scheme = self.predictor.scheme(given)
         labelled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
         predicted = scheme.tag_ids(path.tags)
         tags = complete_tags(labelled, predicted)
@@ -210,7 +241,11 @@ class _Complete:
         set_entities(doc, entities, [True] * len(doc))
         weak.set_weak(doc)
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.broken == "keep" else None)
-        weak.set_soft_labels(doc, None)
+        soft = None
+        if probabilities is not None:
+            mixed: Any = soften(labelled, probabilities, self.trust.chances(doc, kept)).astype("float32")
+            soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
+        weak.set_soft_labels(doc, soft)
         trust = self.trust.confidence(doc, kept, path)
         weak.set_confidence(doc, trust)
         self.counts["tokens"] += len(doc)

@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any, Iterable, List, Optional, Tuple, Union
 
+import numpy
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotations.corpus import bare_copy
 from ..annotations.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
-from ..ty import Entity, PathScore, PathScorer
+from ..ty import Entity, PathScore, PathScorer, TokenDistributions
 from .pipelines import load_pipeline
 
 
@@ -35,11 +37,32 @@ class PathPredictor:
         docs (List[Doc]): Docs of the pipeline's vocabulary; only their words are used.
         RETURNS (List[PathScore]): One per Doc.
         """
+        return self.pipe.score_paths(self._prepare(docs))
+
+    def distributions(self, docs: List[Doc], schemes: List[TagScheme]) -> List[NDArray[numpy.float64]]:
+        """Distributions over tags.
+
+        docs (List[Doc]): As above.
+        schemes (List[TagScheme]): Per Doc the tags that are the columns; see `scheme`.
+        RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_tags); rows sum to 1.
+        RAISES (WeaknerError): If the component gives none.
+        """
+        if not isinstance(self.pipe, TokenDistributions):
+            what, named = "gives distributions over tags", f" and is named '{self.name}'"
+            names = ", ".join(self.nlp.component_names)
+            raise WeaknerError(Errors.WK341.format(pipeline=self.model, what=what, named=named, names=names))
+        result = []
+        for own, scheme in zip(self.pipe.distributions(self._prepare(docs)), schemes, strict=True):
+            result.append(numpy.zeros((len(own), len(scheme.tags))))
+            result[-1][:, [scheme.index[tag] for tag in self.pipe.distribution_labels]] = own
+        return result
+
+    def _prepare(self, docs: List[Doc]) -> List[Doc]:
         copies = [bare_copy(doc) for doc in docs]
         if self._before:
             with self.nlp.select_pipes(enable=self._before):
                 copies = list(self.nlp.pipe(copies))
-        return self.pipe.score_paths(copies)
+        return copies
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
         """The tag scheme over the labels of the model, and those that it does not know of some entities.

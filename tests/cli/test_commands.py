@@ -107,7 +107,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
-        "--cap 0.9",
+        "--cap 0.9 --soft",
     }
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)

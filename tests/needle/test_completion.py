@@ -2,7 +2,7 @@ import numpy
 import pytest
 
 from spacy_weakner.annotations.tags import MISSING, TagScheme
-from spacy_weakner.needle.completion import complete, is_broken, matched
+from spacy_weakner.needle.completion import complete, is_broken, matched, soften
 
 BIO = TagScheme("BIO", ["A", "B"])
 
@@ -26,6 +26,14 @@ def ids(scheme, text):
 def test_equation_2(weak, predicted, expected):
     completed = complete(ids(BIO, weak), ids(BIO, predicted))
     assert completed.tolist() == ids(BIO, expected).tolist()
+
+
+def test_soft_completion():
+    weak = numpy.asarray([MISSING, 0, 1, 2])
+    predicted = numpy.asarray([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0]])
+    soft = soften(weak, predicted, numpy.asarray([numpy.nan, 0.7, 1.0, 0.75]))
+    expected = [[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]]
+    numpy.testing.assert_allclose(soft, expected)
 
 
 def test_matched_tokens_are_those_of_weak_entities():

@@ -149,6 +149,20 @@ def test_labels_that_the_model_does_not_know(tmp_path, model):
     assert weak.doc_entities(doc) == [(0, 1, "LOC"), (1, 2, "VERB"), (2, 4, "PER")]
 
 
+def test_soft_labels_mix_the_model_with_the_weak_labels(tmp_path, model):
+    docs = [weak_doc("Ann lives in Paris", [(3, 4, "GPE")])]
+    _, (doc,) = run(tmp_path, docs, model, soft=True, weak_accuracy=0.75)
+    soft = weak.get_soft_labels(doc)
+    rows = [dict(zip(soft.labels, row, strict=True)) for row in soft.probabilities]
+    nlp = spacy.load(model)
+    (own,) = nlp.get_pipe("crf_ner").distributions([nlp.make_doc("Ann lives in Paris")])
+    for row, expected in zip(rows[:3], own[:3], strict=True):
+        assert list(row.values())[: len(expected)] == pytest.approx(expected.tolist())
+    assert rows[3]["B-GPE"] == pytest.approx(0.75)
+    assert rows[3]["O"] == pytest.approx(0.25 * float(own[3][0]))
+    assert [sum(row.values()) for row in rows] == pytest.approx([1.0] * 4)
+
+
 def test_self_training_takes_the_model_everywhere(tmp_path, model):
     report, (doc,) = run(tmp_path, [weak_doc("Anna went to New York", [(0, 1, "LOC")])], model, rule="all")
     assert weak.doc_entities(doc) == [(0, 1, "PER"), (3, 5, "LOC")]
