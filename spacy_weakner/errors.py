@@ -291,6 +291,11 @@ class Warnings:
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
     )
+    WK901 = (
+        "[WK901] {n} of the {total} entities that '{name}' was initialised with are wider than max_width = {max_width} "
+        "tokens (the widest has {widest}): they are left out, and such entities are never found. Raise max_width if "
+        "they matter."
+    )
 
 
 def check_range(setting: str, value: float, low: float, high: Optional[float]) -> None:

@@ -1,6 +1,6 @@
 """Structural types: what stages may ask of any pipe, and small types that several rooms share."""
 
-from typing import Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Dict, Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -83,3 +83,11 @@ class Renewable(Protocol):
 
 
 Entities = Sequence[Entity]
+
+
+@runtime_checkable
+class Statistician(Protocol):
+    """A component that counts what happens in training."""
+
+    def training_statistics(self) -> Dict[str, float]:
+        """What was counted since the last call, by name."""

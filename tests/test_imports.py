@@ -17,7 +17,7 @@ ROWS = [
     {"errors", "ty", "about", "files", "torch_io", "tokenizers", "losses"},
     {"annotations", "linear_chain"},
     {"training", "encoders", "aggregation"},
-    {"crf_ner", "gazetteer_ruler"},
+    {"crf_ner", "gazetteer_ruler", "span_ner"},
     {"needle"},
     {"stages"},
     {"quality"},

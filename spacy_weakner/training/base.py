@@ -49,8 +49,8 @@ class Prediction(NamedTuple):
 class TrainableHead(TrainablePipe):
     """Base of the heads: labels, initialisation, the update protocol, annotation and serialisation.
 
-    The model is a Model[List[Doc], List[Floats2d]] with the references "tok2vec" (the encoder, or a listener) and
-    "head" (all that is the component's own). In `cfg`, which is saved, stands only what training creates; settings
+    The model is a Model[List[Doc], List[Floats2d]], with one row per token, and has the references "tok2vec" (the
+    encoder, or a listener) and "head" (all that is the component's own). In `cfg`, which is saved, stands only what training creates; settings
     are plain attributes, so that those of the loading config win.
 
     vocab (Vocab): The shared vocabulary.
@@ -63,6 +63,8 @@ class TrainableHead(TrainablePipe):
     """
 
     needs_clock = False
+    # Whether `decode` and its like want the model's output on the host.
+    outputs_on_host = True
 
     def __init__(
         self,
@@ -267,7 +269,7 @@ class TrainableHead(TrainablePipe):
         """Turn the model's output into predictions.
 
         docs (List[Doc]): Docs of like length, none of them empty.
-        scores (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
+        scores (List[Floats2d]): The model's output per Doc; see `outputs_on_host`.
         RETURNS (List[Prediction]): One per Doc.
         """
 
@@ -283,8 +285,8 @@ class TrainableHead(TrainablePipe):
         its longest Doc times their number.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        function (Callable[[List[Doc], List[Floats2d]], Sequence[T]]): From Docs and the model's output (on the host) to
-            one result per Doc.
+        function (Callable[[List[Doc], List[Floats2d]], Sequence[T]]): From Docs and the model's output (see
+            `outputs_on_host`) to one result per Doc.
         nothing (T): The result for Docs without tokens.
         RETURNS (List[T]): One per Doc.
         RAISES (WeaknerError): If the component is not initialised.
@@ -295,7 +297,9 @@ class TrainableHead(TrainablePipe):
         results = [nothing for _ in docs]
         for group in _by_length(docs):
             some = [docs[i] for i in group]
-            scores = [self.model.ops.to_numpy(output) for output in self.model.predict(some)]
+            scores = self.model.predict(some)
+            if self.outputs_on_host:
+                scores = [self.model.ops.to_numpy(output) for output in scores]
             for i, result in zip(group, function(some, scores), strict=True):
                 results[i] = result
         return results

@@ -1,0 +1,54 @@
+"""Which spans of a sentence are classified."""
+
+from functools import lru_cache
+from typing import Iterable, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+
+Spans = NDArray[numpy.int64]
+
+
+@lru_cache(maxsize=512)
+def enumerate_spans(n_tokens: int, max_width: Optional[int] = None) -> Spans:
+    """All spans of a sentence, by start and then by end.
+
+    n_tokens (int): Tokens of the sentence.
+    max_width (Optional[int]): Tokens of a span, at most; None: any number.
+    RETURNS (Spans): Shape (n_spans, 2): start and end, exclusive. Not to be written to.
+    """
+    width = min(n_tokens, max_width or n_tokens)
+    starts, widths = numpy.divmod(numpy.arange(n_tokens * width, dtype="int64"), max(1, width))
+    spans = numpy.stack([starts, starts + widths + 1], axis=1)
+    spans = spans[spans[:, 1] <= n_tokens]
+    spans.flags.writeable = False
+    return spans
+
+
+def span_index(spans: Iterable[Tuple[int, int]], n_tokens: int, max_width: Optional[int] = None) -> Spans:
+    """Where spans stand in the list of `enumerate_spans`.
+
+    spans (Iterable[Tuple[int, int]]): Start and end; within the sentence and not wider than `max_width`.
+    n_tokens, max_width: As there.
+    RETURNS (Spans): Shape (n,).
+    """
+    given = numpy.asarray([(start, end) for start, end in spans], dtype="int64").reshape(-1, 2)
+    width = min(n_tokens, max_width or n_tokens)
+    starts, widths = given[:, 0], given[:, 1] - given[:, 0]
+    # Starts near the end have fewer spans: width - 1 in all for the last but one, and so on.
+    short = numpy.maximum(0, starts - (n_tokens - width))
+    result: Spans = starts * width - short * (short - 1) // 2 + widths - 1
+    return result
+
+
+def without(n_spans: int, excluded: Sequence[Spans]) -> Spans:
+    """Indices of the spans that are left.
+
+    n_spans (int): Number of all spans.
+    excluded (Sequence[Spans]): Indices of those that are not wanted.
+    RETURNS (Spans): Ascending.
+    """
+    left = numpy.ones(n_spans, dtype=bool)
+    for indices in excluded:
+        left[indices] = False
+    return numpy.flatnonzero(left)

@@ -1,0 +1,377 @@
+"""Named-entity recognition by classifying spans."""
+
+import warnings
+from collections import Counter, defaultdict
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Config, Model
+from thinc.types import Floats2d
+
+from ..annotations.tags import BoolMask
+from ..errors import Errors, Warnings, WeaknerError
+from ..training.base import Prediction, TrainableHead
+from ..ty import Entity
+from .candidates import Spans, enumerate_spans, span_index, without
+from .decoding import Candidates, select
+from .losses import cross_entropy, log_softmax, unlikelihood
+from .samplers import NegativeSampler, entropy
+from .scoring import concatenate
+from .targets import Labels, SpanTarget, read_target
+
+DEFAULT_CONFIG = """
+[model]
+@architectures = "spacy_weakner.SpanClassifier.v1"
+hidden_width = 256
+
+[model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+
+[sampler]
+@misc = "spacy_weakner.UniformNegativeSampler.v1"
+ratio = 0.35
+"""
+DEFAULTS = Config().from_str(DEFAULT_CONFIG)
+
+
+@Language.factory(
+    "span_ner",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config={
+        "model": DEFAULTS["model"],
+        "sampler": DEFAULTS["sampler"],
+        "max_width": 10,
+        "nested": False,
+        "spans_key": None,
+        "incorrect_spans_key": None,
+        "head_learn_rate": 1.0,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_span_ner(
+    nlp: Language,
+    name: str,
+    model: Model[List[Doc], List[Floats2d]],
+    sampler: NegativeSampler,
+    max_width: Optional[int],
+    nested: bool,
+    spans_key: Optional[str],
+    incorrect_spans_key: Optional[str],
+    head_learn_rate: float,
+    overwrite: bool,
+    scorer: Optional[Callable],
+) -> "SpanNer":
+    """Create the component; the arguments are those of `SpanNer`."""
+    return SpanNer(
+        nlp.vocab,
+        model,
+        name,
+        sampler=sampler,
+        max_width=max_width,
+        nested=nested,
+        spans_key=spans_key,
+        incorrect_spans_key=incorrect_spans_key,
+        head_learn_rate=head_learn_rate,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+class SpanNer(TrainableHead):
+    """Classify spans, and write those that are entities to `doc.ents`: the most probable first, without overlaps.
+
+    It is trained on the annotated entities and on a few of the other spans, drawn anew in every update, so that
+    entities that nobody has labelled are seldom taken for "O" (Li et al. 2021). `ent._.weakner_score` is the
+    probability of the entity's label, given its span.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], List[Floats2d]]): The classifier, e.g. `spacy_weakner.SpanClassifier.v1`.
+    name (str): Name of the component in the pipeline.
+    sampler (NegativeSampler): Draws negatives, e.g. `spacy_weakner.UniformNegativeSampler.v1`.
+    max_width (Optional[int]): Tokens of an entity, at most: what is wider is never found. None: any number; time and
+        memory then grow with the square of the length.
+    nested (bool): Write all spans that are entities, also overlapping ones, to the span group `pred:<name>`, with their
+        probabilities in `attrs["scores"]`.
+    spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
+    incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: not
+        of their label or, if they have none, no entities at all. (In spaCy's `ner` too.)
+    head_learn_rate (float): Factor on the learning rate of the scorer.
+    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    scorer (Optional[Callable]): The scoring method.
+    RAISES (WeaknerError): For a width below 1.
+    """
+
+    outputs_on_host = False
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[List[Doc], List[Floats2d]],
+        name: str = "span_ner",
+        *,
+        sampler: NegativeSampler,
+        max_width: Optional[int] = 10,
+        nested: bool = False,
+        spans_key: Optional[str] = None,
+        incorrect_spans_key: Optional[str] = None,
+        head_learn_rate: float = 1.0,
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        if max_width is not None and max_width < 1:
+            raise WeaknerError(Errors.WK005.format(setting="max_width", value=max_width, expected="1 or more, or null"))
+        self.sampler = sampler
+        self.needs_clock = sampler.weighted
+        self.max_width = max_width
+        self.nested = nested
+        self.spans_key = spans_key
+        self.incorrect_spans_key = incorrect_spans_key
+        self._counts: Dict[str, float] = defaultdict(float)
+
+    @property
+    def n_outputs(self) -> int:
+        """RETURNS (int): The number of labels, with "O"."""
+        return len(self.labels) + 1
+
+    # Training
+
+    def example_labels(self, example: Example) -> Iterable[str]:
+        """The labels of an example's entities."""
+        return (span.label_ for span in self._annotated_spans(example))
+
+    def is_annotated(self, example: Example) -> bool:
+        """Whether an example says anything on entities."""
+        if self.spans_key is not None:
+            return self.spans_key in example.reference.spans
+        return super().is_annotated(example)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model; warn of entities that are too wide to be found.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        super().initialize(get_examples, nlp=nlp, labels=labels)
+        if self.max_width is None:
+            return
+        widths = Counter(len(span) for example in get_examples() for span in self._annotated_spans(example))
+        wide = sum(n for width, n in widths.items() if width > self.max_width)
+        if wide:
+            message = Warnings.WK901.format(
+                name=self.name, n=wide, total=sum(widths.values()), max_width=self.max_width, widest=max(widths)
+            )
+            warnings.warn(message, stacklevel=2)
+
+    def encode_target(self, example: Example) -> SpanTarget:
+        """The annotated spans of an example, and those known to be wrong."""
+        return read_target(
+            example,
+            {label: i for i, label in enumerate(self.labels, start=1)},
+            self.is_annotated(example),
+            spans_key=self.spans_key,
+            incorrect_spans_key=self.incorrect_spans_key,
+            max_width=self.max_width,
+        )
+
+    def compute_loss(self, scores: List[Floats2d], targets: List[SpanTarget]) -> Tuple[float, List[Floats2d]]:
+        """Draw negatives and score them with the annotated spans; gradients of the scorer are added to it.
+
+        scores (List[Floats2d]): Vectors of the tokens.
+        targets (List[SpanTarget]): One per Doc.
+        RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
+        """
+        ops, head = self.model.ops, self.model.get_ref("head")
+        batch = self._draw(scores, targets)
+        if not len(batch.spans) + len(batch.wrong_spans):
+            return 0.0, [ops.xp.zeros_like(own) for own in scores]
+        spans: Any = numpy.concatenate([batch.spans, batch.wrong_spans])
+        output, backprop = head.begin_update((concatenate(scores), ops.asarray(spans, dtype="int64")))
+        on_host = ops.to_numpy(output)
+        n = len(batch.spans)
+        loss, gradient = cross_entropy(on_host[:n], batch.labels)
+        more, wrong_gradient = unlikelihood(on_host[n:], batch.wrong_labels)
+        self._count(batch, on_host)
+        d_scores: Any = numpy.concatenate([gradient, wrong_gradient]).astype("float32")
+        by_token = backprop(ops.asarray2f(d_scores))
+        used = [len(own) for own in scores]
+        parts = ops.xp.split(by_token, numpy.cumsum(used)[:-1].tolist())
+        return (loss + more) / sum(length > 0 for length in used), list(parts)
+
+    def _draw(self, vectors: List[Floats2d], targets: List[SpanTarget]) -> "_Batch":
+        """Choose the spans of an update."""
+        offsets = numpy.cumsum([0, *(target.n_tokens for target in targets)])
+        candidates = [self._candidates(target) for target in targets]
+        log_probabilities: List[Any] = [None] * len(targets)
+        if self.sampler.weighted:
+            log_probabilities = self._score_candidates(vectors, targets, candidates, offsets)
+        progress = self._tick.progress if self._tick is not None else 0.0
+        spans, labels, wrong, wrong_labels = [], [], [], []
+        negatives = missampled = 0
+        for target, own, given, offset in zip(targets, candidates, log_probabilities, offsets, strict=False):
+            drawn = own[self.sampler(len(own), target.n_tokens, given, progress)] if len(own) else own
+            spans += [target.spans + offset, drawn + offset]
+            labels += [target.labels, numpy.zeros(len(drawn), dtype="int64")]
+            wrong.append(target.wrong_spans + offset)
+            wrong_labels.append(target.wrong_labels)
+            negatives += len(drawn)
+            missampled += len({*map(tuple, drawn.tolist())} & {*map(tuple, target.hidden.tolist())})
+        return _Batch(
+            numpy.concatenate(spans),
+            numpy.concatenate(labels),
+            numpy.concatenate(wrong),
+            numpy.concatenate(wrong_labels),
+            negatives,
+            missampled,
+        )
+
+    def _candidates(self, target: SpanTarget) -> Spans:
+        # All spans that nothing is known about.
+        if not target.annotated:
+            return enumerate_spans(0)
+        spans = enumerate_spans(target.n_tokens, self.max_width)
+        known = [
+            span_index(own.tolist(), target.n_tokens, self.max_width) for own in (target.spans, target.wrong_spans)
+        ]
+        return spans[without(len(spans), known)]
+
+    def _score_candidates(
+        self, vectors: List[Floats2d], targets: List[SpanTarget], candidates: List[Spans], offsets: Any
+    ) -> List[Any]:
+        # Without dropout in the scorer; the encoder is not run again.
+        spans = numpy.concatenate([own + offset for own, offset in zip(candidates, offsets, strict=False)])
+        if not len(spans):
+            return [numpy.zeros((0, self.n_outputs))] * len(targets)
+        found = log_softmax(self._score(vectors, spans))
+        return numpy.split(found, numpy.cumsum([len(own) for own in candidates])[:-1])
+
+    def _score(self, vectors: List[Floats2d], spans: Any) -> Any:
+        ops = self.model.ops
+        return ops.to_numpy(
+            self.model.get_ref("head").predict((concatenate(vectors), ops.asarray(spans, dtype="int64")))
+        )
+
+    def _annotated_spans(self, example: Example) -> Iterable[Any]:
+        reference = example.reference
+        return reference.ents if self.spans_key is None else reference.spans.get(self.spans_key, [])
+
+    # What the sampling did
+
+    def _count(self, batch: "_Batch", scores: Any) -> None:
+        sampled = scores[: len(batch.spans)][batch.labels == 0]
+        self._counts["negatives"] += batch.negatives
+        self._counts["missampled"] += batch.missampled
+        self._counts["uncertainty"] += float(entropy(log_softmax(sampled)).sum()) if len(sampled) else 0.0
+
+    def training_statistics(self) -> Dict[str, float]:
+        """What the sampling did since the last call.
+
+        RETURNS (Dict[str, float]): Number of "negatives" drawn; their "missampling_rate", the share that were hidden
+            entities (where the group `gold` of the examples tells them); and their mean "uncertainty", the entropy of
+            the model's probabilities in nats.
+        """
+        n = self._counts["negatives"]
+        result = {
+            "negatives": float(n),
+            "missampling_rate": self._counts["missampled"] / max(1, n),
+            "uncertainty": self._counts["uncertainty"] / max(1, n),
+        }
+        self._counts.clear()
+        return result
+
+    # Prediction
+
+    @property
+    def nothing(self) -> Prediction:
+        return Prediction([], [], [] if self.nested else None)
+
+    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
+        """Classify the spans of some Docs.
+
+        docs (List[Doc]): Docs of like length, none of them empty.
+        scores (List[Floats2d]): Vectors of the tokens.
+        RETURNS (List[Prediction]): One per Doc.
+        """
+        result = []
+        for doc, candidates in zip(docs, self._classify(docs, scores), strict=True):
+            chosen = select(candidates, len(doc))
+            result.append(
+                Prediction(
+                    self._entities(candidates, chosen),
+                    candidates.probabilities[chosen].tolist(),
+                    self._entities(candidates, slice(None)) if self.nested else None,
+                    candidates.probabilities.tolist() if self.nested else (),
+                )
+            )
+        return result
+
+    def _classify(self, docs: List[Doc], vectors: List[Floats2d]) -> List[Candidates]:
+        # The spans that are rather an entity than not.
+        spans = [_allowed(doc, self.preset_tokens(doc), self.max_width) for doc in docs]
+        offsets = numpy.cumsum([0, *map(len, docs)])
+        every = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
+        if not len(every):
+            return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0)) for own in spans]
+        scores = self._score(vectors, every)
+        labels = scores.argmax(axis=1)
+        entities = numpy.flatnonzero(labels)
+        chances = numpy.exp(
+            log_softmax(scores[entities], self.temperature)[numpy.arange(len(entities)), labels[entities]]
+        )
+        borders = numpy.searchsorted(entities, numpy.cumsum([0, *map(len, spans)]))
+        result = []
+        for own, before, low, high in zip(
+            spans, numpy.cumsum([0, *map(len, spans)]), borders, borders[1:], strict=False
+        ):
+            rows = entities[low:high]
+            result.append(Candidates(own[rows - before], labels[rows], chances[low:high]))
+        return result
+
+    def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:
+        found = zip(candidates.spans[chosen].tolist(), candidates.labels[chosen].tolist(), strict=True)
+        return [(start, end, self.labels[label - 1]) for (start, end), label in found]
+
+
+class _Batch(NamedTuple):
+    """The spans of one update, as offsets into the concatenated tokens; then what was drawn, and how much of it was a
+    hidden entity."""
+
+    spans: Spans
+    labels: Labels
+    wrong_spans: Spans
+    wrong_labels: Labels
+    negatives: int
+    missampled: int
+
+
+def _allowed(doc: Doc, preset: BoolMask, max_width: Optional[int]) -> Spans:
+    """The spans of a Doc that can be entities: they do not touch annotation that has to stay, and do not begin or end
+    with white space."""
+    spans = enumerate_spans(len(doc), max_width)
+    is_space = numpy.fromiter((token.is_space for token in doc), dtype=bool, count=len(doc))
+    if not is_space.any() and not preset.any():
+        return spans
+    before = numpy.concatenate([[0], numpy.cumsum(preset)])
+    touches = before[spans[:, 1]] > before[spans[:, 0]]
+    return spans[~(touches | is_space[spans[:, 0]] | is_space[spans[:, 1] - 1])]

@@ -1,0 +1,39 @@
+"""From classified spans to entities without overlaps."""
+
+from typing import List, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+from .candidates import Spans
+
+
+class Candidates(NamedTuple):
+    """Spans that are rather an entity than not.
+
+    spans (Spans): Shape (n, 2).
+    labels (NDArray[numpy.int64]): Shape (n,): the most probable label of each, from 1 on.
+    probabilities (NDArray[numpy.float64]): Shape (n,): of this label.
+    """
+
+    spans: Spans
+    labels: NDArray[numpy.int64]
+    probabilities: NDArray[numpy.float64]
+
+
+def select(candidates: Candidates, n_tokens: int) -> List[int]:
+    """Keep the most probable spans, each if it overlaps none that is kept already (Li et al. 2021, Section 3.3).
+
+    candidates (Candidates): The spans; of equally probable ones the first comes first.
+    n_tokens (int): Length of the sentence.
+    RETURNS (List[int]): Indices, by start.
+    """
+    free = numpy.ones(n_tokens, dtype=bool)
+    chosen: List[int] = []
+    spans = candidates.spans.tolist()
+    for i in numpy.argsort(-candidates.probabilities, kind="stable").tolist():
+        start, end = spans[i]
+        if free[start:end].all():
+            free[start:end] = False
+            chosen.append(i)
+    return sorted(chosen, key=lambda i: spans[i][0])

@@ -1,0 +1,68 @@
+"""The loss over labelled spans, and over what spans are known not to be."""
+
+from typing import Tuple
+
+import numpy
+from numpy.typing import NDArray
+
+from .targets import Labels
+
+Floats = NDArray[numpy.float64]
+# Below this, rounding in log P is larger than 1 - P itself.
+SMALLEST = 1e-12
+
+
+def log_softmax(scores: NDArray, temperature: float = 1.0) -> Floats:
+    """Log-probabilities of the labels.
+
+    scores (NDArray): Shape (n, n_labels).
+    temperature (float): Divides the scores.
+    RETURNS (Floats): Shape (n, n_labels).
+    """
+    cooled = numpy.asarray(scores, dtype="float64") / temperature
+    shifted = cooled - cooled.max(axis=1, keepdims=True)
+    result: Floats = shifted - numpy.log(numpy.exp(shifted).sum(axis=1, keepdims=True))
+    return result
+
+
+def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
+    """-log P of the labels (the paper on weighted sampling, Equation 1).
+
+    scores (NDArray): Shape (n, n_labels).
+    labels (Labels): Shape (n,).
+    RETURNS (Tuple[float, Floats]): Sum over spans, and its gradient, shape (n, n_labels).
+    """
+    log_probabilities = log_softmax(scores)
+    rows = numpy.arange(len(labels))
+    gradient = numpy.exp(log_probabilities)
+    gradient[rows, labels] -= 1.0
+    return -float(log_probabilities[rows, labels].sum()), gradient
+
+
+def unlikelihood(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
+    """-log(1 - P) of labels that are wrong. For label 0, which says that a span is no entity, it is the cross-entropy
+    of "O".
+
+    scores (NDArray): Shape (n, n_labels).
+    labels (Labels): Shape (n,).
+    RETURNS (Tuple[float, Floats]): Sum over spans, and its gradient, shape (n, n_labels).
+    """
+    outside = labels == 0
+    gradient = numpy.zeros(scores.shape, dtype="float64")
+    total, gradient[outside] = cross_entropy(scores[outside], labels[outside])
+    wrong = numpy.flatnonzero(~outside)
+    if not len(wrong):
+        return total, gradient
+    rows = numpy.arange(len(wrong))
+    own = labels[wrong]
+    log_probabilities = log_softmax(scores[wrong])
+    p = numpy.exp(log_probabilities[rows, own])
+    # 1 - P is the sum over the other labels: exact also where P is near 1.
+    others = log_probabilities.copy()
+    others[rows, own] = -numpy.inf
+    highest = others.max(axis=1, initial=numpy.log(SMALLEST))
+    left = highest + numpy.log(numpy.exp(others - highest[:, None]).sum(axis=1) + SMALLEST)
+    slope = -p[:, None] * numpy.exp(others - left[:, None])
+    slope[rows, own] = p
+    gradient[wrong] = slope
+    return total - float(left.sum()), gradient

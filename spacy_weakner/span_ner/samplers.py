@@ -1,0 +1,203 @@
+"""Which unlabelled spans are taken as "O": drawn afresh in every update.
+
+Most spans of a sentence are no entities, also where most entities are unlabelled, so few spans drawn at random hardly
+ever hit an unlabelled entity (Theorem 1 of the paper on weighted sampling).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Optional, Protocol
+
+import numpy
+from numpy.typing import NDArray
+
+from ..errors import Errors, WeaknerError, check_range
+
+Floats = NDArray[numpy.float64]
+Indices = NDArray[numpy.int64]
+ROUNDINGS = ("ceil", "floor_plus_one")
+
+
+class NegativeSampler(Protocol):
+    """Draws negatives.
+
+    weighted (bool): Whether it wants to know what the model thinks of every span, and how far the training is.
+    """
+
+    weighted: bool
+
+    def __call__(
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+    ) -> Indices:
+        """Draw negatives for one sentence, with numpy's global generator (which spaCy seeds with [training] seed).
+
+        n_candidates (int): Number of spans that are not annotated.
+        n_tokens (int): Length of the sentence.
+        log_probabilities (Optional[Floats]): If `weighted`, shape (n_candidates, n_labels); label 0 is "O".
+        progress (float): Share of the training done, in [0, 1].
+        RETURNS (Indices): Which of the candidates are taken, none of them twice.
+        """
+
+
+def number_of_negatives(n_tokens: int, n_candidates: int, ratio: float, rounding: str = "ceil") -> int:
+    """Size of the sample: λ n rounded up, but no more than there are.
+
+    n_tokens (int): n.
+    n_candidates (int): Number of candidates.
+    ratio (float): λ.
+    rounding (str): "ceil" (the paper), or "floor_plus_one" (the authors' code).
+    RETURNS (int): The number.
+    """
+    # A product like 0.35 * 20 may lie a rounding error above 7.
+    product = round(ratio * n_tokens, 9)
+    return min(n_candidates, math.ceil(product) if rounding == "ceil" else int(product) + 1)
+
+
+@dataclass(frozen=True)
+class AllNegatives:
+    """All that is not annotated is "O": for complete annotations, and as a baseline."""
+
+    weighted = False
+
+    def __call__(
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+    ) -> Indices:
+        return numpy.arange(n_candidates)
+
+
+@dataclass(frozen=True)
+class UniformNegativeSampler:
+    """All candidates alike (Li et al. 2021, Section 3.2).
+
+    ratio (float): λ: negatives per token.
+    rounding (str): "ceil" takes ⌈λn⌉ of them, as in the papers; "floor_plus_one" ⌊λn⌋ + 1, as in the authors' code.
+    """
+
+    ratio: float = 0.35
+    rounding: str = "ceil"
+    weighted = False
+
+    def __post_init__(self) -> None:
+        _check(self.ratio, self.rounding)
+
+    def __call__(
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+    ) -> Indices:
+        size = number_of_negatives(n_tokens, n_candidates, self.ratio, self.rounding)
+        return numpy.random.permutation(n_candidates)[:size]
+
+
+@dataclass(frozen=True)
+class WeightedNegativeSampler:
+    """Prefer spans that the model is uncertain of but takes for "O" (the paper on weighted sampling, Equations 3 to 5).
+    With z the model's probabilities of a span,
+
+        v = z_O - max_l z_l,   u = H(z),   r = u (1 + v)^μ,   e ~ exp(r / T)
+
+    and k spans are drawn without replacement with weights e. T = √(C (1 - progress)), but at least 1, falls from nearly
+    uniform weights, while the model knows little, to sharp ones.
+
+    The paper leaves open whether the maximum is over "O" too. If it is, v is 0 wherever "O" is most likely, and weights
+    are nearly uniform; so by default it is over the entity labels.
+
+    ratio, rounding: As in `UniformNegativeSampler`.
+    exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
+    n_epochs (float): C: the larger, the more uniform the sampling starts.
+    include_outside (bool): Whether the maximum is over "O" too.
+    """
+
+    ratio: float = 0.35
+    rounding: str = "ceil"
+    exponent: float = 8.0
+    n_epochs: float = 40.0
+    include_outside: bool = False
+    weighted = True
+
+    def __post_init__(self) -> None:
+        _check(self.ratio, self.rounding)
+        check_range("exponent", self.exponent, 0.0, None)
+        check_range("n_epochs", self.n_epochs, 1.0, None)
+
+    def __call__(
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+    ) -> Indices:
+        size = number_of_negatives(n_tokens, n_candidates, self.ratio, self.rounding)
+        if log_probabilities is None or not size:
+            return numpy.zeros(0, dtype="int64")
+        weights = self.log_weights(log_probabilities, progress)
+        return sample_without_replacement(weights, size)
+
+    def temperature(self, progress: float) -> float:
+        """T.
+
+        progress (float): Share of the training done.
+        RETURNS (float): At least 1.
+        """
+        return max(1.0, math.sqrt(self.n_epochs * (1.0 - progress)))
+
+    def log_weights(self, log_probabilities: Floats, progress: float) -> Floats:
+        """r / T, the logarithm of e up to a constant.
+
+        log_probabilities (Floats): Shape (n_candidates, n_labels); label 0 is "O".
+        progress (float): Share of the training done.
+        RETURNS (Floats): Shape (n_candidates,).
+        """
+        log_z = numpy.asarray(log_probabilities, dtype="float64")
+        z = numpy.exp(log_z)
+        others = z if self.include_outside else z[:, 1:]
+        difference = z[:, 0] - others.max(axis=1)
+        result: Floats = entropy(log_z) * (1.0 + difference) ** self.exponent / self.temperature(progress)
+        return result
+
+
+def entropy(log_probabilities: Floats) -> Floats:
+    """Entropy of each row, in nats.
+
+    log_probabilities (Floats): Shape (n, n_labels); may be -inf.
+    RETURNS (Floats): Shape (n,).
+    """
+    z = numpy.exp(log_probabilities)
+    result: Floats = -(z * numpy.where(z > 0.0, log_probabilities, 0.0)).sum(axis=1)
+    return result
+
+
+def sample_without_replacement(log_weights: Floats, size: int) -> Indices:
+    """Draw one after the other, each in proportion to its weight among those that are left (Gumbel-top-k: Kool et al.
+    2019), which needs logarithms of the weights only.
+
+    log_weights (Floats): Shape (n,): up to a constant.
+    size (int): How many to draw, at most n.
+    RETURNS (Indices): Shape (size,).
+    """
+    keys = log_weights + numpy.random.gumbel(size=len(log_weights))
+    if size >= len(keys):
+        return numpy.arange(len(keys))
+    return numpy.argpartition(-keys, size)[:size]
+
+
+def make_all_negatives() -> AllNegatives:
+    """Create it; registered as `spacy_weakner.AllNegatives.v1`."""
+    return AllNegatives()
+
+
+def make_uniform_negative_sampler(ratio: float = 0.35, rounding: str = "ceil") -> UniformNegativeSampler:
+    """Create it; registered as `spacy_weakner.UniformNegativeSampler.v1`. Arguments as in `UniformNegativeSampler`."""
+    return UniformNegativeSampler(ratio, rounding)
+
+
+def make_weighted_negative_sampler(
+    ratio: float = 0.35,
+    rounding: str = "ceil",
+    exponent: float = 8.0,
+    n_epochs: float = 40.0,
+    include_outside: bool = False,
+) -> WeightedNegativeSampler:
+    """Create it; registered as `spacy_weakner.WeightedNegativeSampler.v1`. Arguments as in
+    `WeightedNegativeSampler`."""
+    return WeightedNegativeSampler(ratio, rounding, exponent, n_epochs, include_outside)
+
+
+def _check(ratio: float, rounding: str) -> None:
+    check_range("ratio", ratio, 0.0, None)
+    if rounding not in ROUNDINGS:
+        raise WeaknerError(Errors.WK005.format(setting="rounding", value=rounding, expected=" or ".join(ROUNDINGS)))

@@ -1,0 +1,125 @@
+"""Label scores of spans.
+
+A span from token i to token j is classified by
+
+    tanh(W [h_i; h_j; h_i - h_j; h_i * h_j] + b)
+
+and a linear layer (Li et al. 2021, Equations 3 and 4). The product of W with the concatenation falls apart into
+
+    A h_i + B h_j + C (h_i * h_j)
+
+where A and B are products per token, not per span. So the table of n x n x 4d numbers is never built, and one product
+of size d is left for each span.
+"""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from thinc.api import Dropout, Model, get_array_module, glorot_uniform_init, zero_init
+from thinc.types import Floats2d, Ints2d
+
+# Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
+SpanInput = Tuple[Floats2d, Ints2d]
+# Spans that are scored at a time in prediction: bounds the memory.
+CHUNK = 1 << 13
+
+
+def build_span_scorer(hidden_width: int = 256, nO: Optional[int] = None) -> Model[SpanInput, Floats2d]:
+    """Build the scorer. There is dropout on the token vectors in training.
+
+    hidden_width (int): Width of the hidden layer.
+    nO (Optional[int]): Number of labels, "O" included; found at initialisation.
+    RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
+        (n_spans, n_labels).
+    """
+    dropout: Model[Floats2d, Floats2d] = Dropout()
+    return Model(
+        "span_scorer",
+        _forward,
+        init=_init,
+        layers=[dropout],
+        params={"A": None, "B": None, "C": None, "b": None, "W": None, "c": None},
+        dims={"nO": nO, "nI": None, "nH": hidden_width},
+    )
+
+
+def _init(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats2d] = None) -> None:
+    if X is not None:
+        model.set_dim("nI", X[0].shape[1])
+    if Y is not None:
+        model.set_dim("nO", Y.shape[1])
+    n_in, n_hidden, n_out = (model.get_dim(name) for name in ("nI", "nH", "nO"))
+    # As the four parts of W would be; A and B are the sum and the difference of two of them.
+    parts: Any = glorot_uniform_init(model.ops, (4, n_hidden, n_in))
+    for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3])):
+        model.set_param(name, weights)
+    model.set_param("b", zero_init(model.ops, (n_hidden,)))
+    model.set_param("W", glorot_uniform_init(model.ops, (n_out, n_hidden)))
+    model.set_param("c", zero_init(model.ops, (n_out,)))
+
+
+def _forward(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], Floats2d]]:
+    vectors, spans = inputs
+    if not is_train:
+        return _predict(model, vectors, spans), _no_backprop
+    vectors, backprop_dropout = model.layers[0](vectors, is_train)
+    A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
+    starts, ends = spans[:, 0], spans[:, 1] - 1
+    first, last = vectors[starts], vectors[ends]
+    product = first * last
+    hidden = model.ops.xp.tanh((vectors @ A.T)[starts] + (vectors @ B.T)[ends] + product @ C.T + b)
+
+    def backprop(gradient: Floats2d) -> Floats2d:
+        model.inc_grad("W", gradient.T @ hidden)
+        model.inc_grad("c", gradient.sum(axis=0))
+        d_hidden = (gradient @ W) * (1.0 - hidden**2)
+        model.inc_grad("b", d_hidden.sum(axis=0))
+        model.inc_grad("C", d_hidden.T @ product)
+        d_product = d_hidden @ C
+        n_tokens = len(vectors)
+        # By token: what reaches A h and B h, and h itself through the product.
+        at_start = _sum_by_token(model, starts, d_hidden, n_tokens)
+        at_end = _sum_by_token(model, ends, d_hidden, n_tokens)
+        model.inc_grad("A", at_start.T @ vectors)
+        model.inc_grad("B", at_end.T @ vectors)
+        d_vectors = at_start @ A + at_end @ B
+        d_vectors += _sum_by_token(model, starts, d_product * last, n_tokens)
+        d_vectors += _sum_by_token(model, ends, d_product * first, n_tokens)
+        return backprop_dropout(d_vectors)
+
+    return hidden @ W.T + c, backprop
+
+
+def _predict(model: Model, vectors: Floats2d, spans: Ints2d) -> Floats2d:
+    A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
+    xp = get_array_module(vectors)
+    scores: Any = xp.empty((len(spans), len(c)), dtype="float32")
+    at_start, at_end = vectors @ A.T + b, vectors @ B.T
+    for low in range(0, len(spans), CHUNK):
+        starts, ends = spans[low : low + CHUNK, 0], spans[low : low + CHUNK, 1] - 1
+        hidden = (vectors[starts] * vectors[ends]) @ C.T
+        hidden += at_start[starts]
+        hidden += at_end[ends]
+        xp.tanh(hidden, out=hidden)
+        scores[low : low + CHUNK] = hidden @ W.T + c
+    return scores
+
+
+def _sum_by_token(model: Model, tokens: Any, rows: Any, n_tokens: int) -> Any:
+    table = model.ops.alloc2f(n_tokens, rows.shape[1])
+    model.ops.scatter_add(table, tokens, rows)
+    return table
+
+
+def _no_backprop(gradient: Floats2d) -> Floats2d:
+    raise RuntimeError("nothing is kept to differentiate when predicting")
+
+
+def concatenate(vectors: List[Floats2d]) -> Floats2d:
+    """Token vectors of a batch as one array; sentences without tokens may be (0, 0).
+
+    vectors (List[Floats2d]): Per sentence (n_tokens, width); at least one has tokens.
+    RETURNS (Floats2d): Shape (sum of n_tokens, width).
+    """
+    some = [own for own in vectors if len(own)]
+    result: Floats2d = get_array_module(some[0]).concatenate(some)
+    return result

@@ -1,0 +1,93 @@
+"""What the annotation of a sentence says about its spans."""
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Span
+from spacy.training import Example
+
+from ..annotations.weak import GOLD_GROUP
+from .candidates import Spans
+
+Labels = NDArray[numpy.int64]
+
+
+class SpanTarget(NamedTuple):
+    """What a sentence is trained on. Label 0 is "O".
+
+    n_tokens (int): Its length.
+    annotated (bool): Whether anything is known; if not, it teaches nothing.
+    spans (Spans): Shape (n, 2): annotated entities.
+    labels (Labels): Shape (n,): their labels.
+    wrong_spans (Spans): Shape (m, 2): spans that are known not to be of a label.
+    wrong_labels (Labels): Shape (m,): that label; 0: they are no entity at all.
+    hidden (Spans): Shape (h, 2): entities that are known, but hidden from the training: counted where they are sampled.
+    """
+
+    n_tokens: int
+    annotated: bool
+    spans: Spans
+    labels: Labels
+    wrong_spans: Spans
+    wrong_labels: Labels
+    hidden: Spans
+
+
+def read_target(
+    example: Example,
+    label_ids: Dict[str, int],
+    annotated: bool,
+    *,
+    spans_key: Optional[str] = None,
+    incorrect_spans_key: Optional[str] = None,
+    max_width: Optional[int] = None,
+) -> SpanTarget:
+    """Read a target off an example.
+
+    example (Example): Spans of its reference are projected onto the tokens of its predicted Doc; those that do not
+        align, or are too wide, take no part.
+    label_ids (Dict[str, int]): From 1 on.
+    annotated (bool): Whether the reference says anything on entities.
+    spans_key (Optional[str]): Span group to learn from; None: `doc.ents`.
+    incorrect_spans_key (Optional[str]): Span group of spans that are wrong; without a label they are no entity.
+    max_width (Optional[int]): Width of the spans that are classified, at most.
+    RETURNS (SpanTarget): The target.
+    RAISES (KeyError): With the label as argument, for an unknown label of an entity.
+    """
+    reference = example.reference
+    entities = reference.ents if spans_key is None else reference.spans.get(spans_key, [])
+    found = _project(example, entities, max_width)
+    spans = [(start, end) for start, end, _ in found]
+    labels = [label_ids[label] for _, _, label in found]
+    wrong = _project(example, _group(reference, incorrect_spans_key), max_width)
+    # That a span is not of a label which the component does not know is no news.
+    wrong = [(start, end, label) for start, end, label in wrong if not label or label in label_ids]
+    known = {*spans}
+    hidden = {(s, e) for s, e, _ in _project(example, _group(reference, GOLD_GROUP), max_width)} - known
+    return SpanTarget(
+        n_tokens=len(example.predicted),
+        annotated=annotated or bool(wrong),
+        spans=_array(spans),
+        labels=numpy.asarray(labels, dtype="int64"),
+        wrong_spans=_array([(start, end) for start, end, _ in wrong]),
+        wrong_labels=numpy.asarray([label_ids.get(label, 0) for _, _, label in wrong], dtype="int64"),
+        hidden=_array(sorted(hidden)),
+    )
+
+
+def _group(reference: Any, key: Optional[str]) -> Iterable[Span]:
+    return reference.spans[key] if key is not None and key in reference.spans else []
+
+
+def _project(example: Example, spans: Iterable[Span], max_width: Optional[int]) -> List[Tuple[int, int, str]]:
+    given = list(spans)
+    if not given:
+        return []
+    found = example.get_aligned_spans_y2x(given, allow_overlap=True)
+    entities = {(span.start, span.end, span.label_) for span in found}
+    return sorted(entity for entity in entities if max_width is None or entity[1] - entity[0] <= max_width)
+
+
+def _array(spans: Sequence[Tuple[int, int]]) -> Spans:
+    return numpy.asarray(spans, dtype="int64").reshape(-1, 2)
