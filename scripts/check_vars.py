@@ -1,22 +1,26 @@
-"""Refuse to start the workflow `own` with files of the demo: a forgotten or misspelt variable keeps its default."""
+"""Refuse files of the demo where a user's own are meant: a forgotten or misspelt variable keeps its default."""
 
 import sys
 from typing import List
 
 DEMO = "corpus/raw/demo/"
+DEMO_OR_OWN = "--demo-or-own"
 
 
 def check(arguments: List[str]) -> List[str]:
     """Find variables that still have the demo's values.
 
-    arguments (List[str]): NAME=VALUE of each variable.
+    arguments (List[str]): NAME=VALUE of each variable; and perhaps "--demo-or-own", if they may all be the demo's.
     RETURNS (List[str]): What to change; empty if all is well.
     """
-    wrong = []
-    for name, _, value in (argument.partition("=") for argument in arguments):
-        if value == "demo" or value.startswith(DEMO):
-            wrong.append(f"'{name}' is still that of the demo ({value}): give --vars.{name} (and check its spelling).")
-    return wrong
+    pairs = [argument.partition("=") for argument in arguments if argument != DEMO_OR_OWN]
+    demo = [(name, value) for name, _, value in pairs if value == "demo" or value.startswith(DEMO)]
+    if DEMO_OR_OWN in arguments and len(demo) == len(pairs):
+        return []
+    return [
+        f"'{name}' is still that of the demo ({value}): give --vars.{name} (and check its spelling)."
+        for name, value in demo
+    ]
 
 
 if __name__ == "__main__":

@@ -80,6 +80,10 @@ class Errors:
         "[WK023] '{text}' is weakly labelled and has no confidence, which this loss needs. Complete the weak corpus "
         "with 'spacy weakner complete --calibration', or use a loss that needs none."
     )
+    WK024 = (
+        "[WK024] The confidences of the corpus are those of {unit}s, but the loss has level = '{level}'. Calibrate "
+        "with '--unit {level}' and complete again, or set the level to '{unit}'."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -206,6 +210,10 @@ class Errors:
         "[WK344] {path}: '{text}' has entities that are not weak, and completing would overwrite them. Give a corpus "
         "that 'spacy weakner aggregate' has made."
     )
+    WK346 = (
+        "[WK346] 'estimate_accuracy' needs to know how good the weak sources are. Give the result of 'calibrate' as "
+        "'calibration', or give 'weak_accuracy' instead."
+    )
     WK345 = (
         "[WK345] {path} says nothing on weak sources. Label the held-out gold with them before 'calibrate', or give "
         "'weak_accuracy' instead of 'estimate_accuracy'."
@@ -241,6 +249,20 @@ class Errors:
         "[WK362] None of the pipelines in {output} was evaluated on dev, so none can be chosen. Lower "
         "training.eval_frequency."
     )
+    WK364 = (
+        "[WK364] {config} does not train on '${{paths.train}}' (or the settings change it): crossfit could not hold a "
+        "fold back. Give a config whose only training corpus is paths.train."
+    )
+    WK365 = "[WK365] The config {config} cannot be read with these settings: {reason}"
+    WK366 = (
+        "[WK366] {config} has no setting '{key}', so trying values of it would change nothing. Correct its name, or "
+        "write it into the config."
+    )
+    WK367 = (
+        "[WK367] {path} has changed since its pipeline was trained without it, or a later 'crossfit' was interrupted. "
+        "Run 'spacy weakner crossfit' again."
+    )
+    WK368 = "[WK368] {path} is there already, and 'sweep' has not made it. Give another output folder."
     WK363 = "[WK363] {path} is damaged. Make the folds again with 'spacy weakner crossfit'."
     # Quality
     WK400 = (

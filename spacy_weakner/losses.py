@@ -5,13 +5,14 @@ over tokens, with respect to the probabilities; the value is the mean.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Tuple
+from typing import Any, Protocol, Tuple, runtime_checkable
 
 from thinc.api import get_array_module
 
 Array = Any  # numpy or CuPy: floats
 
 
+@runtime_checkable
 class ProbabilityLoss(Protocol):
     """A loss on probabilities."""
 

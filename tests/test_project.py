@@ -32,7 +32,9 @@ def _paths(script: str) -> list:
     return [path.split("=")[-1] for path in found]
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"check-vars"}))  # which reads none of them
+@pytest.mark.parametrize(
+    "name", sorted(name for name in COMMANDS if not name.startswith("check-vars"))
+)  # which read none
 def test_every_path_of_a_script_is_a_dep_or_an_output(name):
     command = COMMANDS[name]
     listed = [*command["deps"], *command.get("outputs", [])]
@@ -71,6 +73,21 @@ def test_own_workflow_refuses_values_of_the_demo():
     assert wrong.returncode == 1 and all(f"--vars.{name} " in wrong.stderr for name in names)
     right = [f"{name}=mine/{name}" for name in names]
     assert subprocess.run([sys.executable, ROOT / "scripts/check_vars.py", *right], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "values, wrong",
+    [
+        ({"gold": "corpus/raw/demo/gold.jsonl", "dev": "corpus/raw/demo/dev.jsonl"}, []),
+        ({"gold": "mine.jsonl", "dev": "dev.jsonl"}, []),
+        ({"gold": "mine.jsonl", "dev": "corpus/raw/demo/dev.jsonl"}, ["--vars.dev "]),
+    ],
+)
+def test_files_of_the_demo_and_of_a_user_do_not_mix(values, wrong):
+    arguments = [f"{name}={value}" for name, value in values.items()]
+    command = [sys.executable, ROOT / "scripts/check_vars.py", "--demo-or-own", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert bool(result.returncode) == bool(wrong) and all(name in result.stderr for name in wrong)
 
 
 def test_paths_of_users_may_hold_blanks():

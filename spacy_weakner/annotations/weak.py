@@ -27,10 +27,11 @@ MATCHED_GROUP = "matched"
 _ID = "weakner.id"
 _WEAK = "weakner.weak"
 _CONFIDENCE = "weakner.confidence"
+_UNIT = "weakner.confidence_unit"
 _TAGS = "weakner.tags"
 _SOFT = "weakner.soft"
 _AUGMENTED = "weakner.augmented"
-_STORED = (_ID, _WEAK, _CONFIDENCE, _TAGS, _SOFT, _AUGMENTED)
+_STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED)
 
 
 class SoftLabels(NamedTuple):
@@ -76,6 +77,12 @@ def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> 
     group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)
     doc.spans[name] = group
     return group
+
+
+def remove_group(doc: Doc, name: str) -> None:
+    """Remove a span group, if the Doc has it."""
+    if name in doc.spans:
+        del doc.spans[name]
 
 
 def group_entities(doc: Doc, name: str) -> List[Entity]:
@@ -177,15 +184,23 @@ def get_confidence(doc: Doc) -> Optional[float]:
     return 1.0 if confidence is None and not is_weak(doc) else confidence
 
 
-def set_confidence(doc: Doc, confidence: Optional[float]) -> None:
+def get_confidence_unit(doc: Doc) -> Optional[str]:
+    """What the confidence is that of: "sentence" or "token"; None if it is not known."""
+    unit: Optional[str] = doc.user_data.get(_UNIT)
+    return unit
+
+
+def set_confidence(doc: Doc, confidence: Optional[float], unit: Optional[str] = None) -> None:
     """Set the confidence of a weak sentence.
 
     confidence (Optional[float]): A probability, or None where it is not known.
+    unit (Optional[str]): Whether it is that of the whole "sentence", or of each "token".
     RAISES (ValueError): If it is none: NaN would count as the highest of all in many comparisons.
     """
     if confidence is not None and not 0.0 <= confidence <= 1.0:
         raise ValueError(f"a confidence must be a probability, not {confidence}")
     _set(doc, _CONFIDENCE, None if confidence is None else float(confidence))
+    _set(doc, _UNIT, None if confidence is None else unit)
 
 
 def get_tags(doc: Doc) -> Optional[List[Optional[str]]]:

@@ -11,6 +11,7 @@ from .complete import complete_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
 from .label import label_cli
+from .mask import mask_cli
 from .report import report_cli
 from .sweep import sweep_cli
 
@@ -28,6 +29,7 @@ app.command("crossfit", context_settings=_OVERRIDES)(crossfit_cli)
 app.command("calibrate")(calibrate_cli)
 app.command("complete")(complete_cli)
 app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
+app.command("mask")(mask_cli)
 app.command("analyze")(analyze_cli)
 app.command("compare")(compare_cli)
 app.command("report")(report_cli)

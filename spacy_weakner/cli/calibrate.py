@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
-from ._util import reporting
+from ._util import check_json, reporting
 
 
 def calibrate_cli(
@@ -37,6 +37,10 @@ def calibrate_cli(
         from ..files import write_text
         from ..stages.calibrate import calibrate
 
+        if figure is not None:
+            check_json(figure, [])
+            from ..quality.plots import steps_plot
+
         report = calibrate(
             output_path,
             [pair for text in folds for pair in _parse(text)],
@@ -58,8 +62,6 @@ def calibrate_cli(
         for source, accuracy in report.calibration.sources.items():
             msg.info(f"Tokens labelled by '{source}' that are right: {100 * accuracy:.1f} %")
         if figure is not None:
-            from ..quality.plots import steps_plot
-
             write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
             msg.good("Figure", figure)
 
@@ -68,7 +70,7 @@ def _parse(text: str) -> List[Tuple[str, Path]]:
     """One pipeline with its gold, or all folds of a folder."""
     from ..stages.crossfit import read_folds
 
-    if Path(text).is_dir():
+    if Path(text).is_dir() or "=" not in text:
         return read_folds(Path(text))
     model, _, corpus = text.rpartition("=")
     if not (model and corpus):

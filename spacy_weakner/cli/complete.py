@@ -59,5 +59,9 @@ def complete_cli(
             msg.info("No confidences were set, since no calibration was given")
         else:
             msg.info(f"Mean confidence: {report.confidence:.3f}")
+        if report.unestimated:
+            msg.warn(
+                f"Entities of no source with a known accuracy (the mean of the sources counts): {report.unestimated}"
+            )
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")

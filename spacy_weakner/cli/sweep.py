@@ -47,7 +47,11 @@ def sweep_cli(
 def _parse(text: str) -> "tuple[str, List[Any]]":
     """A setting and its values, each read as JSON or else as text."""
     key, _, values = text.partition("=")
-    parts = [part for part in values.split(",") if part]
+    whole = _value(values)
+    if isinstance(whole, list):
+        return key, whole
+    # A comma may be part of a JSON object.
+    parts = [values] if isinstance(whole, dict) else [part for part in values.split(",") if part]
     if not key or not parts:
         raise WeaknerError(Errors.WK005.format(setting="grid", value=repr(text), expected="SETTING=VALUE,VALUE,..."))
     return key, [_value(part) for part in parts]

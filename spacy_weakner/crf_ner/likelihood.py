@@ -7,7 +7,7 @@ annotation this is the negative log-likelihood. Its gradient is the marginals of
 ones.
 """
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Set
+from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Set, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class CRFGradient(NamedTuple):
     parameters: CRFParameters
 
 
+@runtime_checkable
 class SequenceLoss(Protocol):
     """A loss over tag sequences."""
 

@@ -20,9 +20,9 @@ from .likelihood import CRFGradient, Target, count_sentences, hard_labels, zero
 class TokenwiseLoss:
     """Every token by itself, under the softmax of its emissions. Missing tags take no part.
 
-    Transitions get no gradient, so that they stay next to 0, where the model begins; predictions still keep to the tag
-    scheme. Robust losses are defined for classification, and meet tagging in this form (the robust weakly supervised
-    baseline of Jiang et al. 2021 is mean squared error on tokens).
+    Transitions get no gradient: they stay as the model begins, next to 0 (or as `LoadWeights` has set them).
+    Predictions still keep to the tag scheme. Robust losses are defined for classification, and meet tagging in this
+    form (the robust weakly supervised baseline of Jiang et al. 2021 is mean squared error on tokens).
 
     loss (ProbabilityLoss): Loss of a token's probabilities.
     weak_weight (float): Factor on the loss of weakly labelled sentences.

@@ -66,6 +66,8 @@ class Calibration(NamedTuple):
         RAISES (WeaknerError): If there is no such file, or it holds something else.
         """
         path = existing(Path(path), "make it with 'spacy weakner calibrate'")
+        if path.is_dir():
+            raise WeaknerError(Errors.WK109.format(path=path))
         try:
             row = json.loads(path.read_text(encoding="utf-8"))
             result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), dict(row["sources"]))

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.tags import MISSING, TagScheme
-from ..annotations.weak import get_confidence, is_weak
+from ..annotations.weak import get_confidence, get_confidence_unit, is_weak
 from ..crf_ner.likelihood import (
     CRFGradient,
     Target,
@@ -60,12 +60,15 @@ class NoiseAwareCRF:
     def encode(self, example: Example, scheme: TagScheme) -> Target:
         """The tags of an example with their confidence.
 
-        RAISES (WeaknerError): If it is weakly labelled and has no confidence.
+        RAISES (WeaknerError): If it is weakly labelled and has no confidence, or that of another unit.
         """
         doc = example.reference
         confidence = get_confidence(doc) if is_weak(doc) else self.strong_weight
         if confidence is None:
             raise WeaknerError(Errors.WK023.format(text=doc.text[:50]))
+        unit = get_confidence_unit(doc)
+        if unit not in (None, self.level):
+            raise WeaknerError(Errors.WK024.format(unit=unit, level=self.level))
         return Target(scheme.from_example(example), confidence)
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:

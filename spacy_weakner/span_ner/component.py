@@ -13,6 +13,7 @@ from thinc.api import Config, Model
 from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
+from ..annotations.weak import is_weak
 from ..errors import Errors, Warnings, WeaknerError
 from ..training.base import Prediction, TrainableHead
 from ..ty import Entity
@@ -154,10 +155,11 @@ class SpanNer(TrainableHead):
         return (span.label_ for span in self._annotated_spans(example))
 
     def is_annotated(self, example: Example) -> bool:
-        """Whether an example says anything on entities."""
+        """Whether an example says anything on entities. A weakly labelled one does, even if nothing was found in it:
+        its spans are candidates like those of others."""
         if self.spans_key is not None:
             return self.spans_key in example.reference.spans
-        return super().is_annotated(example)
+        return is_weak(example.reference) or super().is_annotated(example)
 
     def initialize(
         self,

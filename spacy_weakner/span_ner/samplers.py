@@ -6,7 +6,7 @@ ever hit an unlabelled entity (Theorem 1 of the paper on weighted sampling).
 
 import math
 from dataclasses import dataclass
-from typing import Optional, Protocol
+from typing import Optional, Protocol, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ Indices = NDArray[numpy.int64]
 ROUNDINGS = ("ceil", "floor_plus_one")
 
 
+@runtime_checkable
 class NegativeSampler(Protocol):
     """Draws negatives.
 

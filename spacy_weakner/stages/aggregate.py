@@ -284,6 +284,7 @@ def _write(
     weak.set_confidence(doc, None)
     weak.set_tags(doc, None)
     weak.set_soft_labels(doc, soft)
+    weak.remove_group(doc, weak.MATCHED_GROUP)
     counts["tokens"] += len(doc)
     counts["missing"] += sum(token.ent_iob == 0 for token in doc)
     counts.update(f"label:{label}" for _, _, label in entities)

@@ -54,20 +54,24 @@ def calibrate(
     and how likely the labels of each weak source are.
 
     The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
-    with the part of the gold that it has not seen (see `crossfit`): all sentences are then used together.
+    with the part of the gold that it has not seen (see `crossfit`): all sentences are then used together. These models
+    have less gold than the final one, so the chances tend to be too low; and Viterbi scores of different models differ
+    in scale, which log-probabilities do not.
 
     output_path (Path): JSON file for the calibration.
     folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
         in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are.
     component (Optional[str]): Name of the component to calibrate; None: the first that scores tag sequences.
     score (str): "viterbi" or "log_probability", each per word.
-    unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of tokens.
+    unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
+        tokens of a sentence, on average over sentences.
     method (str): "histogram" (the paper) or "isotonic".
     n_bins (int): Bins of the histogram, at most.
     min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (CalibrateReport): What was learned.
-    RAISES (WeaknerError): For missing input, unusable settings, no complete gold, or scores that are not numbers.
+    RAISES (WeaknerError): For missing input, unusable settings, an output that is no calibration, no complete gold, or
+        scores that are not numbers.
     """
     for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
         if value not in choices:
@@ -79,6 +83,8 @@ def calibrate(
         raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
     corpora = [Path(corpus) for _, corpus in folds]
     check_output(corpora, [Path(output_path)])
+    if Path(output_path).exists():
+        Calibration.load(output_path)  # nothing else is ever replaced
     observed = _Observed(score, unit)
     for model, corpus in folds:
         predictor = PathPredictor(model, component)

@@ -16,6 +16,7 @@ from ..errors import Errors, WeaknerError
 from ..needle.completion import BROKEN, is_broken, matched, soften
 from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
+from ..training.base import trim_whitespace
 from ..ty import Entity, PathScore
 from .hashes import hash_file, hash_model
 from .predictions import PathPredictor
@@ -37,6 +38,8 @@ class CompleteReport(NamedTuple):
     entities (Dict[str, int]): Entities per label.
     confidence (Optional[float]): Mean over the Docs; None without a calibration.
     skipped (int): Shards that were finished already.
+    unestimated (int): With `estimate_accuracy`, how often an entity stands in no source whose accuracy is known, so
+        that the mean of all sources was taken.
     """
 
     docs: int
@@ -48,6 +51,7 @@ class CompleteReport(NamedTuple):
     entities: Dict[str, int]
     confidence: Optional[float]
     skipped: int
+    unestimated: int = 0
 
 
 def complete(
@@ -85,18 +89,21 @@ def complete(
     estimate_accuracy (bool): Take instead what `calibrate` has found for each source.
     cap (float): Upper bound of the confidence.
     soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
-        matched token has its weak label with the chance that it is right. Our variant.
+        matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
+        variant.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
     """
     _check(rule, broken, weak_accuracy, cap)
     fitted = None if calibration is None else Calibration.load(Path(calibration))
-    if estimate_accuracy and not (fitted and fitted.sources):
+    if estimate_accuracy and fitted is None:
+        raise WeaknerError(Errors.WK346)
+    if estimate_accuracy and fitted is not None and not fitted.sources:
         raise WeaknerError(Errors.WK345.format(path=calibration))
     predictor = PathPredictor(model, component)
     counts: Counter[str] = Counter()
-    trust = _Trust(fitted, weak_accuracy, estimate_accuracy, cap)
+    trust = _Trust(fitted, weak_accuracy, estimate_accuracy, cap, counts)
     settings: Dict[str, Any] = {
         "model": hash_model(model),
         "component": predictor.name,
@@ -131,6 +138,7 @@ def complete(
         entities={key[len("label:") :]: n for key, n in sorted(found.items()) if key.startswith("label:")},
         confidence=None if fitted is None else total,
         skipped=report.skipped,
+        unestimated=found["unestimated"],
     )
 
 
@@ -141,6 +149,7 @@ class _Trust(NamedTuple):
     weak_accuracy: float
     estimate_accuracy: bool
     cap: float
+    counts: "Counter[str]"
 
     def confidence(self, doc: Doc, entities: List[Entity], path: PathScore) -> Optional[float]:
         """Confidence of a completed Doc.
@@ -176,7 +185,12 @@ class _Trust(NamedTuple):
         # The best of the sources that propose it; they may be too alike to count as witnesses for each other.
         known = self.calibration.sources
         saying = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
-        return max((known[s] for s in saying if s in known), default=self.weak_accuracy)
+        found = [known[s] for s in saying if s in known]
+        if not found:
+            # Combined from parts of several sources, or of one that labelled nothing in the gold.
+            self.counts["unestimated"] += 1
+            return sum(known.values()) / len(known)
+        return max(found)
 
 
 class _Complete:
@@ -238,7 +252,7 @@ class _Complete:
         entities = scheme.decode(tags.tolist())
         weak.set_group(doc, weak.MATCHED_GROUP, given)
         weak.set_group(doc, weak.PREDICTED_PREFIX + self.predictor.name, scheme.decode(predicted.tolist()))
-        set_entities(doc, entities, [True] * len(doc))
+        set_entities(doc, trim_whitespace(doc, entities), [True] * len(doc))
         weak.set_weak(doc)
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.broken == "keep" else None)
         soft = None
@@ -247,7 +261,8 @@ class _Complete:
             soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
         trust = self.trust.confidence(doc, kept, path)
-        weak.set_confidence(doc, trust)
+        unit = None if self.trust.calibration is None else self.trust.calibration.unit
+        weak.set_confidence(doc, trust, unit)
         self.counts["tokens"] += len(doc)
         self.counts["matched"] += int(matched(labelled).sum())
         self.counts["completed"] += int((~matched(labelled) & (tags > 0)).sum())

@@ -11,8 +11,8 @@ from tqdm import tqdm
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, write_text
-from .hashes import hash_text
-from .training import BEST, LAST, train_member
+from .hashes import hash_file, hash_text
+from .training import BEST, LAST, flat_config, train_member
 
 INDEX = "folds.json"
 
@@ -49,7 +49,7 @@ def crossfit(
     Where there is too little gold to set a part aside, `calibrate` learns from these folds together. They have to be as
     unknown to the pipelines as new text, so no checkpoint is chosen by them: without `dev` it is the last one.
 
-    config (Path): Config of the training; its corpora are `paths.train` and `paths.dev`.
+    config (Path): Config of the training; it trains on `paths.train` and on nothing else.
     gold (Path): A `.spacy` file or a folder of them.
     output (Path): Folder; for every fold it gets `fold-<n>.spacy`, the rest of the gold, and the pipelines.
     folds (int): Number of folds.
@@ -59,9 +59,11 @@ def crossfit(
     gpu_id (int): -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (List[Fold]): The folds.
-    RAISES (WeaknerError): If there are fewer sentences than folds, or a training fails.
+    RAISES (WeaknerError): If there are fewer sentences than folds, the config trains on other files, or a training
+        fails.
     """
     gold, output = Path(gold), Path(output)
+    _check_config(config, gold, overrides or {})
     if folds < 2:
         raise WeaknerError(Errors.WK005.format(setting="folds", value=folds, expected="at least 2"))
     check_output([gold, *([] if dev is None else [Path(dev)])], [output])
@@ -69,7 +71,11 @@ def crossfit(
     if len(docs) < folds:
         raise WeaknerError(Errors.WK361.format(path=gold, docs=len(docs), folds=folds))
     parts = _split(docs, folds, seed)
-    result = []
+    if not all(parts):
+        raise WeaknerError(Errors.WK361.format(path=gold, docs=sum(map(bool, parts)), folds=folds))
+    # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
+    (output / INDEX).unlink(missing_ok=True)
+    result, rows = [], []
     for n, part in enumerate(tqdm(parts, unit="fold", leave=False, disable=None if progress else True), start=1):
         held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
         write_docs(held_out, part)
@@ -79,8 +85,11 @@ def crossfit(
             # The end of the training may not be chosen by what it is trained on, either.
             paths["training.patience"] = 0  # type: ignore[assignment]
         member = train_member(config, output / f"model-{n}", {**paths, **(overrides or {})}, gpu_id=gpu_id)
-        result.append(Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped))
-    rows = [{"model": str(f.model.relative_to(output)), "corpus": f.corpus.name} for f in result]
+        fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped)
+        result.append(fold)
+        model = fold.model.relative_to(output).as_posix()
+        hashes = {"corpus_hash": hash_file(held_out), "made_from": member.made_from}
+        rows.append({"model": model, "corpus": held_out.name, **hashes})
     write_text(output / INDEX, json.dumps(rows, indent=2) + "\n")
     return result
 
@@ -96,11 +105,29 @@ def read_folds(folder: Path) -> List[Tuple[str, Path]]:
     index = existing(folder / INDEX, "make folds with 'spacy weakner crossfit'")
     try:
         rows = json.loads(index.read_text(encoding="utf-8"))
-        return [(str(folder / str(row["model"])), folder / str(row["corpus"])) for row in rows]
+        folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
     except (ValueError, TypeError, KeyError) as error:
         raise WeaknerError(Errors.WK363.format(path=index)) from error
+    for _, corpus, key in folds:
+        if hash_file(existing(corpus)) != key:
+            raise WeaknerError(Errors.WK367.format(path=corpus))
+    return [(model, corpus) for model, corpus, _ in folds]
+
+
+def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:
+    # Gold that the training gets by another way would not be held out.
+    values = flat_config(config, overrides)
+    reads = any(isinstance(value, str) and "${paths.train}" in value for value in values.values())
+    others = [value for value in overrides.values() if isinstance(value, (str, Path)) and Path(value) == gold]
+    if not reads or "paths.train" in overrides or others:
+        raise WeaknerError(Errors.WK364.format(config=config))
 
 
 def _split(docs: List[Doc], folds: int, seed: int) -> List[List[Doc]]:
-    ordered = sorted(docs, key=lambda doc: hash_text(f"{seed} {doc.text}"))
-    return [ordered[i::folds] for i in range(folds)]
+    # Copies of a sentence go to the same fold.
+    keys = sorted({hash_text(f"{seed} {doc.text}") for doc in docs})
+    fold_of = {key: i % folds for i, key in enumerate(keys)}
+    parts: List[List[Doc]] = [[] for _ in range(folds)]
+    for doc in sorted(docs, key=lambda doc: hash_text(f"{seed} {doc.text}")):
+        parts[fold_of[hash_text(f"{seed} {doc.text}")]].append(doc)
+    return parts

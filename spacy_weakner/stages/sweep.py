@@ -11,9 +11,11 @@ from tqdm import tqdm
 
 from ..errors import Errors, WeaknerError
 from ..files import write_text
-from .training import BEST, Member, train_member
+from .hashes import hash_text
+from .training import BEST, Member, flat_config, train_member
 
 RESULTS = "sweep.json"
+_LONGEST = 100  # letters of a folder's name
 
 
 class Trial(NamedTuple):
@@ -59,11 +61,18 @@ def sweep(
     gpu_id (int): -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (SweepReport): The results.
-    RAISES (WeaknerError): If the grid is empty, a training fails, or none was ever evaluated on dev.
+    RAISES (WeaknerError): If the grid is empty or names what the config does not have, the output holds other results,
+        a training fails, or none was ever evaluated on dev.
     """
     output = Path(output)
     if not grid or not all(grid.values()):
         raise WeaknerError(Errors.WK005.format(setting="grid", value=dict(grid), expected="SETTING=VALUE,VALUE,..."))
+    if (output / BEST).exists() and not (output / RESULTS).exists():
+        raise WeaknerError(Errors.WK368.format(path=output / BEST))
+    known = flat_config(config, {})
+    for key in grid:
+        if key not in known:
+            raise WeaknerError(Errors.WK366.format(config=config, key=key))
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     trials = []
     for settings in tqdm(combinations, unit="training", leave=False, disable=None if progress else True):
@@ -84,7 +93,9 @@ def _name(settings: Mapping[str, Any]) -> str:
     short = {key: key.rsplit(".", 1)[-1] for key in settings}
     names = short if len(set(short.values())) == len(short) else {key: key for key in settings}
     text = ",".join(f"{names[key]}={value}" for key, value in settings.items())
-    return "".join(c if c.isalnum() or c in "=,._-" else "_" for c in text)
+    name = "".join(c if c.isalnum() or c in "=,._-" else "_" for c in text)
+    # Different settings never share a folder.
+    return name if name == text and len(name) <= _LONGEST else f"{name[:_LONGEST]}-{hash_text(text)[:8]}"
 
 
 def _copy(source: Path, target: Path) -> None:

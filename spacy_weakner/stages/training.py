@@ -27,11 +27,13 @@ class Member(NamedTuple):
     output (Path): Folder that holds `model-best` and `model-last`.
     score (Optional[float]): What `spacy train` chose `model-best` by, on the dev corpus; None if it never evaluated.
     skipped (bool): Whether it was finished already.
+    made_from (str): Hash of its config, settings and files.
     """
 
     output: Path
     score: Optional[float]
     skipped: bool
+    made_from: str
 
 
 def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gpu_id: int = -1) -> Member:
@@ -52,7 +54,7 @@ def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gp
     receipt = output / RECEIPT
     found = _read(receipt)
     if found is not None and found.get("made_from") == made_from and (output / LAST).exists():
-        return Member(output, found.get("score"), True)
+        return Member(output, found.get("score"), True, made_from)
     if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
         raise WeaknerError(Errors.WK300.format(path=output))
     # What an interrupted or earlier training has left is no result of this one.
@@ -64,7 +66,7 @@ def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gp
     _run(config, output, overrides, gpu_id)
     score = _dev_score(output / BEST)
     write_text(receipt, json.dumps({"made_from": made_from, "score": score}, indent=2) + "\n")
-    return Member(output, score, False)
+    return Member(output, score, False, made_from)
 
 
 def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) -> None:
@@ -88,13 +90,30 @@ def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) 
 def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     # The config and its overrides, and the contents of the files that they name. Names of Transformers that are no
     # folder stand for themselves.
-    values = _flat(load_config(config, overrides=dict(overrides), interpolate=False))
+    values = flat_config(config, overrides)
     contents = {
         key: hash_path(Path(value))
         for key, value in values.items()
-        if isinstance(value, str) and value and key.split(".")[0] == "paths" and os.path.exists(value)
+        if isinstance(value, str) and (os.sep in value or key.startswith("paths.")) and value and os.path.exists(value)
     }
     return hash_settings({"values": {k: repr(v) for k, v in values.items()}, "contents": contents, "v": __version__})
+
+
+def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    """Read a config; variables in it stay as they are.
+
+    config (Path): The config.
+    overrides (Mapping[str, Any]): Values by dotted name.
+    RETURNS (Dict[str, Any]): Its values by dotted name; sections stand for themselves too, as empty dictionaries.
+    RAISES (WeaknerError): If it cannot be read with these overrides.
+    """
+    try:
+        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=False))
+    except (ValueError, KeyError) as error:
+        if isinstance(error, WeaknerError):
+            raise
+        reason = " ".join(str(error).split())
+        raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
 
 
 def _flat(config: Config) -> Dict[str, Any]:
@@ -103,6 +122,7 @@ def _flat(config: Config) -> Dict[str, Any]:
     while pending:
         key, value = pending.pop()
         if isinstance(value, dict):
+            flat[key] = {}
             pending.extend((f"{key}.{name}", own) for name, own in value.items())
         else:
             flat[key] = value

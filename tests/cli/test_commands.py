@@ -163,7 +163,7 @@ def test_every_option_of_the_stages_of_training_is_passed_on(data, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "command", [["calibrate", "c.json", "model"], ["sweep", "c.cfg", "out", "--grid", "training.max_epochs"]]
+    "command", [["calibrate", "c.json", "=gold"], ["sweep", "c.cfg", "out", "--grid", "training.max_epochs"]]
 )
 def test_malformed_pairs(command):
     result = invoke(*command)

@@ -176,6 +176,21 @@ def test_without_annotation_and_without_tokens():
 # From examples
 
 
+@pytest.mark.parametrize(
+    "unit, level, fits", [("token", "sentence", False), ("token", "token", True), (None, "token", True)]
+)
+def test_confidence_must_be_that_of_the_level(nlp_example, unit, level, fits):
+    example = nlp_example
+    weak.set_weak(example.reference)
+    weak.set_confidence(example.reference, 0.5, unit)
+    loss = NoiseAwareCRF(level=level)
+    if fits:
+        assert loss.encode(example, TagScheme("BIO", ["LOC"])).weight == 0.5
+    else:
+        with pytest.raises(WeaknerError, match=r"WK024.*--unit sentence"):
+            loss.encode(example, TagScheme("BIO", ["LOC"]))
+
+
 def test_confidence_comes_from_the_doc(nlp_example):
     example = nlp_example
     weak.set_weak(example.reference)

@@ -11,6 +11,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.needle.confidence import Calibration
+from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.complete import complete
 
@@ -277,8 +278,57 @@ def test_unusable_settings_of_complete(tmp_path, settings):
 
 
 def test_accuracy_has_to_be_known(tmp_path, model):
-    with pytest.raises(WeaknerError, match="WK345"):
+    with pytest.raises(WeaknerError, match="WK346"):
         run(tmp_path, [weak_doc("Bob", [])], model, estimate_accuracy=True)
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    with pytest.raises(WeaknerError, match="WK345"):
+        run(tmp_path, [weak_doc("Bob", [])], model, calibration=tmp_path / "c.json", estimate_accuracy=True)
+
+
+def test_entities_of_no_known_source_get_the_mean(tmp_path, model):
+    calibration = tmp_path / "c.json"
+    write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")]]))
+    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
+    changed = {"values": [0.0], "sources": {"a": 0.2, "b": 0.6}}
+    calibration.write_text(json.dumps({**json.loads(calibration.read_text()), **changed}))
+    doc = weak_doc("Bob", [(0, 1, "PER")], sources={"c": [(0, 1, "PER")]})
+    report, (found,) = run(tmp_path, [doc], model, calibration=calibration, estimate_accuracy=True)
+    assert weak.get_confidence(found) == pytest.approx(0.4) and report.unestimated == 1
+
+
+def test_the_unit_of_a_confidence_is_kept(tmp_path, model):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], unit="token")
+    _, (doc,) = run(tmp_path, [weak_doc("Bob", [])], model, calibration=tmp_path / "c.json")
+    assert weak.get_confidence_unit(doc) == "token"
+
+
+def test_aggregating_again_replaces_what_was_matched(tmp_path, model):
+    doc = weak_doc("Anna went to New York", [(0, 1, "LOC")], sources={"a": [(0, 1, "LOC")], "b": [(1, 2, "LOC")]})
+    run(tmp_path, [doc], model)
+    aggregate(tmp_path / "out.spacy", tmp_path / "b.spacy", sources=["b"])
+    complete(tmp_path / "b.spacy", tmp_path / "again.spacy", model)
+    (found,) = read_docs(tmp_path / "again.spacy", NLP.vocab)
+    assert weak.group_entities(found, "matched") == [(1, 2, "LOC")]
+
+
+def test_white_space_is_no_entity(tmp_path, model):
+    _, docs = run(tmp_path, [weak_doc("Anna   went", []), weak_doc("  ", [])], model)
+    assert not any(ent.text.isspace() or ent.text != ent.text.strip() for doc in docs for ent in doc.ents)
+
+
+@pytest.mark.parametrize("what", ["corpus", "folder"])
+def test_calibrations_replace_calibrations_only(tmp_path, model, what):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    target = tmp_path / "precious"
+    if what == "folder":
+        target.mkdir()
+    else:
+        write_docs(target, gold_docs())
+    with pytest.raises(WeaknerError, match="WK109|WK340"):
+        calibrate(target, [(model, tmp_path / "gold.spacy")])
+    assert target.is_dir() if what == "folder" else len(list(read_docs(target, Vocab()))) == len(SENTENCES)
 
 
 def test_pipelines_that_score_nothing(tmp_path):

@@ -82,6 +82,16 @@ def test_whatever_it_is_made_from_makes_it_anew(tmp_path, gold, trainings):
     assert train(**{"training.max_steps": 3}) is False
 
 
+def test_files_that_any_setting_names_count(tmp_path, gold, trainings):
+    pretrained = tmp_path / "pretrained.bin"
+    skipped = []
+    for contents in ("a", "b", "b"):
+        pretrained.write_text(contents)
+        overrides = {**paths(gold), "initialize.init_tok2vec": str(pretrained)}
+        skipped.append(train_member(CONFIG, tmp_path / "a", overrides).skipped)
+    assert skipped == [False, False, True]
+
+
 def test_an_interrupted_training_begins_again(tmp_path, gold, trainings):
     train_member(CONFIG, tmp_path / "a", paths(gold))
     (tmp_path / "a" / "trained.json").unlink()
@@ -145,6 +155,53 @@ def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
     assert texts("two") == one
 
 
+def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
+    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
+    write_docs(tmp_path / "gold.spacy", [*docs, *docs])
+    found = crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    texts = [{doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in found]
+    assert sum(map(len, texts)) == len(docs) and sum(fold.docs for fold in found) == 2 * len(docs)
+
+
+def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
+    strong_weak = CONFIG.parent / "cnn_strong_weak.cfg"
+    for config, overrides in (
+        (strong_weak, {"paths.strong": str(gold)}),
+        (CONFIG, {"paths.train": str(gold)}),
+        (CONFIG, {"corpora.train.path": str(gold)}),
+    ):
+        with pytest.raises(WeaknerError, match="WK364"):
+            crossfit(config, gold, tmp_path / "out", folds=2, overrides=overrides)
+    assert not trainings
+
+
+def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
+    crossfit(CONFIG, gold, tmp_path / "out", folds=3)
+
+    def fail(config, output, overrides, gpu_id):
+        raise WeaknerError("stopped")
+
+    monkeypatch.setattr(training, "_run", fail)
+    with pytest.raises(WeaknerError, match="stopped"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=3, seed=5)
+    with pytest.raises(WeaknerError, match="WK100"):
+        read_folds(tmp_path / "out")
+
+
+def test_folds_that_were_changed_since(tmp_path, gold, trainings):
+    found = crossfit(CONFIG, gold, tmp_path / "out", folds=3)
+    write_docs(found[0].corpus, list(read_docs(gold, Vocab())))
+    with pytest.raises(WeaknerError, match="WK367"):
+        read_folds(tmp_path / "out")
+
+
+def test_the_index_tells_one_run_from_another(tmp_path, gold, trainings):
+    crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    first = (tmp_path / "out" / "folds.json").read_text()
+    crossfit(CONFIG, gold, tmp_path / "out", folds=2, overrides={"training.max_steps": 7})
+    assert (tmp_path / "out" / "folds.json").read_text() != first
+
+
 def test_other_gold_chooses_the_checkpoint(tmp_path, gold, trainings):
     write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "Bob", [(0, 1, "PER")])])
     folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2, dev=tmp_path / "dev.spacy")
@@ -180,9 +237,30 @@ def test_the_best_of_all_combinations(tmp_path, gold, trainings):
 
 
 def test_settings_whose_last_names_are_the_same(tmp_path, gold, trainings):
-    grid = {"components.crf_ner.scheme": ["BIO"], "training.scheme": ["a/b"]}
+    grid = {"system.seed": [1], "training.seed": ["a/b", "a_b"]}
     sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
-    assert trainings[0]["output"].parent == tmp_path / "out"
+    folders = [call["output"] for call in trainings]
+    assert {folder.parent for folder in folders} == {tmp_path / "out"} and len({*folders}) == 2
+
+
+def test_names_of_folders_are_never_too_long(tmp_path, gold, trainings):
+    grid = {"paths.vectors": ["x" * 300, "x" * 301]}
+    sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    assert len({call["output"] for call in trainings}) == 2
+
+
+def test_pipelines_of_others_are_not_replaced(tmp_path, gold, trainings):
+    (tmp_path / "out" / "model-best").mkdir(parents=True)
+    with pytest.raises(WeaknerError, match="WK368"):
+        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
+    assert not trainings
+
+
+def test_settings_that_the_config_does_not_have(tmp_path, gold, trainings):
+    with pytest.raises(WeaknerError, match=r"WK366.*max_stepz"):
+        sweep(CONFIG, tmp_path / "out", {"training.max_stepz": [1]}, overrides=paths(gold))
+    with pytest.raises(WeaknerError, match=r"WK365.*nowhere"):
+        train_member(CONFIG, tmp_path / "a", {**paths(gold), "nowhere.max_steps": 1})
 
 
 def test_unusable_grids(tmp_path, gold, trainings):
