@@ -1,5 +1,6 @@
 """The golden list of what this package registers: everything is looked up, made from a config, and called."""
 
+import io
 import json
 import re
 from importlib.metadata import distribution, entry_points
@@ -15,12 +16,23 @@ from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.linear_chain.kernel import CRFParameters
+from spacy_weakner.span_ner.component import SpanNer
 
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
-    "spacy_factories": ["crf_ner", "gazetteer_ruler"],
-    "spacy_architectures": ["spacy_weakner.BiLSTMEncoder.v1", "spacy_weakner.CRFTagger.v1"],
+    "spacy_factories": ["crf_ner", "gazetteer_ruler", "span_ner"],
+    "spacy_architectures": [
+        "spacy_weakner.BiLSTMEncoder.v1",
+        "spacy_weakner.CRFTagger.v1",
+        "spacy_weakner.SpanClassifier.v1",
+    ],
+    "spacy_misc": [
+        "spacy_weakner.AllNegatives.v1",
+        "spacy_weakner.UniformNegativeSampler.v1",
+        "spacy_weakner.WeightedNegativeSampler.v1",
+    ],
+    "spacy_loggers": ["spacy_weakner.StatisticsLogger.v1"],
     "thinc_losses": [
         "spacy_weakner.CRFNegativeLogLikelihood.v1",
         "spacy_weakner.MeanSquaredError.v1",
@@ -72,7 +84,9 @@ def test_names_follow_the_conventions(group, name):
 # Each made with real arguments and called once
 
 
-@pytest.mark.parametrize("name, kind", [("crf_ner", CRFNer), ("gazetteer_ruler", GazetteerRuler)])
+@pytest.mark.parametrize(
+    "name, kind", [("crf_ner", CRFNer), ("gazetteer_ruler", GazetteerRuler), ("span_ner", SpanNer)]
+)
 def test_factories(name, kind):
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe(name)
@@ -87,6 +101,15 @@ def test_crf_tagger():
     docs = [make_doc(NLP, "a b")]
     model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
     assert model.predict(docs)[0].shape == (2, 3)
+
+
+def test_span_classifier():
+    model = make("architectures", "spacy_weakner.SpanClassifier.v1", tok2vec=TOK2VEC, hidden_width=5, nO=3)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
+    (vectors,) = model.predict(docs)
+    assert vectors.shape == (2, 16)
+    assert model.get_ref("head").predict((vectors, numpy.asarray([(0, 1), (0, 2)]))).shape == (2, 3)
 
 
 def test_bilstm_encoder():
@@ -137,6 +160,44 @@ def test_losses_on_probabilities():
         weak_weight=0.5,
     )
     assert (tokenwise.loss, tokenwise.weak_weight) == (loss, 0.5)
+
+
+@pytest.mark.parametrize(
+    "name, arguments, size",
+    [
+        ("AllNegatives", {}, 15),
+        ("UniformNegativeSampler", {}, 2),
+        ("UniformNegativeSampler", {"ratio": 0.7, "rounding": "ceil"}, 4),
+        ("WeightedNegativeSampler", {}, 2),
+        (
+            "WeightedNegativeSampler",
+            {
+                "ratio": 1.0,
+                "rounding": "floor_plus_one",
+                "exponent": 4.0,
+                "n_epochs": 10.0,
+                "include_outside": True,
+            },
+            6,
+        ),
+    ],
+)
+def test_samplers(name, arguments, size):
+    sampler = make("misc", f"spacy_weakner.{name}.v1", **arguments)
+    drawn = sampler(15, 5, numpy.log(numpy.full((15, 2), 0.5)), 0.5)
+    assert len({*drawn.tolist()}) == size
+    assert {key: getattr(sampler, key) for key in arguments} == arguments
+
+
+def test_statistics_logger(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    console = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    setup = make("loggers", "spacy_weakner.StatisticsLogger.v1", path=str(path), logger=console)
+    nlp = spacy.blank("en")
+    log, finalize = setup(nlp, io.StringIO(), io.StringIO())
+    log({"step": 1, "epoch": 0, "score": 0.5, "losses": {}, "other_scores": {}})
+    finalize()
+    assert json.loads(path.read_text()) == {"step": 1, "epoch": 0, "score": 0.5, "losses": {}}
 
 
 def test_jsonl_corpus(tmp_path):

@@ -185,10 +185,10 @@ def test_confidence_must_be_that_of_the_level(nlp_example, unit, level, fits):
     weak.set_confidence(example.reference, 0.5, unit)
     loss = NoiseAwareCRF(level=level)
     if fits:
-        assert loss.encode(example, TagScheme("BIO", ["LOC"])).weight == 0.5
+        assert loss.encode(example, SCHEME).weight == 0.5
     else:
         with pytest.raises(WeaknerError, match=r"WK024.*--unit sentence"):
-            loss.encode(example, TagScheme("BIO", ["LOC"]))
+            loss.encode(example, SCHEME)
 
 
 def test_confidence_comes_from_the_doc(nlp_example):
