@@ -84,6 +84,7 @@ class Errors:
         "[WK024] The confidences of the corpus are those of {unit}s, but the loss has level = '{level}'. Calibrate "
         "with '--unit {level}' and complete again, or set the level to '{unit}'."
     )
+    WK025 = "[WK025] No example has annotated entities, so '{name}' cannot be calibrated. Give gold."
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -213,6 +214,10 @@ class Errors:
     WK346 = (
         "[WK346] 'estimate_accuracy' needs to know how good the weak sources are. Give the result of 'calibrate' as "
         "'calibration', or give 'weak_accuracy' instead."
+    )
+    WK347 = (
+        "[WK347] The pipeline '{pipeline}' has no component whose probabilities can be calibrated{named} (its "
+        "components: {names})."
     )
     WK345 = (
         "[WK345] {path} says nothing on weak sources. Label the held-out gold with them before 'calibrate', or give "

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,26 @@ def atomic_path(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder. One that stands there already is replaced.
+
+    path (Path): The wanted folder.
+    YIELDS (Path): Where to write.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        yield temporary
+        if path.exists():
+            shutil.rmtree(path)
+        temporary.rename(path)
+    finally:
+        if temporary.exists():
+            shutil.rmtree(temporary)
 
 
 def write_text(path: Path, text: str) -> None:

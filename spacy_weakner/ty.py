@@ -1,6 +1,6 @@
 """Structural types: what stages may ask of any pipe, and small types that several rooms share."""
 
-from typing import Dict, Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Callable, Dict, Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -66,6 +66,25 @@ class PathScorer(Protocol):
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best path per Doc with its score and log-probability."""
+
+
+@runtime_checkable
+class Tempered(Protocol):
+    """A component whose probabilities can be calibrated by a temperature."""
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The entity labels."""
+
+    @property
+    def temperature(self) -> float:
+        """Divides the scores before they become probabilities."""
+
+    def set_temperature(self, temperature: float) -> None:
+        """Change it; it is saved with the component."""
+
+    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
+        """Negative log-likelihood of gold, as a function of the temperature."""
 
 
 @runtime_checkable

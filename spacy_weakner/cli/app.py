@@ -14,6 +14,7 @@ from .label import label_cli
 from .mask import mask_cli
 from .report import report_cli
 from .sweep import sweep_cli
+from .temperature import temperature_cli
 
 NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
@@ -30,6 +31,7 @@ app.command("calibrate")(calibrate_cli)
 app.command("complete")(complete_cli)
 app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
 app.command("mask")(mask_cli)
+app.command("temperature")(temperature_cli)
 app.command("analyze")(analyze_cli)
 app.command("compare")(compare_cli)
 app.command("report")(report_cli)

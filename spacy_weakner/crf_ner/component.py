@@ -16,7 +16,7 @@ from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..training.base import Prediction, TrainableHead, trim_whitespace
 from ..ty import Entity, PathScore
-from .likelihood import SequenceLoss, Target
+from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
@@ -171,6 +171,20 @@ class CRFNer(TrainableHead):
         result = self.loss(parameters, emissions, targets)
         add_crf_gradient(self.model, result.parameters)
         return result.loss, [ops.asarray2f(g) for g in result.emissions]
+
+    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
+        used = [eg for eg in examples if len(eg.predicted) and self.is_annotated(eg)]
+        if not used:
+            raise WeaknerError(Errors.WK025.format(name=self.name))
+        emissions = self.score_tokens([eg.predicted for eg in used])
+        tags = [self.scheme.from_example(eg) for eg in used]
+        parameters = self._parameters()
+
+        def loss(temperature: float) -> float:
+            cooled = [own / temperature for own in emissions]
+            return float(sentence_losses(parameters.scaled(1 / temperature), cooled, tags).mean())
+
+        return loss
 
     # Prediction
 

@@ -278,6 +278,26 @@ class SpanNer(TrainableHead):
         reference = example.reference
         return reference.ents if self.spans_key is None else reference.spans.get(self.spans_key, [])
 
+    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
+        used = [eg for eg in examples if len(eg.predicted) and self.is_annotated(eg)]
+        if not used:
+            raise WeaknerError(Errors.WK025.format(name=self.name))
+        found = {id(eg.predicted): self.encode_target(eg) for eg in used}
+
+        def score(docs: List[Doc], vectors: List[Floats2d]) -> List[Any]:
+            spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
+            offsets = numpy.cumsum([0, *map(len, docs)])
+            scores = self._score(vectors, numpy.concatenate([s + o for s, o in zip(spans, offsets, strict=False)]))
+            parts = numpy.split(scores, numpy.cumsum([len(own) for own in spans])[:-1])
+            labels = [_labels(found[id(doc)], len(own), self.max_width) for doc, own in zip(docs, spans, strict=True)]
+            return list(zip(parts, labels, strict=True))
+
+        nothing: Any = None
+        pairs = self.map_scores([eg.predicted for eg in used], score, nothing)
+        scores = numpy.concatenate([scores for scores, _ in pairs]).astype("float64")
+        labels = numpy.concatenate([labels for _, labels in pairs])
+        return lambda temperature: cross_entropy(scores / temperature, labels)[0] / len(labels)
+
     # What the sampling did
 
     def _count(self, batch: "_Batch", scores: Any) -> None:
@@ -365,6 +385,13 @@ class _Batch(NamedTuple):
     wrong_labels: Labels
     negatives: int
     missampled: int
+
+
+def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Labels:
+    """The label of every span of a complete annotation, in the order of `enumerate_spans`."""
+    labels = numpy.zeros(n_spans, dtype="int64")
+    labels[span_index(target.spans.tolist(), target.n_tokens, max_width)] = target.labels
+    return labels
 
 
 def _allowed(doc: Doc, preset: BoolMask, max_width: Optional[int]) -> Spans:

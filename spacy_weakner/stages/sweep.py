@@ -5,12 +5,11 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
-from uuid import uuid4
 
 from tqdm import tqdm
 
 from ..errors import Errors, WeaknerError
-from ..files import write_text
+from ..files import atomic_folder, write_text
 from .hashes import hash_text
 from .training import BEST, Member, flat_config, train_member
 
@@ -83,7 +82,8 @@ def sweep(
         raise WeaknerError(Errors.WK362.format(output=output))
     best = max(scored, key=lambda trial: trial.member.score or 0.0)
     rows = [{"settings": t.settings, "score": t.member.score, "best": t is best} for t in trials]
-    _copy(best.member.output / BEST, output / BEST)
+    with atomic_folder(output / BEST) as temporary:
+        shutil.copytree(best.member.output / BEST, temporary)
     write_text(output / RESULTS, json.dumps(rows, indent=2) + "\n")
     return SweepReport(trials, best, output / BEST)
 
@@ -96,16 +96,3 @@ def _name(settings: Mapping[str, Any]) -> str:
     name = "".join(c if c.isalnum() or c in "=,._-" else "_" for c in text)
     # Different settings never share a folder.
     return name if name == text and len(name) <= _LONGEST else f"{name[:_LONGEST]}-{hash_text(text)[:8]}"
-
-
-def _copy(source: Path, target: Path) -> None:
-    # Whole or not at all.
-    temporary = target.with_name(f".{target.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        shutil.copytree(source, temporary)
-        if target.exists():
-            shutil.rmtree(target)
-        temporary.rename(target)
-    finally:
-        if temporary.exists():
-            shutil.rmtree(temporary)

@@ -105,6 +105,25 @@ class TrainableHead(TrainablePipe):
         """RETURNS (float): Divides the scores before they become probabilities; 1 until it is calibrated."""
         return float(self.cfg["temperature"])
 
+    def set_temperature(self, temperature: float) -> None:
+        """Change the temperature; it is saved with the component.
+
+        temperature (float): Above 0.
+        RAISES (WeaknerError): If it is not.
+        """
+        if not 0.0 < temperature < math.inf:
+            raise WeaknerError(Errors.WK005.format(setting="temperature", value=temperature, expected="above 0"))
+        self.cfg["temperature"] = float(temperature)
+
+    @abstractmethod
+    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
+        """How badly the probabilities fit gold that was not trained on.
+
+        examples (Iterable[Example]): The gold; the model runs over it once.
+        RETURNS (Callable[[float], float]): From a temperature to the mean negative log-likelihood.
+        RAISES (WeaknerError): If none of the examples is annotated.
+        """
+
     def add_label(self, label: str) -> int:
         """Add a label before the component is initialised.
 

@@ -326,7 +326,7 @@ def test_calibrations_replace_calibrations_only(tmp_path, model, what):
         target.mkdir()
     else:
         write_docs(target, gold_docs())
-    with pytest.raises(WeaknerError, match="WK109|WK340"):
+    with pytest.raises(WeaknerError, match=r"WK109|WK340"):
         calibrate(target, [(model, tmp_path / "gold.spacy")])
     assert target.is_dir() if what == "folder" else len(list(read_docs(target, Vocab()))) == len(SENTENCES)
 

@@ -1,0 +1,26 @@
+"""`spacy weakner temperature`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def temperature_cli(
+    model: Annotated[str, typer.Argument(help="The pipeline: folder or name")],
+    gold: Annotated[Path, typer.Argument(help="Gold it was not trained on: a .spacy file or a folder of them")],
+    output_path: Annotated[Path, typer.Argument(help="Folder for the calibrated pipeline")],
+    component: Annotated[
+        Optional[str], typer.Option(help="Its component (default: the first that can be calibrated)")
+    ] = None,
+) -> None:
+    """Calibrate the probabilities of a pipeline on held-out gold. What it predicts stays the same."""
+    with reporting():
+        from ..stages.temperature import fit_temperature
+
+        report = fit_temperature(output_path, model, gold, component=component)
+        msg.good(f"Temperature of '{report.component}': {report.temperature:.3f}", output_path)
+        msg.info(f"Loss on {report.docs} sentences: {report.before:.4f} before, {report.after:.4f} after")

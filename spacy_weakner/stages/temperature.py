@@ -1,0 +1,111 @@
+"""Calibrates the probabilities of a trained pipeline on held-out gold."""
+
+import math
+from pathlib import Path
+from typing import Callable, NamedTuple, Optional, Tuple, Union
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..annotations.corpus import bare_copy, read_docs
+from ..annotations.gold import find_gold
+from ..annotations.rows import set_entities
+from ..errors import Errors, WeaknerError
+from ..files import atomic_folder, check_output
+from ..ty import Tempered
+from .pipelines import load_pipeline
+
+# Where temperatures are sought, and how exactly.
+LOWEST, HIGHEST, STEPS = 0.05, 20.0, 40
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+class TemperatureReport(NamedTuple):
+    """What was found.
+
+    component (str): Name of the calibrated component.
+    temperature (float): Its temperature.
+    before (float): Mean negative log-likelihood of the gold at the temperature it had.
+    after (float): The same at the new one.
+    docs (int): Docs with complete gold.
+    """
+
+    component: str
+    temperature: float
+    before: float
+    after: float
+    docs: int
+
+
+def fit_temperature(
+    output_path: Path, model: Union[str, Path], gold: Path, *, component: Optional[str] = None
+) -> TemperatureReport:
+    """Divide a component's scores by the temperature under which held-out gold is most likely (Guo et al. 2017), so
+    that its probabilities mean what they say. What is predicted stays the same.
+
+    output_path (Path): Folder for the calibrated pipeline.
+    model (Union[str, Path]): The pipeline.
+    gold (Path): Gold that it was not trained on: a `.spacy` file or a folder of them. It is held in memory.
+    component (Optional[str]): Name of the component; None: the first that can be calibrated.
+    RETURNS (TemperatureReport): What was found.
+    RAISES (WeaknerError): For missing input, a pipeline without such a component, or no complete gold.
+    """
+    output_path = Path(output_path)
+    check_output([Path(gold), *([Path(model)] if Path(model).exists() else [])], [output_path])
+    if output_path.exists():
+        raise WeaknerError(Errors.WK300.format(path=output_path))
+    nlp = load_pipeline(model)
+    name, pipe = _find(nlp, str(model), component)
+    examples = []
+    for doc in read_docs(Path(gold), nlp.vocab):
+        found = find_gold(doc)
+        if len(doc) and found is not None and not found.missing:
+            set_entities(doc, sorted(found.entities), [True] * len(doc))
+            examples.append(Example(bare_copy(doc), doc))
+    if not examples:
+        raise WeaknerError(Errors.WK342.format(path=gold))
+    with nlp.select_pipes(enable=nlp.pipe_names[: nlp.pipe_names.index(name)]):
+        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+    try:
+        loss = pipe.held_out_loss(examples)
+    except KeyError as error:
+        labels = ", ".join(pipe.labels)
+        raise WeaknerError(Errors.WK003.format(name=name, label=error.args[0], labels=labels)) from error
+    before = loss(pipe.temperature)
+    best = math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
+    pipe.set_temperature(best)
+    with atomic_folder(output_path) as temporary:
+        nlp.to_disk(temporary)
+    return TemperatureReport(name, best, before, loss(best), len(examples))
+
+
+def minimize(function: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Golden-section search for the minimum of a function that falls and then rises.
+
+    function (Callable[[float], float]): The function.
+    low (float): Where to begin.
+    high (float): Where to end.
+    steps (int): How often the interval shrinks, by 0.62 each time.
+    RETURNS (float): The middle of the last interval.
+    """
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    for _ in range(steps):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = function(right)
+    return (low + high) / 2.0
+
+
+def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, Tempered]:
+    for name, pipe in nlp.pipeline:
+        if component in (None, name) and isinstance(pipe, Tempered):
+            return name, pipe
+    named = f" and is named '{component}'" if component else ""
+    raise WeaknerError(Errors.WK347.format(pipeline=model, named=named, names=", ".join(nlp.component_names)))
