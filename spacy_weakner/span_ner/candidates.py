@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Spans = NDArray[numpy.int64]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def enumerate_spans(n_tokens: int, max_width: Optional[int] = None) -> Spans:
     """All spans of a sentence, by start and then by end.
 
@@ -38,6 +38,18 @@ def span_index(spans: Iterable[Tuple[int, int]], n_tokens: int, max_width: Optio
     # Starts near the end have fewer spans: width - 1 in all for the last but one, and so on.
     short = numpy.maximum(0, starts - (n_tokens - width))
     result: Spans = starts * width - short * (short - 1) // 2 + widths - 1
+    return result
+
+
+def touches(spans: Spans, tokens: NDArray[numpy.bool_]) -> NDArray[numpy.bool_]:
+    """Which spans hold any of some tokens.
+
+    spans (Spans): Shape (n_spans, 2).
+    tokens (NDArray[numpy.bool_]): Shape (n_tokens,).
+    RETURNS (NDArray[numpy.bool_]): Shape (n_spans,).
+    """
+    before = numpy.concatenate([[0], numpy.cumsum(tokens)])
+    result: NDArray[numpy.bool_] = before[spans[:, 1]] > before[spans[:, 0]]
     return result
 
 

@@ -17,7 +17,7 @@ from ..annotations.weak import is_weak
 from ..errors import Errors, Warnings, WeaknerError
 from ..training.base import Prediction, TrainableHead
 from ..ty import Entity
-from .candidates import Spans, enumerate_spans, span_index, without
+from .candidates import Spans, enumerate_spans, span_index, touches, without
 from .decoding import Candidates, select
 from .losses import cross_entropy, log_softmax, unlikelihood
 from .samplers import NegativeSampler, entropy
@@ -95,8 +95,9 @@ class SpanNer(TrainableHead):
     """Classify spans, and write those that are entities to `doc.ents`: the most probable first, without overlaps.
 
     It is trained on the annotated entities and on a few of the other spans, drawn anew in every update, so that
-    entities that nobody has labelled are seldom taken for "O" (Li et al. 2021). `ent._.weakner_score` is the
-    probability of the entity's label, given its span.
+    entities that nobody has labelled are seldom taken for "O" (Li et al. 2021). "O" and missing are alike to it: all
+    spans but the annotated ones may be drawn, in sentences that are annotated or weakly labelled.
+    `ent._.weakner_score` is the probability of the entity's label, given its span.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The classifier, e.g. `spacy_weakner.SpanClassifier.v1`.
@@ -107,6 +108,7 @@ class SpanNer(TrainableHead):
     nested (bool): Write all spans that are entities, also overlapping ones, to the span group `pred:<name>`, with their
         probabilities in `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
+        (To choose a checkpoint by the group too, give a scorer that looks at it, such as `spacy.spancat_scorer.v1`.)
     incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: not
         of their label or, if they have none, no entities at all. (In spaCy's `ner` too.)
     head_learn_rate (float): Factor on the learning rate of the scorer.
@@ -256,6 +258,9 @@ class SpanNer(TrainableHead):
         known = [
             span_index(own.tolist(), target.n_tokens, self.max_width) for own in (target.spans, target.wrong_spans)
         ]
+        if len(target.unclear):
+            unclear = numpy.isin(numpy.arange(target.n_tokens), target.unclear)
+            known.append(numpy.flatnonzero(touches(spans, unclear)))
         return spans[without(len(spans), known)]
 
     def _score_candidates(
@@ -401,6 +406,4 @@ def _allowed(doc: Doc, preset: BoolMask, max_width: Optional[int]) -> Spans:
     is_space = numpy.fromiter((token.is_space for token in doc), dtype=bool, count=len(doc))
     if not is_space.any() and not preset.any():
         return spans
-    before = numpy.concatenate([[0], numpy.cumsum(preset)])
-    touches = before[spans[:, 1]] > before[spans[:, 0]]
-    return spans[~(touches | is_space[spans[:, 0]] | is_space[spans[:, 1] - 1])]
+    return spans[~(touches(spans, preset) | is_space[spans[:, 0]] | is_space[spans[:, 1] - 1])]

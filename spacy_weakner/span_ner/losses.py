@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from .targets import Labels
 
 Floats = NDArray[numpy.float64]
-# Below this, rounding in log P is larger than 1 - P itself.
-SMALLEST = 1e-12
 
 
 def log_softmax(scores: NDArray, temperature: float = 1.0) -> Floats:
@@ -60,8 +58,8 @@ def unlikelihood(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
     # 1 - P is the sum over the other labels: exact also where P is near 1.
     others = log_probabilities.copy()
     others[rows, own] = -numpy.inf
-    highest = others.max(axis=1, initial=numpy.log(SMALLEST))
-    left = highest + numpy.log(numpy.exp(others - highest[:, None]).sum(axis=1) + SMALLEST)
+    highest = others.max(axis=1)
+    left = highest + numpy.log(numpy.exp(others - highest[:, None]).sum(axis=1))
     slope = -p[:, None] * numpy.exp(others - left[:, None])
     slope[rows, own] = p
     gradient[wrong] = slope

@@ -116,7 +116,7 @@ class WeightedNegativeSampler:
 
     def __post_init__(self) -> None:
         _check(self.ratio, self.rounding)
-        check_range("exponent", self.exponent, 0.0, None)
+        check_range("exponent", self.exponent, 0.0, 100.0)
         check_range("n_epochs", self.n_epochs, 1.0, None)
 
     def __call__(
@@ -199,6 +199,6 @@ def make_weighted_negative_sampler(
 
 
 def _check(ratio: float, rounding: str) -> None:
-    check_range("ratio", ratio, 0.0, None)
+    check_range("ratio", ratio, 0.0, 1000.0)
     if rounding not in ROUNDINGS:
         raise WeaknerError(Errors.WK005.format(setting="rounding", value=rounding, expected=" or ".join(ROUNDINGS)))

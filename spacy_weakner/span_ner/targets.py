@@ -17,11 +17,12 @@ class SpanTarget(NamedTuple):
     """What a sentence is trained on. Label 0 is "O".
 
     n_tokens (int): Its length.
-    annotated (bool): Whether anything is known; if not, it teaches nothing.
+    annotated (bool): Whether anything is known of its entities; if not, only wrong spans teach anything.
     spans (Spans): Shape (n, 2): annotated entities.
     labels (Labels): Shape (n,): their labels.
     wrong_spans (Spans): Shape (m, 2): spans that are known not to be of a label.
     wrong_labels (Labels): Shape (m,): that label; 0: they are no entity at all.
+    unclear (Labels): Tokens of entities that do not align with the predicted Doc's: no span with them is a negative.
     hidden (Spans): Shape (h, 2): entities that are known, but hidden from the training: counted where they are sampled.
     """
 
@@ -31,6 +32,7 @@ class SpanTarget(NamedTuple):
     labels: Labels
     wrong_spans: Spans
     wrong_labels: Labels
+    unclear: Labels
     hidden: Spans
 
 
@@ -67,11 +69,12 @@ def read_target(
     hidden = {(s, e) for s, e, _ in _project(example, _group(reference, GOLD_GROUP), max_width)} - known
     return SpanTarget(
         n_tokens=len(example.predicted),
-        annotated=annotated or bool(wrong),
+        annotated=annotated,
         spans=_array(spans),
         labels=numpy.asarray(labels, dtype="int64"),
         wrong_spans=_array([(start, end) for start, end, _ in wrong]),
         wrong_labels=numpy.asarray([label_ids.get(label, 0) for _, _, label in wrong], dtype="int64"),
+        unclear=_unclear(example, entities),
         hidden=_array(sorted(hidden)),
     )
 
@@ -87,6 +90,15 @@ def _project(example: Example, spans: Iterable[Span], max_width: Optional[int]) 
     found = example.get_aligned_spans_y2x(given, allow_overlap=True)
     entities = {(span.start, span.end, span.label_) for span in found}
     return sorted(entity for entity in entities if max_width is None or entity[1] - entity[0] <= max_width)
+
+
+def _unclear(example: Example, spans: Iterable[Span]) -> Labels:
+    given = list(spans)
+    if not given or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
+        return numpy.zeros(0, dtype="int64")
+    lost = [span for span in given if not example.get_aligned_spans_y2x([span], allow_overlap=True)]
+    tokens = {int(i) for span in lost for i in example.alignment.y2x[span.start : span.end]}
+    return numpy.asarray(sorted(tokens), dtype="int64")
 
 
 def _array(spans: Sequence[Tuple[int, int]]) -> Spans:

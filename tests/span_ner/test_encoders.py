@@ -1,0 +1,203 @@
+"""span_ner on shared encoders: a tok2vec, and a tiny Transformer (its own, or a shared one)."""
+
+from importlib.util import find_spec
+
+import numpy
+import pytest
+import spacy
+from spacy.util import fix_random_seed
+
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.training.weights import LoadWeights
+
+from ..crf_ner.test_component import shared_examples
+from ..crf_ner.test_transformer import POOLING, transformer
+from ..util import (
+    LISTENER,
+    TEXTS,
+    TOK2VEC,
+    all_zero,
+    clear_gradients,
+    entities_of,
+    gradients,
+    gradients_with_and_without,
+    make_doc,
+    make_example,
+    make_examples,
+    same,
+    train,
+    weights,
+)
+from .util import ALL, GOLD, UNIFORM, span_config
+
+needs_transformers = [
+    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
+    # Of libraries that we cannot change.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+TRANSFORMER_LISTENER = {
+    "@architectures": "spacy-transformers.TransformerListener.v1",
+    "pooling": POOLING,
+    "grad_factor": 1.0,
+    "upstream": "*",
+}
+
+
+def shared(encoder, config, listener, order, sampler=ALL):
+    """A pipeline of listeners to one encoder."""
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(encoder, config={"model": {**config}})
+    for name in order:
+        tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
+        nlp.add_pipe(name, config=span_config(listener, sampler=sampler) if name == "span_ner" else tagger)
+    nlp.initialize(lambda: shared_examples(nlp, annotated=True))
+    return nlp
+
+
+def on_tok2vec(order=("span_ner",), **settings):
+    return shared("tok2vec", TOK2VEC, LISTENER, order, **settings)
+
+
+def on_transformer(path, order=("span_ner",)):
+    model = transformer(path, "spacy-transformers.TransformerModel.v3")
+    return shared("transformer", model, TRANSFORMER_LISTENER, order)
+
+
+def with_own_transformer(path):
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    encoder = {**transformer(path, "spacy-transformers.Tok2VecTransformer.v3"), "pooling": POOLING, "grad_factor": 1.0}
+    nlp.add_pipe("span_ner", config=span_config(encoder))
+    nlp.initialize(lambda: make_examples(nlp))
+    return nlp
+
+
+ORDERS = pytest.mark.parametrize("order", [("tagger", "span_ner"), ("span_ner", "tagger")])
+SMALL = pytest.mark.parametrize("texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
+
+
+# A shared tok2vec
+
+
+@ORDERS
+def test_an_idle_listener_leaves_the_encoder_to_the_others(order):
+    nlp = on_tok2vec(order)
+    encoder, examples = nlp.get_pipe("tok2vec").model, shared_examples(nlp, annotated=False)
+    train(nlp, shared_examples(nlp, annotated=True), steps=2)  # the tagger begins with zeros
+    together, alone = gradients_with_and_without(nlp, "span_ner", encoder, examples)
+    assert not all_zero(together)
+    assert same(together, alone, tolerance=1e-6)
+
+
+@ORDERS
+def test_a_listener_that_learns_adds_to_the_encoder(order):
+    nlp = on_tok2vec(order)
+    encoder = nlp.get_pipe("tok2vec").model
+    found = []
+    for annotated in (False, True):
+        clear_gradients(encoder)
+        nlp.update(shared_examples(nlp, annotated), sgd=False)
+        found.append(gradients(encoder))
+    assert not same(*found, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("sampler", [ALL, UNIFORM])
+def test_a_listener_trains_and_returns_from_disk(tmp_path, sampler):
+    nlp = on_tok2vec(("tagger", "span_ner"), sampler=sampler)
+    train(nlp, shared_examples(nlp, annotated=True), steps=80)
+    nlp.to_disk(tmp_path)
+    assert entities_of(nlp, TEXTS) == GOLD
+    assert entities_of(spacy.load(tmp_path), ["", *TEXTS]) == [[], *GOLD]
+
+
+@SMALL
+def test_empty_docs_with_a_listener(texts):
+    nlp = on_tok2vec(("tagger", "span_ner"))
+    losses = nlp.update([make_example(nlp, text) for text in texts])
+    assert numpy.isfinite(losses["span_ner"])
+    assert len(list(nlp.pipe(texts))) == len(texts)
+
+
+def test_listeners_can_be_replaced():
+    nlp = on_tok2vec()
+    train(nlp, make_examples(nlp))
+    nlp.replace_listeners("tok2vec", "span_ner", ["model.tok2vec"])
+    nlp.remove_pipe("tok2vec")
+    assert entities_of(nlp, TEXTS) == GOLD
+    assert train(nlp, make_examples(nlp), steps=1)["span_ner"] < 1
+
+
+def test_weights_of_an_earlier_stage_are_loaded_by_part(tmp_path):
+    source = on_tok2vec()
+    train(source, make_examples(source))
+    source.to_disk(tmp_path)
+    for parts, heads_alike in ((["encoder", "head"], True), (["encoder"], False)):
+        nlp = LoadWeights(tmp_path, {"tok2vec": ["all"], "span_ner": parts})(on_tok2vec())
+        heads = [x.get_pipe("span_ner").model.get_ref("head") for x in (source, nlp)]
+        assert same(*map(weights, heads)) is heads_alike
+
+
+# A Transformer
+
+
+class TestTransformer:
+    pytestmark = needs_transformers
+
+    @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
+    def test_it_learns_and_returns_from_disk(self, tiny_bert, make, tmp_path):
+        nlp = make(tiny_bert)
+        train(nlp, make_examples(nlp), steps=80, learn_rate=0.01)
+        assert entities_of(nlp, TEXTS) == GOLD
+        nlp.to_disk(tmp_path)
+        assert entities_of(spacy.load(tmp_path), ["", *TEXTS]) == [[], *GOLD]
+
+    @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
+    @SMALL
+    def test_empty_docs(self, tiny_bert, make, texts):
+        nlp = make(tiny_bert)
+        alone = {text: doc_entities(nlp(text)) for text in texts}
+        assert [doc_entities(doc) for doc in nlp.pipe(texts)] == [alone[text] for text in texts]
+        losses = nlp.update([make_example(nlp, text.strip()) for text in texts], sgd=nlp.create_optimizer())
+        assert (losses["span_ner"] > 0) is any(text.strip() for text in texts)
+
+    @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
+    def test_empty_docs_do_not_change_what_is_learned(self, tiny_bert, make):
+        nlp = make(tiny_bert)
+        encoder = nlp.get_pipe(nlp.pipe_names[0]).model
+        examples = make_examples(nlp)
+        losses = nlp.update(examples, sgd=False)
+        expected = gradients(encoder)
+        clear_gradients(encoder)
+        empty = make_example(nlp, "")
+        found = nlp.update([empty, *examples[:2], empty, *examples[2:], empty], sgd=False)
+        assert not all_zero(expected)
+        assert found["span_ner"] == pytest.approx(losses["span_ner"], rel=1e-5)
+        assert same(expected, gradients(encoder), tolerance=1e-5)
+
+    @ORDERS
+    def test_an_idle_listener_leaves_the_encoder_to_the_others(self, tiny_bert, order):
+        nlp = on_transformer(tiny_bert, order)
+        encoder, examples = nlp.get_pipe("transformer").model, shared_examples(nlp, annotated=False)
+        train(nlp, shared_examples(nlp, annotated=True), steps=2)
+        together, alone = gradients_with_and_without(nlp, "span_ner", encoder, examples)
+        assert not all_zero(together)
+        assert same(together, alone, tolerance=1e-6)
+
+    def test_batches_give_what_single_docs_give(self, tiny_bert):
+        nlp = with_own_transformer(tiny_bert)
+        ner = nlp.get_pipe("span_ner")
+        ner.nested = True
+        docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
+        alone = [ner.predict([doc])[0] for doc in docs]
+        together = ner.predict(docs[::-1])[::-1]
+        assert [p.candidates for p in together] == [p.candidates for p in alone]
+        for one, other in zip(alone, together, strict=True):
+            assert one.candidate_scores == pytest.approx(other.candidate_scores, rel=1e-4)
+
+    def test_a_long_doc_is_read_in_windows(self, tiny_bert):
+        nlp = with_own_transformer(tiny_bert)
+        example = make_example(nlp, "Anna went to New York " * 120, [(595, 596, "PER")])
+        assert numpy.isfinite(nlp.update([example], sgd=nlp.create_optimizer())["span_ner"])
+        assert len(nlp(make_doc(nlp, "Bob " * 600, annotated=False))) == 600

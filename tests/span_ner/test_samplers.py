@@ -1,0 +1,312 @@
+"""Samplers against numbers that were computed by hand, and against frequencies."""
+
+from itertools import combinations
+from math import comb, log, sqrt
+
+import numpy
+import pytest
+from spacy.util import fix_random_seed
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.span_ner.samplers import (
+    AllNegatives,
+    UniformNegativeSampler,
+    WeightedNegativeSampler,
+    entropy,
+    make_all_negatives,
+    make_uniform_negative_sampler,
+    make_weighted_negative_sampler,
+    number_of_negatives,
+    sample_without_replacement,
+)
+
+DRAWS = 10000
+# Probabilities of "O" and two labels, of five spans.
+Z = numpy.asarray(
+    [(0.98, 0.01, 0.01), (0.8, 0.15, 0.05), (0.5, 0.4, 0.1), (0.34, 0.33, 0.33), (0.05, 0.9, 0.05)], dtype="float64"
+)
+UNCERTAINTY = [0.111902, 0.612869, 0.943348, 1.098513, 0.394398]
+# By whether the maximum is over "O" too: v, r, e at T = sqrt(40), e at T = 1, and at T = sqrt(40) the probabilities to
+# be among two that are drawn.
+ORACLE = {
+    True: (
+        [0, 0, 0, 0, -0.85],
+        [0.111902, 0.612869, 0.943348, 1.098513, 0],
+        [0.186074, 0.201412, 0.212216, 0.217487, 0.182810],
+        [0.117327, 0.193626, 0.269457, 0.314685, 0.104905],
+        [0.376471, 0.402751, 0.420711, 0.429301, 0.370766],
+    ),
+    False: (
+        [0.97, 0.65, 0.1, 0.01, -0.85],
+        [25.384457, 33.669722, 2.022151, 1.189532, 0],
+        [0.209601, 0.776828, 0.005214, 0.004571, 0.003787],
+        [0.000252, 0.999748, 0, 0, 0],
+        [0.942047, 0.993421, 0.024788, 0.021734, 0.018010],
+    ),
+}
+# n, annotated entities, unlabelled ones, ratio; sizes "ceil" and "floor_plus_one"; the probability to draw none that is
+# unlabelled, and its bound.
+THEOREM = [
+    ((10, 1, 2, 0.35), (4, 4), 0.856045, 0.508090),
+    ((20, 2, 2, 0.35), (7, 8), 0.933668, 0.670474),
+    ((20, 2, 2, 0.7), (14, 15), 0.869612, 0.340948),
+    ((40, 3, 3, 0.35), (14, 15), 0.949407, 0.772965),
+]
+SAMPLERS = [UniformNegativeSampler(), WeightedNegativeSampler(), WeightedNegativeSampler(include_outside=True)]
+
+
+def log_z(n, n_labels=3):
+    scores = numpy.random.RandomState(0).normal(size=(n, n_labels))
+    return scores - numpy.log(numpy.exp(scores).sum(axis=1, keepdims=True))
+
+
+def assert_frequencies(counts, probabilities, draws, errors=5):
+    """Frequencies may be a few standard errors off."""
+    probabilities = numpy.asarray(probabilities)
+    allowed = errors * numpy.sqrt(probabilities * (1 - probabilities) / draws) + 1e-3
+    assert (numpy.abs(numpy.asarray(counts) / draws - probabilities) < allowed).all()
+
+
+def normalised(log_weights):
+    weights = numpy.exp(log_weights - log_weights.max())
+    return weights / weights.sum()
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("case, sizes", [row[:2] for row in THEOREM])
+def test_sizes(case, sizes):
+    n, annotated, _, ratio = case
+    candidates = n * (n + 1) // 2 - annotated
+    found = [number_of_negatives(n, candidates, ratio, rounding) for rounding in ("ceil", "floor_plus_one")]
+    assert tuple(found) == sizes
+    for rounding, size in zip(("ceil", "floor_plus_one"), sizes, strict=True):
+        for sampler in (UniformNegativeSampler(ratio, rounding), WeightedNegativeSampler(ratio, rounding)):
+            assert len(sampler(candidates, n, log_z(candidates))) == size
+
+
+@pytest.mark.parametrize(
+    "n, ratio, sizes",
+    [(20, 0.35, (7, 8)), (50, 1.1, (55, 56)), (45, 1.4, (63, 64)), (3, 1.1, (4, 4)), (1, 0.35, (1, 1)), (5, 0, (0, 1))],
+)
+def test_rounding_errors_of_the_product_do_not_count(n, ratio, sizes):
+    found = [number_of_negatives(n, 1000, ratio, rounding) for rounding in ("ceil", "floor_plus_one")]
+    assert tuple(found) == sizes
+
+
+@pytest.mark.parametrize("sampler", [*SAMPLERS, AllNegatives()])
+@pytest.mark.parametrize("candidates", [0, 1, 3])
+def test_no_more_are_drawn_than_there_are(sampler, candidates):
+    found = sampler(candidates, 100, log_z(candidates))
+    assert sorted(found.tolist()) == [*range(candidates)]
+    assert found.dtype == "int64"
+
+
+@pytest.mark.parametrize("make", [UniformNegativeSampler, WeightedNegativeSampler])
+def test_a_ratio_of_zero_draws_nothing(make):
+    assert make(0.0)(5, 10, log_z(5)).tolist() == []
+    assert len(make(0.0, "floor_plus_one")(5, 10, log_z(5))) == 1
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_no_candidate_twice(sampler):
+    for candidates in range(1, 40):
+        found = sampler(candidates, 30, log_z(candidates)).tolist()
+        assert len({*found}) == len(found) == min(candidates, 11)
+        assert {*found} <= {*range(candidates)}
+
+
+# Uniform
+
+
+def test_all_negatives_are_all():
+    assert AllNegatives()(7, 3).tolist() == [*range(7)]
+
+
+def test_uniform_frequencies():
+    counts = numpy.zeros(20)
+    for _ in range(DRAWS):
+        counts[UniformNegativeSampler()(20, 10)] += 1
+    assert_frequencies(counts, [4 / 20] * 20, DRAWS)
+
+
+@pytest.mark.parametrize("rounding", [0, 1])
+@pytest.mark.parametrize("case, sizes, q, bound", THEOREM)
+def test_theorem_1_and_the_expected_missampling_rate(case, sizes, q, bound, rounding):
+    n, annotated, unlabelled, ratio = case
+    candidates = n * (n + 1) // 2 - annotated
+    sampler = UniformNegativeSampler(ratio, ("ceil", "floor_plus_one")[rounding])
+    hits = numpy.asarray([(sampler(candidates, n) < unlabelled).sum() for _ in range(DRAWS)])
+    exact = comb(candidates - unlabelled, sizes[rounding]) / comb(candidates, sizes[rounding])
+    if rounding == 0:
+        assert exact == pytest.approx(q, abs=1e-6)
+    assert bound == pytest.approx(1 - 4 * ratio * sqrt(n) / (n - 1), abs=1e-6)
+    assert_frequencies([(hits == 0).sum()], [exact], DRAWS)
+    assert (hits == 0).mean() > bound
+    rates = hits / sizes[rounding]
+    assert rates.mean() == pytest.approx(unlabelled / candidates, abs=5 * rates.std() / sqrt(DRAWS))
+
+
+def test_the_expected_missampling_rate_by_hand():
+    rates = [(UniformNegativeSampler()(54, 10) < 2).mean() for _ in range(DRAWS)]
+    assert numpy.mean(rates) == pytest.approx(0.037037, abs=5 * numpy.std(rates) / sqrt(DRAWS))
+
+
+# Weighted
+
+
+def test_entropy():
+    numpy.testing.assert_allclose(entropy(numpy.log(Z)), UNCERTAINTY, atol=1e-6)
+
+
+@pytest.mark.parametrize("include_outside", [True, False])
+def test_weights_by_hand(include_outside):
+    v, r, early, late, _ = ORACLE[include_outside]
+    sampler = WeightedNegativeSampler(include_outside=include_outside)
+    numpy.testing.assert_allclose(numpy.multiply(UNCERTAINTY, (1 + numpy.asarray(v)) ** 8), r, rtol=2e-5, atol=1e-6)
+    log_weights = sampler.log_weights(numpy.log(Z), 1.0)
+    numpy.testing.assert_allclose(log_weights, r, rtol=1e-6, atol=1e-6)
+    numpy.testing.assert_allclose(sampler.log_weights(numpy.log(Z), 0.0) * sqrt(40), log_weights, rtol=1e-12)
+    numpy.testing.assert_allclose(normalised(log_weights), late, atol=1e-6)
+    numpy.testing.assert_allclose(normalised(sampler.log_weights(numpy.log(Z), 0.0)), early, atol=1e-6)
+
+
+@pytest.mark.parametrize("include_outside", [True, False])
+def test_inclusion_probabilities(include_outside):
+    sampler = WeightedNegativeSampler(ratio=0.5, include_outside=include_outside)
+    expected = ORACLE[include_outside][4]
+    e = normalised(sampler.log_weights(numpy.log(Z), 0.0))
+    exact = [e[i] + sum(e[j] * e[i] / (1 - e[j]) for j in range(5) if j != i) for i in range(5)]
+    numpy.testing.assert_allclose(exact, expected, atol=1e-6)
+    counts = numpy.zeros(5)
+    for _ in range(DRAWS):
+        counts[sampler(5, 4, numpy.log(Z), 0.0)] += 1
+    assert_frequencies(counts, expected, DRAWS)
+
+
+def test_a_draw_without_replacement_is_one_after_the_other():
+    e = numpy.asarray([0.5, 0.3, 0.15, 0.05])
+    counts = dict.fromkeys(combinations(range(4), 2), 0)
+    for _ in range(DRAWS):
+        counts[tuple(sorted(sample_without_replacement(numpy.log(e) + 100, 2).tolist()))] += 1
+    expected = [e[i] * e[j] * (1 / (1 - e[i]) + 1 / (1 - e[j])) for i, j in counts]
+    assert sum(expected) == pytest.approx(1)
+    assert_frequencies([*counts.values()], expected, DRAWS)
+
+
+@pytest.mark.parametrize(
+    "n_epochs, progress, expected",
+    [(40, 0.0, sqrt(40)), (40, 0.5, sqrt(20)), (40, 0.975, 1.0), (40, 1.0, 1.0), (1, 0.5, 1.0), (10, 0.2, sqrt(8))],
+)
+def test_temperature(n_epochs, progress, expected):
+    assert WeightedNegativeSampler(n_epochs=n_epochs).temperature(progress) == pytest.approx(expected)
+
+
+def test_the_drawing_gets_sharper():
+    # The most probable of the five is drawn with 0.777 in the beginning, with 0.999748 in the end.
+    sampler = WeightedNegativeSampler(ratio=0.25)
+    for progress, column in ((0.0, 2), (1.0, 3)):
+        first = [sampler(5, 4, numpy.log(Z), progress)[0] for _ in range(DRAWS)]
+        counts = numpy.bincount(first, minlength=5)
+        assert_frequencies(counts, ORACLE[False][column], DRAWS)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS[1:])
+def test_probabilities_zero_and_one(sampler):
+    certain = numpy.asarray([(1, 0, 0), (0, 1, 0), (0.5, 0.5, 0), (0, 0.5, 0.5)], dtype="float64")
+    with numpy.errstate(divide="ignore"):
+        logs = numpy.log(certain)
+    numpy.testing.assert_allclose(entropy(logs), [0, 0, log(2), log(2)])
+    for progress in (0.0, 1.0):
+        assert numpy.isfinite(sampler.log_weights(logs, progress)).all()
+        assert sorted(sampler(4, 100, logs, progress).tolist()) == [0, 1, 2, 3]
+        assert len({*sampler(4, 6, logs, progress).tolist()}) == 3
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 40])
+def test_weights_beyond_the_range_of_exp(n_labels):
+    sampler = WeightedNegativeSampler(ratio=1.0, exponent=100.0, n_epochs=1.0)
+    logs = log_z(50, n_labels)
+    logs[7] = numpy.log([0.9, *[0.1 / (n_labels - 1)] * (n_labels - 1)])
+    assert sampler.log_weights(logs, 0.0).max() > 1000
+    found = sampler(50, 5, logs, 0.0).tolist()
+    assert 7 in found
+    assert len({*found}) == 5
+
+
+def test_a_high_exponent_avoids_what_is_likely_an_entity():
+    logs = numpy.log([(0.8, 0.1, 0.1), (0.34, 0.33, 0.33)])
+    weights = {mu: normalised(WeightedNegativeSampler(exponent=mu).log_weights(logs, 1.0)) for mu in (0.0, 8.0)}
+    assert weights[0.0][1] > 0.5 > weights[8.0][1]
+
+
+def test_with_two_labels_outside_takes_part_or_not():
+    logs = numpy.log([(0.9, 0.1)])
+    u = -(0.9 * log(0.9) + 0.1 * log(0.1))
+    for include_outside, v in ((True, 0.0), (False, 0.8)):
+        sampler = WeightedNegativeSampler(include_outside=include_outside)
+        assert sampler.log_weights(logs, 1.0)[0] == pytest.approx(u * (1 + v) ** 8)
+
+
+def test_which_of_the_labels_is_the_most_probable_does_not_matter():
+    logs = numpy.log([(0.5, 0.1, 0.4), (0.5, 0.4, 0.1), (0.4, 0.5, 0.1)])
+    same, as_same, other = WeightedNegativeSampler().log_weights(logs, 1.0)
+    assert same == pytest.approx(as_same)
+    assert same > other
+
+
+def test_log_probabilities_are_not_written_to():
+    logs = log_z(10)
+    before = logs.copy()
+    WeightedNegativeSampler()(10, 10, logs, 0.5)
+    assert (logs == before).all()
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "settings, name",
+    [
+        ({"ratio": -0.1}, "ratio"),
+        ({"ratio": float("nan")}, "ratio"),
+        ({"rounding": "floor"}, "rounding"),
+        ({"rounding": "floor"}, "ceil or floor_plus_one"),
+    ],
+)
+@pytest.mark.parametrize("make", [make_uniform_negative_sampler, make_weighted_negative_sampler])
+def test_settings_of_both_out_of_range(make, settings, name):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
+        make(**settings)
+
+
+@pytest.mark.parametrize(
+    "name, value", [("exponent", -1.0), ("exponent", float("nan")), ("n_epochs", 0.5), ("n_epochs", -3.0)]
+)
+def test_settings_of_the_weighted_one_out_of_range(name, value):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
+        make_weighted_negative_sampler(**{name: value})
+
+
+def test_makers_pass_every_setting_on():
+    assert make_all_negatives() == AllNegatives()
+    assert make_uniform_negative_sampler(0.5, "floor_plus_one") == UniformNegativeSampler(0.5, "floor_plus_one")
+    settings = {"ratio": 0.5, "rounding": "floor_plus_one", "exponent": 2.0, "n_epochs": 3.0, "include_outside": True}
+    sampler = make_weighted_negative_sampler(**settings)
+    assert {key: getattr(sampler, key) for key in settings} == settings
+
+
+def test_who_wants_to_know_what_the_model_thinks():
+    assert [sampler.weighted for sampler in (AllNegatives(), *SAMPLERS)] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_seed_decides(sampler):
+    def draw(seed):
+        fix_random_seed(seed)
+        return [sampler(100, 20, log_z(100), 0.0).tolist() for _ in range(3)]
+
+    assert draw(1) == draw(1)
+    assert draw(1) != draw(2)
+    assert draw(1)[0] != draw(1)[1]

@@ -1,0 +1,295 @@
+"""How the component uses its sampler: what it tells it, the clock, and what it counts."""
+
+import tracemalloc
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.span_ner.losses import log_softmax
+from spacy_weakner.span_ner.samplers import (
+    AllNegatives,
+    UniformNegativeSampler,
+    WeightedNegativeSampler,
+    number_of_negatives,
+)
+from spacy_weakner.training.clock import TrainingClock
+from spacy_weakner.ty import Tick
+
+from ..util import (
+    TEXTS,
+    all_zero,
+    clear_gradients,
+    entities_of,
+    gradients,
+    make_doc,
+    make_example,
+    make_examples,
+    same,
+)
+from .util import GOLD, UNIFORM, WEIGHTED, add_group, all_spans, force_scores, recorded_ner, span_pipeline, with_hidden
+
+TEXT, ENTITIES = "Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]
+LONG_TEXT = "Anna went to New York today and left again " * 57
+
+
+class SpySampler:
+    """Takes the first candidate, and writes down what it is told."""
+
+    weighted = True
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, n_candidates, n_tokens, log_probabilities=None, progress=0.0):
+        self.calls.append((n_candidates, n_tokens, log_probabilities, progress))
+        return numpy.arange(min(1, n_candidates))
+
+
+@pytest.fixture
+def nlp():
+    return span_pipeline()
+
+
+@pytest.fixture
+def ner(nlp):
+    return nlp.get_pipe("span_ner")
+
+
+# What a sampler is told
+
+
+def test_a_weighted_sampler_knows_the_probabilities_of_every_candidate(nlp, ner):
+    ner.sampler = spy = SpySampler()
+    examples = [make_example(nlp, ""), *make_examples(nlp)]
+    nlp.update(examples, sgd=False)
+    assert len(spy.calls) == 3  # the sentence of one entity has no candidates
+    for (text, gold), call in zip(zip(TEXTS, GOLD, strict=True), spy.calls, strict=False):
+        spans = [span for span in all_spans(len(text.split())) if span not in {entity[:2] for entity in gold}]
+        (vectors,) = ner.model.predict([make_doc(nlp, text)])
+        scores = ner.model.get_ref("head").predict((vectors, numpy.asarray(spans)))
+        assert call[:2] == (len(spans), len(text.split()))
+        numpy.testing.assert_allclose(call[2], log_softmax(scores), rtol=1e-4, atol=1e-5)
+
+
+def test_the_probabilities_are_without_dropout(nlp, ner):
+    ner.sampler = spy = SpySampler()
+    vectors = ner.model.predict([make_doc(nlp, TEXT)])
+    for node in ner.model.get_ref("head").walk():
+        if node.name == "dropout":
+            node.attrs["dropout_rate"] = 0.9
+    for _ in range(2):
+        ner.get_loss([make_example(nlp, TEXT)], vectors)
+    assert (spy.calls[0][2] == spy.calls[1][2]).all()
+
+
+def test_weighing_does_not_run_the_encoder_again(nlp):
+    ner, recorder = recorded_ner(nlp, WeightedNegativeSampler())
+    calls = []
+    forward = recorder.model._func
+    recorder.model._func = lambda *args, **named: calls.append(args) or forward(*args, **named)
+    ner.tick(Tick(0, 0, 0.0))
+    ner.update(make_examples(nlp))
+    assert len(calls) == len(recorder.docs) == 1
+
+
+def test_a_sampler_that_is_not_weighted_gets_no_probabilities(nlp, ner):
+    ner.sampler = spy = SpySampler()
+    spy.weighted = False
+    nlp.update([make_example(nlp, TEXT)], sgd=False)
+    assert spy.calls == [(15, 5, None, 0.0)]
+
+
+@pytest.mark.parametrize("texts", [["Bob"], ["Bob", ""]])
+def test_no_candidates_at_all(texts):
+    nlp = span_pipeline(sampler=WEIGHTED)
+    TrainingClock(total_steps=4)(nlp, {"step": 0, "epoch": 0})
+    examples = [make_example(nlp, text, [(0, 1, "PER")] if text else []) for text in texts]
+    assert nlp.update(examples, sgd=False)["span_ner"] > 0
+
+
+def test_nothing_annotated_is_not_weighed(nlp, ner):
+    ner.sampler = spy = SpySampler()
+    assert nlp.update([make_example(nlp, TEXT, annotated=False)], sgd=False)["span_ner"] == 0.0
+    assert all(call[0] == 0 for call in spy.calls)
+    assert all_zero(gradients(ner.model))
+
+
+def test_drawing_adds_no_gradient(nlp, ner):
+    examples = make_examples(nlp)
+    nlp.update(examples, sgd=False)
+    expected = gradients(ner.model)
+    clear_gradients(ner.model)
+    ner.sampler = SpySampler()
+    ner.sampler.__class__ = type("All", (SpySampler,), {"__call__": lambda self, n, *rest: numpy.arange(n)})
+    nlp.update(examples, sgd=False)
+    assert same(expected, gradients(ner.model), tolerance=1e-6)
+
+
+# The clock
+
+
+def test_the_weighted_sampler_needs_the_clock():
+    nlp = span_pipeline(sampler=WEIGHTED)
+    with pytest.raises(WeaknerError, match=r"(?s)\[WK004\] 'span_ner'.*TrainingClock"):
+        nlp.update(make_examples(nlp), sgd=False)
+    assert len(nlp("Bob")) == 1
+
+
+@pytest.mark.parametrize("sampler", [UNIFORM, {"@misc": "spacy_weakner.AllNegatives.v1"}])
+def test_others_do_not(sampler):
+    nlp = span_pipeline(sampler=sampler)
+    assert nlp.update(make_examples(nlp), sgd=False)["span_ner"] > 0
+
+
+def test_the_temperature_follows_the_clock(monkeypatch):
+    nlp = span_pipeline(sampler={**WEIGHTED, "n_epochs": 16.0})
+    found = []
+    temperature = WeightedNegativeSampler.temperature
+
+    def spy(self, progress):
+        found.append(temperature(self, progress))
+        return found[-1]
+
+    monkeypatch.setattr(WeightedNegativeSampler, "temperature", spy)
+    clock = TrainingClock(total_steps=4)
+    for step in range(5):
+        clock(nlp, {"step": step, "epoch": 0})
+        nlp.update([make_example(nlp, TEXT)], sgd=False)
+    assert found == pytest.approx([4.0, 12**0.5, 8**0.5, 2.0, 1.0])
+
+
+@pytest.mark.parametrize("include_outside", [True, False])
+def test_it_learns_with_the_weighted_sampler(include_outside):
+    nlp = span_pipeline(sampler={**WEIGHTED, "ratio": 1.0, "include_outside": include_outside})
+    optimizer = nlp.create_optimizer()
+    optimizer.learn_rate = 0.02
+    clock = TrainingClock(total_steps=60)
+    for step in range(60):
+        clock(nlp, {"step": step, "epoch": 0})
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    assert entities_of(nlp, TEXTS) == GOLD
+
+
+def test_what_the_model_takes_for_an_entity_is_drawn_less():
+    nlp = span_pipeline(sampler={**WEIGHTED, "ratio": 0.6})
+    ner = nlp.get_pipe("span_ner")
+    ner.tick(Tick(0, 0, 1.0))
+    rates = {}
+    # Vectors are such that one token is taken for an entity, the other spans for uncertain "O".
+    for sampler in (UniformNegativeSampler(0.6), ner.sampler):
+        ner.sampler = sampler
+        head = ner.model.get_ref("head")
+        for name in "AC":
+            head.set_param(name, head.get_param(name) * 0)
+        head.set_param("B", numpy.eye(16, dtype="float32"))
+        W = numpy.zeros((3, 16), dtype="float32")
+        W[2, 0] = 8.0
+        head.set_param("W", W)
+        head.set_param("c", numpy.asarray([1, 0, 0], dtype="float32"))
+        vectors = numpy.zeros((5, 16), dtype="float32")
+        vectors[0, 0] = 5.0
+        for _ in range(200):
+            ner.get_loss([with_hidden(nlp, TEXT, [(0, 1, "PER")])], [vectors])
+        rates[sampler.weighted] = ner.training_statistics()["missampling_rate"]
+    assert rates[False] == pytest.approx(1 / 15, abs=0.04)
+    assert rates[True] == 0.0
+
+
+# Statistics
+
+
+def test_the_missampling_rate_is_the_share_of_hidden_entities(nlp, ner):
+    nlp.update([with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES[:1])], sgd=False)
+    assert ner.training_statistics()["missampling_rate"] == pytest.approx(1 / 14)
+    nlp.update([with_hidden(nlp, TEXT, ENTITIES)], sgd=False)
+    assert ner.training_statistics()["missampling_rate"] == pytest.approx(2 / 15)
+    nlp.update([with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES)], sgd=False)
+    assert ner.training_statistics()["missampling_rate"] == 0.0
+
+
+def test_counts_are_over_all_updates_since_the_last_reading(nlp, ner):
+    for _ in range(3):
+        nlp.update([with_hidden(nlp, TEXT, ENTITIES), make_example(nlp, "a b")], sgd=False)
+    found = ner.training_statistics()
+    assert found["negatives"] == 3 * 18
+    assert found["missampling_rate"] == pytest.approx(2 / 18)
+    assert {type(value) for value in found.values()} == {float}
+    assert ner.training_statistics() == {"negatives": 0.0, "missampling_rate": 0.0, "uncertainty": 0.0}
+
+
+@pytest.mark.parametrize("bias", [[0, 0, 0], [2, 1, -1], [50, 0, 0]])
+def test_uncertainty_is_the_mean_entropy_of_what_was_drawn(nlp, ner, bias):
+    force_scores(ner.model, bias)
+    nlp.update([make_example(nlp, TEXT, ENTITIES)], sgd=False)
+    log_p = log_softmax(numpy.asarray([bias]))
+    expected = -(numpy.exp(log_p) * log_p).sum()
+    assert ner.training_statistics()["uncertainty"] == pytest.approx(expected, rel=1e-5, abs=1e-9)
+
+
+def test_wrong_spans_are_not_counted(nlp):
+    nlp = span_pipeline(sampler={**UNIFORM, "ratio": 0.0}, incorrect_spans_key="wrong")
+    example = make_example(nlp, TEXT)
+    add_group(example.reference, "wrong", [(0, 1, "PER"), (1, 2, "")])
+    nlp.update([example], sgd=False)
+    assert nlp.get_pipe("span_ner").training_statistics() == {
+        "negatives": 0.0,
+        "missampling_rate": 0.0,
+        "uncertainty": 0.0,
+    }
+
+
+def test_the_rate_on_average_is_that_of_uniform_drawing(nlp, ner):
+    ner.sampler = UniformNegativeSampler()
+    example = with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES[:1])
+    vectors = ner.model.predict([example.predicted])
+    n = 1000
+    for _ in range(n):
+        ner.get_loss([example], vectors)
+    found = ner.training_statistics()
+    size = number_of_negatives(5, 14, 0.35)
+    assert found["negatives"] == n * size
+    assert found["missampling_rate"] == pytest.approx(1 / 14, abs=5 * (1 / 14 / (n * size)) ** 0.5)
+
+
+# Memory
+
+
+@pytest.fixture(scope="module")
+def large():
+    """The component with its default sizes, and a Doc of 513 tokens."""
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe("span_ner")
+    nlp.initialize(lambda: make_examples(nlp))
+    example = make_example(nlp, LONG_TEXT, [(0, 1, "PER"), (3, 5, "LOC")])
+    return ner, example, ner.model.predict([example.predicted])
+
+
+def peak(function):
+    """Memory that a call takes at most, in MB."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("max_width", [10, 100])
+def test_memory_of_prediction_is_bounded(large, max_width):
+    ner, example, vectors = large
+    ner.max_width = max_width
+    force_scores(ner.model, [9, 0, 0])
+    assert peak(lambda: ner.decode([example.predicted], vectors)) < 60
+    assert doc_entities(ner(example.predicted.copy())) == []
+
+
+@pytest.mark.parametrize(
+    "sampler", [UniformNegativeSampler(), WeightedNegativeSampler(), AllNegatives()], ids=["uniform", "weighted", "all"]
+)
+def test_memory_of_training_is_bounded(large, sampler):
+    ner, example, vectors = large
+    ner.max_width, ner.sampler = 10, sampler
+    assert peak(lambda: ner.get_loss([example], vectors)) < 60

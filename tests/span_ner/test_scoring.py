@@ -1,0 +1,188 @@
+import numpy
+import pytest
+from spacy.util import fix_random_seed
+from thinc.api import set_dropout_rate
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.span_ner import scoring
+from spacy_weakner.span_ner.model import build_span_classifier
+from spacy_weakner.span_ner.scoring import build_span_scorer, concatenate
+
+from ..crf_ner.test_component import Recorder
+from .util import all_spans
+
+PARAMETERS = ("A", "B", "C", "b", "W", "c")
+# Spans that share tokens, one twice, one of one token, and one token in none.
+SPANS = numpy.asarray([(0, 1), (0, 3), (1, 3), (2, 3), (0, 3), (2, 5)], dtype="int64")
+
+
+def make_scorer(n_labels=3, width=4, hidden=5, n_tokens=7, dtype="float32"):
+    """A scorer with random parameters, biases too, and token vectors."""
+    random = numpy.random.RandomState(0)
+    vectors = random.normal(size=(n_tokens, width)).astype(dtype)
+    model = build_span_scorer(hidden)
+    model.initialize(X=(vectors, SPANS), Y=numpy.zeros((1, n_labels), dtype="float32"))
+    for name in PARAMETERS:
+        model.set_param(name, random.normal(size=model.get_param(name).shape).astype(dtype))
+    return model, vectors
+
+
+def naive_scores(model, vectors, spans):
+    """tanh(W [h_i; h_j; h_i - h_j; h_i * h_j] + b) and a linear layer, with one W whose first part is free."""
+    A, B, C, b, W, c = (model.get_param(name).astype("float64") for name in PARAMETERS)
+    difference = numpy.random.RandomState(1).normal(size=A.shape)
+    whole = numpy.concatenate([A - difference, B + difference, difference, C], axis=1)
+    result = []
+    for start, end in spans:
+        first, last = vectors[start].astype("float64"), vectors[end - 1].astype("float64")
+        hidden = numpy.tanh(whole @ numpy.concatenate([first, last, first - last, first * last]) + b)
+        result.append(W @ hidden + c)
+    return numpy.asarray(result)
+
+
+@pytest.mark.parametrize("is_train", [True, False])
+def test_equals_one_product_with_the_concatenation(is_train):
+    model, vectors = make_scorer()
+    spans = numpy.asarray(all_spans(len(vectors)))
+    found, _ = model((vectors, spans), is_train)
+    numpy.testing.assert_allclose(found, naive_scores(model, vectors, spans), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*PARAMETERS, "vectors"])
+def test_gradients_by_finite_differences(name):
+    model, vectors = make_scorer(dtype="float64")
+    weighting = numpy.random.RandomState(2).normal(size=(len(SPANS), 3))
+    _, backprop = model.begin_update((vectors, SPANS))
+    by_token = backprop(weighting)
+    found = by_token if name == "vectors" else model.get_grad(name)
+    values = vectors if name == "vectors" else model.get_param(name).copy()
+    expected = numpy.zeros_like(values)
+    for index in numpy.ndindex(*values.shape):
+        sides = []
+        for sign in (1, -1):
+            moved = values.copy()
+            moved[index] += sign * 1e-5
+            if name != "vectors":
+                model.set_param(name, moved)
+            scores, _ = model.begin_update((moved if name == "vectors" else vectors, SPANS))
+            sides.append((scores * weighting).sum())
+        expected[index] = (sides[0] - sides[1]) / 2e-5
+    # Sums by token are float32.
+    numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert numpy.abs(expected).max() > 0.1
+
+
+def test_tokens_in_no_span_have_no_gradient():
+    model, vectors = make_scorer()
+    _, backprop = model.begin_update((vectors, SPANS))
+    by_token = backprop(numpy.ones((len(SPANS), 3), dtype="float32"))
+    assert by_token.shape == vectors.shape
+    # Only ends of spans count: token 3 lies inside the last one.
+    assert [bool(row.any()) for row in by_token] == [True, True, True, False, True, False, False]
+
+
+def test_gradients_are_added_up():
+    model, vectors = make_scorer()
+    gradient = numpy.ones((len(SPANS), 3), dtype="float32")
+    model.begin_update((vectors, SPANS))[1](gradient)
+    once = {name: model.get_grad(name).copy() for name in PARAMETERS}
+    model.begin_update((vectors, SPANS))[1](gradient)
+    for name in PARAMETERS:
+        numpy.testing.assert_allclose(model.get_grad(name), 2 * once[name], rtol=1e-5)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 28, 1000])
+def test_prediction_in_chunks_equals_one_go_and_training_without_dropout(monkeypatch, chunk):
+    model, vectors = make_scorer()
+    spans = numpy.asarray(all_spans(len(vectors)))
+    whole = model.predict((vectors, spans))
+    monkeypatch.setattr(scoring, "CHUNK", chunk)
+    numpy.testing.assert_allclose(model.predict((vectors, spans)), whole, rtol=1e-5, atol=1e-6)
+    numpy.testing.assert_allclose(model.begin_update((vectors, spans))[0], whole, rtol=1e-5, atol=1e-6)
+
+
+def test_no_spans():
+    model, vectors = make_scorer()
+    none = numpy.zeros((0, 2), dtype="int64")
+    assert model.predict((vectors, none)).shape == (0, 3)
+    scores, backprop = model.begin_update((vectors, none))
+    assert scores.shape == (0, 3)
+    assert not backprop(scores).any()
+
+
+def test_scores_and_gradients_are_float32():
+    model, vectors = make_scorer()
+    scores, backprop = model.begin_update((vectors, SPANS))
+    assert scores.dtype == model.predict((vectors, SPANS)).dtype == "float32"
+    assert backprop(scores).dtype == "float32"
+    assert {model.get_grad(name).dtype.name for name in PARAMETERS} == {"float32"}
+
+
+def test_inputs_are_not_written_to():
+    model, vectors = make_scorer()
+    before = vectors.copy()
+    _, backprop = model.begin_update((vectors, SPANS))
+    gradient = numpy.ones((len(SPANS), 3), dtype="float32")
+    backprop(gradient)
+    model.predict((vectors, SPANS))
+    assert (vectors == before).all()
+    assert (gradient == 1).all()
+
+
+def test_prediction_keeps_nothing_to_differentiate():
+    model, vectors = make_scorer()
+    _, backprop = model((vectors, SPANS), False)
+    with pytest.raises(RuntimeError, match="predicting"):
+        backprop(numpy.ones((len(SPANS), 3), dtype="float32"))
+
+
+def test_dropout_is_on_the_vectors_and_in_training_only():
+    model, vectors = make_scorer()
+    before = model.predict((vectors, SPANS))
+    set_dropout_rate(model, 0.9999)
+    fix_random_seed(0)
+    scores, backprop = model.begin_update((vectors, SPANS))
+    b, W, c = (model.get_param(name) for name in ("b", "W", "c"))
+    numpy.testing.assert_allclose(scores, numpy.tile(W @ numpy.tanh(b) + c, (len(SPANS), 1)), rtol=1e-5)
+    assert not backprop(numpy.ones_like(scores)).any()
+    assert (model.predict((vectors, SPANS)) == before).all()
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_bytes_hold_all(n_labels):
+    model, vectors = make_scorer(n_labels)
+    other = build_span_scorer(5).from_bytes(model.to_bytes())
+    assert [other.get_dim(name) for name in ("nO", "nI", "nH")] == [n_labels, 4, 5]
+    assert (other.predict((vectors, SPANS)) == model.predict((vectors, SPANS))).all()
+
+
+def test_bytes_before_initialisation():
+    other = build_span_scorer(5).from_bytes(build_span_scorer(5).to_bytes())
+    assert other.maybe_get_dim("nO") is None
+
+
+def test_initial_weights_have_the_scale_of_the_concatenated_matrix():
+    fix_random_seed(0)
+    model = build_span_scorer(200)
+    model.initialize(X=(numpy.zeros((1, 100), dtype="float32"), SPANS), Y=numpy.zeros((1, 3), dtype="float32"))
+    A, B, C = (model.get_param(name) for name in "ABC")
+    assert A.shape == B.shape == C.shape == (200, 100)
+    # Each is the sum, or the difference, of two independent parts of W.
+    assert A.std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
+    assert B.std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
+    # A + B holds no part twice.
+    assert (A + B).std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
+    assert not model.get_param("b").any()
+    assert not model.get_param("c").any()
+    assert numpy.abs(model.get_param("W")).max() > 0
+
+
+def test_concatenation_skips_sentences_without_tokens():
+    some, empty = numpy.ones((2, 4), dtype="float32"), numpy.zeros((0, 0), dtype="float32")
+    assert concatenate([empty, some, empty, some]).shape == (4, 4)
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_a_hidden_width_below_one(width):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*hidden_width"):
+        build_span_classifier(Recorder().model, width)

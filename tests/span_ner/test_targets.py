@@ -1,0 +1,160 @@
+"""What an annotation says about spans, on tokens that may be others."""
+
+from itertools import pairwise
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_weakner.span_ner.targets import read_target
+
+from ..util import make_doc, make_example
+from .util import NESTED, NESTED_TEXT, add_group, with_hidden
+
+IDS = {"LOC": 1, "PER": 2, "ORG": 3}
+NLP = spacy.blank("xx")
+WORDS = ["New", "York", "is", "in", "New-York", "State"]
+
+
+def rows(spans, labels):
+    return [(*span, label) for span, label in zip(spans.tolist(), labels.tolist(), strict=True)]
+
+
+def read(example, annotated=True, **settings):
+    """Target as plain tuples: spans, wrong spans, hidden ones."""
+    target = read_target(example, IDS, annotated, **settings)
+    hidden = [tuple(span) for span in target.hidden.tolist()]
+    return rows(target.spans, target.labels), rows(target.wrong_spans, target.wrong_labels), hidden
+
+
+def retokenised(entities, words, spaces, group="x"):
+    """An example with the entities on WORDS, and other tokens in the predicted Doc."""
+    reference = add_group(Doc(NLP.vocab, words=WORDS), group, entities)
+    if all(a[1] <= b[0] for a, b in pairwise(entities)):
+        reference.set_ents([Span(reference, *entity) for entity in entities], default="outside")
+    example = Example(Doc(NLP.vocab, words=words, spaces=spaces), reference)
+    assert example.predicted.text.strip() == reference.text.strip()
+    return example
+
+
+FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1, 1, 1, 0, 0, 1, 0])
+COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
+
+
+@pytest.mark.parametrize("key", [None, "x"])
+@pytest.mark.parametrize(
+    "entities, tokens, expected",
+    [
+        ([(0, 2, "LOC"), (4, 6, "LOC")], FINER, [(0, 3, 1), (5, 9, 1)]),
+        ([(0, 2, "LOC"), (4, 5, "PER")], FINER, [(0, 3, 1), (5, 8, 2)]),
+        ([(1, 2, "PER")], FINER, [(1, 3, 2)]),
+        ([(0, 2, "LOC"), (4, 6, "LOC")], COARSER, [(0, 2, 1), (4, 5, 1)]),
+        ([(0, 2, "LOC"), (4, 5, "LOC")], COARSER, [(0, 2, 1)]),
+        ([(3, 5, "LOC")], COARSER, []),
+    ],
+)
+def test_entities_on_other_tokens(key, entities, tokens, expected):
+    found, _, _ = read(retokenised(entities, *tokens), spans_key=key)
+    assert found == expected
+
+
+@pytest.mark.parametrize("tokens, n_tokens", [(FINER, 9), (COARSER, 5)])
+def test_length_is_that_of_the_predicted_doc(tokens, n_tokens):
+    assert read_target(retokenised([], *tokens), IDS, True).n_tokens == n_tokens
+
+
+def test_overlapping_entities_of_a_group_on_other_tokens():
+    example = retokenised([(0, 2, "LOC"), (1, 2, "PER"), (0, 4, "ORG")], *FINER)
+    assert read(example, spans_key="x")[0] == [(0, 3, 1), (0, 5, 3), (1, 3, 2)]
+
+
+def test_wrong_and_hidden_spans_on_other_tokens():
+    example = retokenised([(0, 2, "LOC"), (4, 5, "LOC")], *FINER, group="gold")
+    add_group(example.reference, "wrong", [(1, 2, "PER"), (3, 5, "")])
+    example.reference.set_ents([], default="outside")
+    assert read(example, incorrect_spans_key="wrong") == ([], [(1, 3, 2), (4, 8, 0)], [(0, 3), (5, 8)])
+
+
+def test_a_span_may_have_two_labels_in_a_group():
+    example = make_example(NLP, "a b")
+    add_group(example.reference, "x", [(0, 1, "PER"), (0, 1, "LOC"), (0, 1, "LOC")])
+    assert read(example, spans_key="x")[0] == [(0, 1, 1), (0, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    "max_width, expected",
+    [(None, [(1, 5, 3), (3, 5, 1)]), (4, [(1, 5, 3), (3, 5, 1)]), (3, [(3, 5, 1)]), (1, [])],
+)
+def test_what_is_too_wide_takes_no_part(max_width, expected):
+    example = make_example(NLP, NESTED_TEXT)
+    add_group(example.reference, "x", NESTED)
+    add_group(example.reference, "gold", NESTED)
+    assert read(example, spans_key="x", max_width=max_width)[0] == expected
+    _, wrong, hidden = read(example, incorrect_spans_key="x", max_width=max_width)
+    assert wrong == expected
+    assert hidden == [span[:2] for span in expected]
+
+
+def test_the_width_is_counted_in_tokens_of_the_predicted_doc():
+    example = retokenised([(0, 2, "LOC")], *FINER)
+    assert read(example, max_width=2)[0] == []
+    assert read(example, max_width=3)[0] == [(0, 3, 1)]
+
+
+@pytest.mark.parametrize(
+    "label, expected", [("LOC", [(0, 2, 1)]), ("", [(0, 2, 0)]), ("DATE", [])], ids=["known", "empty", "unknown"]
+)
+def test_wrong_spans(label, expected):
+    example = make_example(NLP, "a b c")
+    add_group(example.reference, "wrong", [(0, 2, label)])
+    assert read(example, incorrect_spans_key="wrong")[1] == expected
+    assert read(example)[1] == []
+    assert read(example, incorrect_spans_key="other")[1] == []
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+def test_whether_it_is_annotated_is_told(annotated):
+    example = make_example(NLP, "a b c", annotated=False)
+    assert read_target(example, IDS, annotated, incorrect_spans_key="wrong").annotated is annotated
+
+
+def test_hidden_entities_are_those_that_are_not_shown():
+    gold = [(0, 1, "PER"), (3, 5, "LOC")]
+    example = with_hidden(NLP, "Anna went to New York", gold, shown=gold[:1])
+    assert read(example) == ([(0, 1, 2)], [], [(3, 5)])
+
+
+def test_a_hidden_entity_that_is_shown_with_another_label_is_not_hidden():
+    example = with_hidden(NLP, "Anna went", [(0, 1, "PER")], shown=[(0, 1, "LOC")])
+    assert read(example)[2] == []
+
+
+def test_labels_of_hidden_entities_need_not_be_known():
+    assert read(with_hidden(NLP, "Anna went", [(0, 1, "DATE")]))[2] == [(0, 1)]
+
+
+@pytest.mark.parametrize("key", [None, "x"])
+def test_an_unknown_label_is_named(key):
+    example = make_example(NLP, "Anna went", [(0, 1, "DATE")])
+    add_group(example.reference, "x", [(0, 1, "DATE")])
+    with pytest.raises(KeyError) as error:
+        read(example, spans_key=key)
+    assert error.value.args == ("DATE",)
+
+
+@pytest.mark.parametrize("text", ["", "a"])
+def test_nothing_is_annotated(text):
+    target = read_target(make_example(NLP, text), IDS, False, spans_key="x", incorrect_spans_key="y")
+    assert target.n_tokens == len(text)
+    assert target.annotated is False
+    assert [part.shape for part in target[2:]] == [(0, 2), (0,), (0, 2), (0,), (0,), (0, 2)]
+    assert {part.dtype.name for part in target[2:]} == {"int64"}
+
+
+def test_the_example_is_not_changed():
+    reference = make_doc(NLP, NESTED_TEXT, NESTED[:1])
+    example = Example(Doc(NLP.vocab, words=NESTED_TEXT.split()), add_group(reference, "x", NESTED))
+    read(example, spans_key="x", incorrect_spans_key="x")
+    assert [(span.start, span.end, span.label_) for span in reference.spans["x"]] == NESTED
+    assert not example.predicted.has_annotation("ENT_IOB")
