@@ -188,6 +188,7 @@ class Experiment:
             "paths.weak": str(self.weak_corpus(str(method.weak))),
             "paths.dev": str(self.corpus("dev")),
             "training.max_epochs": 0,
+            "training.patience": 0,
         }
         if initial is None:
             values["initialize.after_init"] = None

@@ -9,7 +9,7 @@ from wasabi import msg
 from ._util import listing, reporting
 
 if TYPE_CHECKING:
-    from ..stages.label_report import LabelReport, SourceReport
+    from ..stages.labelling.report import LabelReport, SourceReport
 
 
 def label_cli(

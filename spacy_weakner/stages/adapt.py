@@ -13,12 +13,12 @@ from ..about import __version__
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
 from ..files import check_output
+from .adapting.masking import Plan
+from .adapting.pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
+from .adapting.runs import claimed, finished, published, work_folder
 from .formats import input_files, read_corpus
 from .hashes import hash_path
-from .masking import Plan
-from .pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 from .pipelines import blank_pipeline
-from .runs import claimed, finished, published, work_folder
 
 MAX_LENGTH = 256
 PRECISIONS = ("no", "bf16", "fp16")
@@ -174,7 +174,7 @@ def adapt(
         "inputs": [hash_path(path) for path in inputs],
         **settings,
     }
-    from .mlm import make_arguments, train
+    from .adapting.mlm import make_arguments, train
 
     with ExitStack() as stack:
         stack.enter_context(quiet())

@@ -12,16 +12,16 @@ from spacy.tokens import Doc
 from ..annotations.weak import group_entities, weak_group
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing
-from .blocks import corpus_inputs
 from .hashes import hash_path
-from .label_report import LabelReport, make_report
-from .labellers import Labellers, prepare
+from .labelling.blocks import corpus_inputs
+from .labelling.labellers import Labellers, prepare
+from .labelling.report import LabelReport, make_report
+from .labelling.sources import SettingError, Source, make_source, read_sources
+from .labelling.workers import Task, run_workers
 from .pipelines import blank_pipeline, load_pipeline
 from .scratch import scratch_folder
 from .sentences import sentence_key
 from .shards import WHOLE, Part, ShardReport, Shards
-from .sources import SettingError, Source, make_source, read_sources
-from .workers import Task, run_workers
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000

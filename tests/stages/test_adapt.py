@@ -21,8 +21,8 @@ from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages import adapt as adapt_module
 from spacy_weakner.stages.adapt import adapt
-from spacy_weakner.stages.masking import IGNORED, MaskedPieces, Plan, Schedule
-from spacy_weakner.stages.pieces import FIRST, HELD_OUT, INNER, SPECIAL, TRAIN, Pieces, write_pieces
+from spacy_weakner.stages.adapting.masking import IGNORED, MaskedPieces, Plan, Schedule
+from spacy_weakner.stages.adapting.pieces import FIRST, HELD_OUT, INNER, SPECIAL, TRAIN, Pieces, write_pieces
 
 from ..util import crf_config, make_doc, make_examples
 
@@ -35,7 +35,7 @@ SETTINGS = {"batch_size": 8, "learn_rate": 1e-2, "eval_share": 0.2, "lang": "xx"
 @pytest.fixture(scope="module", autouse=True)
 def fewer_objects():
     """A `Trainer` collects garbage at its begin, which takes long where as much is imported as here."""
-    import spacy_weakner.stages.mlm  # noqa: F401
+    import spacy_weakner.stages.adapting.mlm  # noqa: F401
 
     gc.freeze()
     yield
@@ -95,7 +95,7 @@ def equal(a, b, tolerance=0.0):
 
 def stop_at(monkeypatch, step):
     """Let the training break off after a step."""
-    from spacy_weakner.stages.mlm import Watch
+    from spacy_weakner.stages.adapting.mlm import Watch
 
     def fail(self, args, state, control, **kwargs):
         if state.global_step == step:
@@ -446,7 +446,7 @@ def test_the_loss_is_that_of_the_model(kind, tokenizer, tmp_path):
     import torch
     import transformers
 
-    from spacy_weakner.stages.mlm import MaskedLMTrainer, Watch, make_arguments
+    from spacy_weakner.stages.adapting.mlm import MaskedLMTrainer, Watch, make_arguments
 
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     if kind == "DistilBert":

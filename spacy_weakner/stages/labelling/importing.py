@@ -15,14 +15,14 @@ from typing import BinaryIO, Iterator, List, NamedTuple, Optional, Sequence, Set
 import numpy
 from spacy.tokens import Doc
 
-from ..annotations.jsonl import at_line, parse_row
-from ..annotations.rows import Row, RowError, show
-from ..annotations.weak import get_id
-from ..errors import Errors, WeaknerError
-from ..files import existing
-from ..gazetteer_ruler.array_file import open_arrays, write_arrays
+from ...annotations.jsonl import at_line, parse_row
+from ...annotations.rows import Row, RowError, show
+from ...annotations.weak import get_id
+from ...errors import Errors, WeaknerError
+from ...files import existing
+from ...gazetteer_ruler.array_file import open_arrays, write_arrays
+from ..sentences import sentence_key
 from .mentions import Found, find_mentions, read_mentions, row_text
-from .sentences import sentence_key
 
 _INDEX = "{}.rows"
 _UNPACKED = "{}.jsonl"

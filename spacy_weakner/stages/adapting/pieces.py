@@ -12,9 +12,9 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from tqdm import tqdm
 
-from ..files import write_text
-from .hashes import hash_text
-from .sentences import sentence_key
+from ...files import write_text
+from ..hashes import hash_text
+from ..sentences import sentence_key
 
 # What a piece is: the first of a word, a later one of the same word, or none of the text, like [CLS].
 INNER, FIRST, SPECIAL = 0, 1, 2

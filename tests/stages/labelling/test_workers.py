@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages import workers
 from spacy_weakner.stages.label import label
+from spacy_weakner.stages.labelling import workers
 from spacy_weakner.stages.scratch import scratch_folder
 from spacy_weakner.stages.shards import WHOLE, Part
 

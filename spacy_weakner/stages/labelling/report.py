@@ -5,11 +5,11 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from spacy.tokens import Doc
 
-from ..errors import Errors, WeaknerError
+from ...errors import Errors, WeaknerError
+from ..pipelines import load_pipeline
+from ..shards import WHOLE, Part, ShardReport
 from .importing import count_lines
 from .labellers import Tally
-from .pipelines import load_pipeline
-from .shards import WHOLE, Part, ShardReport
 from .sources import Source
 
 

@@ -8,7 +8,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.label import label
-from spacy_weakner.stages.sources import read_sources
+from spacy_weakner.stages.labelling.sources import read_sources
 
 NLP = spacy.blank("xx")
 TEXTS = ["Anna took ASA in Paris", "asa and ASPIRIN in paris", "mit MIT", "nothing"]

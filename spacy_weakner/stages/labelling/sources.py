@@ -23,9 +23,9 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from spacy.util import is_package
 from thinc.api import Config
 
-from ..errors import Errors, WeaknerError
-from ..files import existing, read_lines
-from .hashes import hash_model
+from ...errors import Errors, WeaknerError
+from ...files import existing, read_lines
+from ..hashes import hash_model
 
 KINDS = ("terms", "pipeline", "patterns", "file")
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.

@@ -8,11 +8,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import SUFFIX
-from ..files import read_lines
-from .formats import docs_of_lines, input_files
-from .hashes import hash_text
-from .shards import ShardInput, spacy_inputs
+from ...annotations.corpus import SUFFIX
+from ...files import read_lines
+from ..formats import docs_of_lines, input_files
+from ..hashes import hash_text
+from ..shards import ShardInput, spacy_inputs
 
 _NAME = "part-{:05d}" + SUFFIX
 

@@ -9,9 +9,9 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.rows import RowError
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages.importing import LabelFile, count_lines, index_labels, pack_lines
 from spacy_weakner.stages.label import label
-from spacy_weakner.stages.mentions import align, find_mentions, letter_borders, read_mentions
+from spacy_weakner.stages.labelling.importing import LabelFile, count_lines, index_labels, pack_lines
+from spacy_weakner.stages.labelling.mentions import align, find_mentions, letter_borders, read_mentions
 
 NLP = spacy.blank("xx")
 
@@ -262,7 +262,7 @@ def test_of_repeated_rows_the_first_counts(tmp_path):
 
 
 def test_equal_hashes_do_not_mix_rows_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.stages.importing._hash", lambda key: 5)
+    monkeypatch.setattr("spacy_weakner.stages.labelling.importing._hash", lambda key: 5)
     rows = [{"text": word, "ents": [[word, word]]} for word in "abc"]
     assert look_up(open_labels(tmp_path, rows), [make_doc(w) for w in "cbad"]) == [["c"], ["b"], ["a"], None]
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 
-from ..errors import Errors, WeaknerError
-from ..files import write_text
-from .hashes import hash_file
-from .scratch import scratch_folder
+from ...errors import Errors, WeaknerError
+from ...files import write_text
+from ..hashes import hash_file
+from ..scratch import scratch_folder
 
 RECEIPT = "receipt.json"
 _LOCK = "lock"

@@ -1,7 +1,7 @@
 """Runs the parts of a stage in fresh processes. They are neither forked nor sent objects: each reads a JSON file.
 
-`python -m spacy_weakner.stages.workers TASK.json` is one worker. It stops when its parent does, whatever the reason:
-its standard input then ends.
+`python -m spacy_weakner.stages.labelling.workers TASK.json` is one worker. It stops when its parent does, whatever the
+reason: its standard input then ends.
 """
 
 import json
@@ -18,12 +18,12 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from tqdm import tqdm
 
-from ..errors import Errors, WeaknerError
-from ..files import write_text
-from .shards import Part, receipt_path
+from ...errors import Errors, WeaknerError
+from ...files import write_text
+from ..shards import Part, receipt_path
 
 # Stages that have workers: each module has a function `run_worker(task, part)`.
-STAGES = {"label": ".label"}
+STAGES = {"label": "..label"}
 FAILED = 1
 INTERRUPTED = 130
 _POLL_SECONDS = 0.05

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from transformers import TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback
 
-from ..errors import Errors, WeaknerError
+from ...errors import Errors, WeaknerError
 from .masking import HELD_OUT_EPOCH, IGNORED, MaskedPieces, Plan, Schedule
 from .pieces import Pieces
 from .runs import checkpoint_step, last_checkpoint
