@@ -84,6 +84,8 @@ def main() -> None:
     parser.add_argument("--dev", action="store_true", help="score on dev instead of test, and keep no rows: to tune")
     parser.add_argument("--render", action="store_true", help="only write the page")
     arguments = parser.parse_args()
+    if arguments.set and not arguments.dev:
+        raise SystemExit("--set is for tuning: rows do not tell what was set. Give --dev too.")
     evidence = Evidence(EVIDENCE / f"{BENCHMARK}.jsonl")
     if not arguments.render:
         for seed in map(int, arguments.seeds.split(",")):
@@ -104,7 +106,7 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
         if evidence.has(run) and not arguments.dev:
             continue
         tuned = "-".join(setting.replace("/", "_") for setting in arguments.set)
-        output = folder / f"{name}-{arguments.steps}" / f"{method}{tuned}"
+        output = folder / f"{name}-{arguments.steps}-{arguments.eval_frequency}" / f"{method}{tuned}"
         model, seconds = train(*training(arguments, METHODS[method], seed, folder, output))
         counts, speed = evaluate(model / "model-best", folder / ("dev.spacy" if arguments.dev else "test.spacy"))
         if arguments.dev:
@@ -168,7 +170,7 @@ def prepare(arguments: argparse.Namespace, seed: int, folder: Path) -> None:
 def sample(path: Path, n: int, seed: int) -> List[Doc]:
     """n sentences drawn at random, in their order (0: all)."""
     docs = list(read_docs(path, Vocab()))
-    chosen = random.Random(seed).sample(range(len(docs)), n) if n else range(len(docs))
+    chosen = random.Random(seed).sample(range(len(docs)), min(n, len(docs))) if n else range(len(docs))
     return [docs[i] for i in sorted(chosen)]
 
 

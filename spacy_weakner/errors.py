@@ -84,7 +84,15 @@ class Errors:
         "[WK024] The confidences of the corpus are those of {unit}s, but the loss has level = '{level}'. Calibrate "
         "with '--unit {level}' and complete again, or set the level to '{unit}'."
     )
-    WK025 = "[WK025] No example has annotated entities, so '{name}' cannot be calibrated. Give gold."
+    WK025 = (
+        "[WK025] No example has annotated entities, so '{name}' cannot be calibrated. Give gold (in the span group "
+        "that it learns from, if its 'spans_key' names one)."
+    )
+    WK026 = (
+        "[WK026] In the span group '{key}' the span '{text}' has several labels ({labels}), but it can have one only. "
+        "Keep one of them."
+    )
+    WK027 = "[WK027] A weighted sampler needs the model's probabilities of the candidates."
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -317,6 +325,10 @@ class Warnings:
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
+    )
+    WK902 = (
+        "[WK902] No example that '{name}' was initialised with has the span group '{key}' (spans_key): there is "
+        "nothing to learn. Correct the name of the group, or give a corpus that has it."
     )
     WK901 = (
         "[WK901] {n} of the {total} entities that '{name}' was initialised with are wider than max_width = {max_width} "

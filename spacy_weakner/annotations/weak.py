@@ -4,7 +4,7 @@ This is the only module that knows the names. Every source writes one span group
 
 - `weak:<source>`: what a weak source says; several types for one phrase are allowed;
 - `pred:<pipe>`: the candidates of a trained component;
-- `gold`: gold entities kept beside weak ones; no training reader reads them;
+- `gold`: gold entities kept beside weak ones; no training learns from them;
 - `matched`: the weak entities of a sentence whose labels a model has completed since.
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would

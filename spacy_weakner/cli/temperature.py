@@ -23,4 +23,6 @@ def temperature_cli(
 
         report = fit_temperature(output_path, model, gold, component=component)
         msg.good(f"Temperature of '{report.component}': {report.temperature:.3f}", output_path)
+        if report.at_bound:
+            msg.warn("This is the end of the range that was searched: the probabilities can hardly be calibrated so")
         msg.info(f"Loss on {report.docs} sentences: {report.before:.4f} before, {report.after:.4f} after")

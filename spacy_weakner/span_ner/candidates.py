@@ -7,9 +7,10 @@ import numpy
 from numpy.typing import NDArray
 
 Spans = NDArray[numpy.int64]
+# Spans of a sentence that are made once and kept.
+_SMALL = 5_000
 
 
-@lru_cache(maxsize=128)
 def enumerate_spans(n_tokens: int, max_width: Optional[int] = None) -> Spans:
     """All spans of a sentence, by start and then by end.
 
@@ -18,11 +19,18 @@ def enumerate_spans(n_tokens: int, max_width: Optional[int] = None) -> Spans:
     RETURNS (Spans): Shape (n_spans, 2): start and end, exclusive. Not to be written to.
     """
     width = min(n_tokens, max_width or n_tokens)
+    return _remembered(n_tokens, width) if n_tokens * width <= _SMALL else _enumerate(n_tokens, width)
+
+
+def _enumerate(n_tokens: int, width: int) -> Spans:
     starts, widths = numpy.divmod(numpy.arange(n_tokens * width, dtype="int64"), max(1, width))
     spans = numpy.stack([starts, starts + widths + 1], axis=1)
     spans = spans[spans[:, 1] <= n_tokens]
     spans.flags.writeable = False
     return spans
+
+
+_remembered = lru_cache(maxsize=256)(_enumerate)
 
 
 def span_index(spans: Iterable[Tuple[int, int]], n_tokens: int, max_width: Optional[int] = None) -> Spans:

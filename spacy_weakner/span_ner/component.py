@@ -103,10 +103,10 @@ class SpanNer(TrainableHead):
     model (Model[List[Doc], List[Floats2d]]): The classifier, e.g. `spacy_weakner.SpanClassifier.v1`.
     name (str): Name of the component in the pipeline.
     sampler (NegativeSampler): Draws negatives, e.g. `spacy_weakner.UniformNegativeSampler.v1`.
-    max_width (Optional[int]): Tokens of an entity, at most: what is wider is never found. None: any number; time and
-        memory then grow with the square of the length.
-    nested (bool): Write all spans that are entities, also overlapping ones, to the span group `pred:<name>`, with their
-        probabilities in `attrs["scores"]`.
+    max_width (Optional[int]): Tokens of an entity, at most: what is wider is never found, nor drawn as a negative. None
+        (the papers): any number; time and memory then grow with the square of the length.
+    nested (bool): Write all spans that are entities (and touch no entity that stood in the Doc before), also
+        overlapping ones, to the span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
         (To choose a checkpoint by the group too, give a scorer that looks at it, such as `spacy.spancat_scorer.v1`.)
     incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: not
@@ -170,7 +170,8 @@ class SpanNer(TrainableHead):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model; warn of entities that are too wide to be found.
+        """Find the labels and build the model; warn of entities that are too wide to be found, and of a span
+        group to learn from that no example has.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -178,6 +179,9 @@ class SpanNer(TrainableHead):
         RAISES (WeaknerError): If there are no labels.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
+        key = self.spans_key
+        if key is not None and not any(key in example.reference.spans for example in get_examples()):
+            warnings.warn(Warnings.WK902.format(name=self.name, key=key), stacklevel=2)
         if self.max_width is None:
             return
         widths = Counter(len(span) for example in get_examples() for span in self._annotated_spans(example))
@@ -359,20 +363,20 @@ class SpanNer(TrainableHead):
         offsets = numpy.cumsum([0, *map(len, docs)])
         every = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
         if not len(every):
-            return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0)) for own in spans]
+            return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0), numpy.zeros(0)) for own in spans]
         scores = self._score(vectors, every)
         labels = scores.argmax(axis=1)
         entities = numpy.flatnonzero(labels)
-        chances = numpy.exp(
-            log_softmax(scores[entities], self.temperature)[numpy.arange(len(entities)), labels[entities]]
-        )
+        rows, best = numpy.arange(len(entities)), labels[entities]
+        ranks = log_softmax(scores[entities])[rows, best]
+        chances = numpy.exp(log_softmax(scores[entities], self.temperature)[rows, best])
         borders = numpy.searchsorted(entities, numpy.cumsum([0, *map(len, spans)]))
         result = []
         for own, before, low, high in zip(
             spans, numpy.cumsum([0, *map(len, spans)]), borders, borders[1:], strict=False
         ):
             rows = entities[low:high]
-            result.append(Candidates(own[rows - before], labels[rows], chances[low:high]))
+            result.append(Candidates(own[rows - before], labels[rows], chances[low:high], ranks[low:high]))
         return result
 
     def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:

@@ -14,11 +14,14 @@ class Candidates(NamedTuple):
     spans (Spans): Shape (n, 2).
     labels (NDArray[numpy.int64]): Shape (n,): the most probable label of each, from 1 on.
     probabilities (NDArray[numpy.float64]): Shape (n,): of this label.
+    ranks (NDArray[numpy.float64]): Shape (n,): what they are ordered by, the highest first: the logarithm of the
+        probability at temperature 1, so that calibration changes no entity.
     """
 
     spans: Spans
     labels: NDArray[numpy.int64]
     probabilities: NDArray[numpy.float64]
+    ranks: NDArray[numpy.float64]
 
 
 def select(candidates: Candidates, n_tokens: int) -> List[int]:
@@ -31,7 +34,7 @@ def select(candidates: Candidates, n_tokens: int) -> List[int]:
     free = numpy.ones(n_tokens, dtype=bool)
     chosen: List[int] = []
     spans = candidates.spans.tolist()
-    for i in numpy.argsort(-candidates.probabilities, kind="stable").tolist():
+    for i in numpy.argsort(-candidates.ranks, kind="stable").tolist():
         start, end = spans[i]
         if free[start:end].all():
             free[start:end] = False

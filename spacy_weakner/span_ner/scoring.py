@@ -24,19 +24,20 @@ CHUNK = 1 << 13
 
 
 def build_span_scorer(hidden_width: int = 256, nO: Optional[int] = None) -> Model[SpanInput, Floats2d]:
-    """Build the scorer. There is dropout on the token vectors in training.
+    """Build the scorer. There is dropout on the token vectors in training, apart for tokens as first and as last ones
+    of a span: in one-token spans the product would else be enlarged.
 
     hidden_width (int): Width of the hidden layer.
     nO (Optional[int]): Number of labels, "O" included; found at initialisation.
     RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
         (n_spans, n_labels).
     """
-    dropout: Model[Floats2d, Floats2d] = Dropout()
+    dropout: List[Model[Floats2d, Floats2d]] = [Dropout(), Dropout()]
     return Model(
         "span_scorer",
         _forward,
         init=_init,
-        layers=[dropout],
+        layers=dropout,
         params={"A": None, "B": None, "C": None, "b": None, "W": None, "c": None},
         dims={"nO": nO, "nI": None, "nH": hidden_width},
     )
@@ -48,9 +49,10 @@ def _init(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats2d] = N
     if Y is not None:
         model.set_dim("nO", Y.shape[1])
     n_in, n_hidden, n_out = (model.get_dim(name) for name in ("nI", "nH", "nO"))
-    # As the four parts of W would be; A and B are the sum and the difference of two of them.
-    parts: Any = glorot_uniform_init(model.ops, (4, n_hidden, n_in))
-    for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3])):
+    # W, of which A and B take the sum and the difference of two parts.
+    whole: Any = glorot_uniform_init(model.ops, (n_hidden, 4 * n_in))
+    parts = [whole[:, i * n_in : (i + 1) * n_in] for i in range(4)]
+    for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3].copy())):
         model.set_param(name, weights)
     model.set_param("b", zero_init(model.ops, (n_hidden,)))
     model.set_param("W", glorot_uniform_init(model.ops, (n_out, n_hidden)))
@@ -61,12 +63,13 @@ def _forward(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Floats2d,
     vectors, spans = inputs
     if not is_train:
         return _predict(model, vectors, spans), _no_backprop
-    vectors, backprop_dropout = model.layers[0](vectors, is_train)
+    as_first, backprop_first = model.layers[0](vectors, is_train)
+    as_last, backprop_last = model.layers[1](vectors, is_train)
     A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
     starts, ends = spans[:, 0], spans[:, 1] - 1
-    first, last = vectors[starts], vectors[ends]
+    first, last = as_first[starts], as_last[ends]
     product = first * last
-    hidden = model.ops.xp.tanh((vectors @ A.T)[starts] + (vectors @ B.T)[ends] + product @ C.T + b)
+    hidden = model.ops.xp.tanh((as_first @ A.T)[starts] + (as_last @ B.T)[ends] + product @ C.T + b)
 
     def backprop(gradient: Floats2d) -> Floats2d:
         model.inc_grad("W", gradient.T @ hidden)
@@ -79,12 +82,11 @@ def _forward(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Floats2d,
         # By token: what reaches A h and B h, and h itself through the product.
         at_start = _sum_by_token(model, starts, d_hidden, n_tokens)
         at_end = _sum_by_token(model, ends, d_hidden, n_tokens)
-        model.inc_grad("A", at_start.T @ vectors)
-        model.inc_grad("B", at_end.T @ vectors)
-        d_vectors = at_start @ A + at_end @ B
-        d_vectors += _sum_by_token(model, starts, d_product * last, n_tokens)
-        d_vectors += _sum_by_token(model, ends, d_product * first, n_tokens)
-        return backprop_dropout(d_vectors)
+        model.inc_grad("A", at_start.T @ as_first)
+        model.inc_grad("B", at_end.T @ as_last)
+        d_first = at_start @ A + _sum_by_token(model, starts, d_product * last, n_tokens)
+        d_last = at_end @ B + _sum_by_token(model, ends, d_product * first, n_tokens)
+        return backprop_first(d_first) + backprop_last(d_last)
 
     return hidden @ W.T + c, backprop
 

@@ -1,5 +1,6 @@
 """What the annotation of a sentence says about its spans."""
 
+from itertools import groupby
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -8,6 +9,7 @@ from spacy.tokens import Span
 from spacy.training import Example
 
 from ..annotations.weak import GOLD_GROUP
+from ..errors import Errors, WeaknerError
 from .candidates import Spans
 
 Labels = NDArray[numpy.int64]
@@ -56,15 +58,22 @@ def read_target(
     max_width (Optional[int]): Width of the spans that are classified, at most.
     RETURNS (SpanTarget): The target.
     RAISES (KeyError): With the label as argument, for an unknown label of an entity.
+    RAISES (WeaknerError): If a span has several labels.
     """
     reference = example.reference
     entities = reference.ents if spans_key is None else reference.spans.get(spans_key, [])
     found = _project(example, entities, max_width)
-    spans = [(start, end) for start, end, _ in found]
-    labels = [label_ids[label] for _, _, label in found]
+    _check_labels(example, spans_key, found)
+    for _, _, label in found:
+        label_ids[label]  # all must be known
     wrong = _project(example, _group(reference, incorrect_spans_key), max_width)
     # That a span is not of a label which the component does not know is no news.
     wrong = [(start, end, label) for start, end, label in wrong if not label or label in label_ids]
+    # What is known to be wrong is not learned as right.
+    refuted = {*wrong, *((start, end, label) for start, end, none in wrong if not none for label in label_ids)}
+    found = [entity for entity in found if entity not in refuted]
+    spans = [(start, end) for start, end, _ in found]
+    labels = [label_ids[label] for _, _, label in found]
     known = {*spans}
     hidden = {(s, e) for s, e, _ in _project(example, _group(reference, GOLD_GROUP), max_width)} - known
     return SpanTarget(
@@ -99,6 +108,14 @@ def _unclear(example: Example, spans: Iterable[Span]) -> Labels:
     lost = [span for span in given if not example.get_aligned_spans_y2x([span], allow_overlap=True)]
     tokens = {int(i) for span in lost for i in example.alignment.y2x[span.start : span.end]}
     return numpy.asarray(sorted(tokens), dtype="int64")
+
+
+def _check_labels(example: Example, key: Optional[str], entities: List[Tuple[int, int, str]]) -> None:
+    for (start, end), group in groupby(entities, key=lambda entity: entity[:2]):
+        labels = [label for _, _, label in group]
+        if len(labels) > 1:
+            text = example.predicted[start:end].text
+            raise WeaknerError(Errors.WK026.format(key=key, text=text, labels=", ".join(labels)))
 
 
 def _array(spans: Sequence[Tuple[int, int]]) -> Spans:

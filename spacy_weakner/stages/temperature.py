@@ -36,6 +36,11 @@ class TemperatureReport(NamedTuple):
     after: float
     docs: int
 
+    @property
+    def at_bound(self) -> bool:
+        """RETURNS (bool): Whether the temperature is as low or as high as was tried."""
+        return self.temperature < LOWEST * 1.01 or self.temperature > HIGHEST / 1.01
+
 
 def fit_temperature(
     output_path: Path, model: Union[str, Path], gold: Path, *, component: Optional[str] = None

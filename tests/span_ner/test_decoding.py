@@ -12,7 +12,7 @@ def make(*rows):
     """Candidates from (start, end, probability)."""
     spans = numpy.asarray([row[:2] for row in rows], dtype="int64").reshape(-1, 2)
     chances = numpy.asarray([row[2] for row in rows], dtype="float64")
-    return Candidates(spans, numpy.ones(len(rows), dtype="int64"), chances)
+    return Candidates(spans, numpy.ones(len(rows), dtype="int64"), chances, numpy.log(chances))
 
 
 def naive_select(candidates):
@@ -59,3 +59,9 @@ def test_equals_a_slow_twin(seed, levels):
 )
 def test_cases(rows, expected):
     assert select(make(*rows), 6) == expected
+
+
+def test_the_order_is_that_of_the_ranks():
+    spans = numpy.asarray([[0, 2], [1, 3]])
+    labels = numpy.asarray([1, 1])
+    assert select(Candidates(spans, labels, numpy.asarray([1.0, 1.0]), numpy.asarray([-0.2, -0.1])), 3) == [1]

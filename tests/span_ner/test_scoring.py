@@ -186,3 +186,14 @@ def test_concatenation_skips_sentences_without_tokens():
 def test_a_hidden_width_below_one(width):
     with pytest.raises(WeaknerError, match=r"\[WK005\].*hidden_width"):
         build_span_classifier(Recorder().model, width)
+
+
+@pytest.mark.parametrize("width", [96, 384])
+def test_initial_weights_are_those_of_the_concatenation(width):
+    model = build_span_scorer(64)
+    vectors = numpy.zeros((2, width), dtype="float32")
+    model.initialize(X=(vectors, numpy.asarray([[0, 1]])), Y=numpy.zeros((1, 3), dtype="float32"))
+    bound = (6.0 / (64 + 4 * width)) ** 0.5
+    assert 0.95 * bound < abs(model.get_param("C")).max() <= bound * (1 + 1e-6)
+    # The sum and the difference of two parts.
+    assert bound < abs(model.get_param("A")).max() <= 2 * bound and bound < abs(model.get_param("B")).max() <= 2 * bound

@@ -7,6 +7,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner.targets import read_target
 
 from ..util import make_doc, make_example
@@ -76,10 +77,20 @@ def test_wrong_and_hidden_spans_on_other_tokens():
     assert read(example, incorrect_spans_key="wrong") == ([], [(1, 3, 2), (4, 8, 0)], [(0, 3), (5, 8)])
 
 
-def test_a_span_may_have_two_labels_in_a_group():
+def test_a_span_has_one_label():
     example = make_example(NLP, "a b")
-    add_group(example.reference, "x", [(0, 1, "PER"), (0, 1, "LOC"), (0, 1, "LOC")])
-    assert read(example, spans_key="x")[0] == [(0, 1, 1), (0, 1, 2)]
+    add_group(example.reference, "x", [(0, 1, "LOC"), (0, 1, "LOC")])
+    assert read(example, spans_key="x")[0] == [(0, 1, 1)]
+    add_group(example.reference, "x", [(0, 1, "PER"), (0, 1, "LOC")])
+    with pytest.raises(WeaknerError, match=r"WK026.*'a'.*LOC, PER"):
+        read(example, spans_key="x")
+
+
+@pytest.mark.parametrize("label, left", [("PER", []), ("", []), ("LOC", [(0, 1, 2)])])
+def test_what_is_known_to_be_wrong_is_not_learned_as_right(label, left):
+    example = make_example(NLP, "a b", [(0, 1, "PER")])
+    add_group(example.reference, "y", [(0, 1, label)])
+    assert read(example, incorrect_spans_key="y")[0] == left
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,8 @@ def test_nested_entities_of_a_group_are_both_learned():
 
 
 def test_entities_do_not_count_where_a_group_is_learned_from():
-    nlp = span_pipeline(labels=["PER"], spans_key="x")
+    with pytest.warns(UserWarning, match=r"WK902.*'x'"):
+        nlp = span_pipeline(labels=["PER"], spans_key="x")
     example = make_example(nlp, "Anna went", [(0, 1, "PER")])
     assert nlp.update([example], sgd=False)["span_ner"] == 0.0
     add_group(example.reference, "x", [])
@@ -268,7 +269,8 @@ def test_a_doc_without_annotation_has_exactly_no_gradient(nlp):
 
 
 def test_a_doc_without_the_group_has_exactly_no_gradient():
-    nlp = span_pipeline(labels=["PER"], spans_key="x")
+    with pytest.warns(UserWarning, match=r"WK902.*'x'"):
+        nlp = span_pipeline(labels=["PER"], spans_key="x")
     assert nlp.update([make_example(nlp, "Anna went", [(0, 1, "PER")])], sgd=False) == {"span_ner": 0.0}
     assert all_zero(gradients(nlp.get_pipe("span_ner").model))
 

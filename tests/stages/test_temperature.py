@@ -97,3 +97,16 @@ def test_unusable_input(tmp_path, model):
     (tmp_path / "out").mkdir()
     with pytest.raises(WeaknerError, match="WK300"):
         fit_temperature(tmp_path / "out", model, corpus)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])
+def test_temperature_changes_no_entity_of_an_untrained_model(temperature):
+    nlp = span_pipeline()
+    ner = nlp.get_pipe("span_ner")
+    head = ner.model.get_ref("head")
+    head.set_param("W", head.get_param("W") * 3)
+    texts = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g"]
+    before = [doc_entities(nlp(text)) for text in texts]
+    ner.set_temperature(temperature)
+    assert [doc_entities(nlp(text)) for text in texts] == before
+    assert any(before)
