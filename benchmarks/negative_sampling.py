@@ -63,7 +63,7 @@ METHODS = {
     ),
     "partial_crf": Method("crf_ner", unmatched="missing"),
     "uniform": Method("span_ner"),
-    "weighted": Method("span_ner", "_weighted"),
+    "weighted": Method("span_ner", "_weighted", {"components.span_ner.sampler.include_outside": False}),
     "weighted_with_o": Method("span_ner", "_weighted", {"components.span_ner.sampler.include_outside": True}),
 }
 

@@ -105,7 +105,8 @@ class WeightedNegativeSampler:
     scorer's is off.
 
     The paper leaves open whether the maximum is over "O" too. If it is, v is 0 wherever "O" is most likely, and weights
-    are nearly uniform; so by default it is over the entity labels.
+    are nearly uniform. If it is over the entity labels alone, the sampling is much sharper; on CoNLL-2003 with four of
+    five entities hidden and a small encoder it hit so many of them that little was found, so it is not the default.
 
     ratio, rounding: As in `UniformNegativeSampler`.
     exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
@@ -117,7 +118,7 @@ class WeightedNegativeSampler:
     rounding: str = "ceil"
     exponent: float = 8.0
     n_epochs: float = 40.0
-    include_outside: bool = False
+    include_outside: bool = True
     weighted = True
 
     def __post_init__(self) -> None:
@@ -199,7 +200,7 @@ def make_weighted_negative_sampler(
     rounding: str = "ceil",
     exponent: float = 8.0,
     n_epochs: float = 40.0,
-    include_outside: bool = False,
+    include_outside: bool = True,
 ) -> WeightedNegativeSampler:
     """Create it; registered as `spacy_weakner.WeightedNegativeSampler.v1`. Arguments as in
     `WeightedNegativeSampler`."""

@@ -84,7 +84,7 @@ def test_fill_config_adds_every_setting(project):
         "rounding": "ceil",
         "exponent": 8.0,
         "n_epochs": 40.0,
-        "include_outside": False,
+        "include_outside": True,
     }
     settings = {"max_width": 10, "nested": False, "spans_key": None, "incorrect_spans_key": None, "overwrite": False}
     assert {key: component[key] for key in settings} == settings

@@ -205,7 +205,7 @@ def test_temperature(n_epochs, progress, expected):
 
 def test_the_drawing_gets_sharper():
     # The most probable of the five is drawn with 0.777 in the beginning, with 0.999748 in the end.
-    sampler = WeightedNegativeSampler(ratio=0.25)
+    sampler = WeightedNegativeSampler(ratio=0.25, include_outside=False)
     for progress, column in ((0.0, 2), (1.0, 3)):
         first = [sampler(5, 4, numpy.log(Z), progress)[0] for _ in range(DRAWS)]
         counts = numpy.bincount(first, minlength=5)
@@ -226,7 +226,7 @@ def test_probabilities_zero_and_one(sampler):
 
 @pytest.mark.parametrize("n_labels", [2, 3, 40])
 def test_weights_beyond_the_range_of_exp(n_labels):
-    sampler = WeightedNegativeSampler(ratio=1.0, exponent=100.0, n_epochs=1.0)
+    sampler = WeightedNegativeSampler(ratio=1.0, exponent=100.0, n_epochs=1.0, include_outside=False)
     logs = log_z(50, n_labels)
     logs[7] = numpy.log([0.9, *[0.1 / (n_labels - 1)] * (n_labels - 1)])
     assert sampler.log_weights(logs, 0.0).max() > 1000
@@ -237,7 +237,8 @@ def test_weights_beyond_the_range_of_exp(n_labels):
 
 def test_a_high_exponent_avoids_what_is_likely_an_entity():
     logs = numpy.log([(0.8, 0.1, 0.1), (0.34, 0.33, 0.33)])
-    weights = {mu: normalised(WeightedNegativeSampler(exponent=mu).log_weights(logs, 1.0)) for mu in (0.0, 8.0)}
+    samplers = {mu: WeightedNegativeSampler(exponent=mu, include_outside=False) for mu in (0.0, 8.0)}
+    weights = {mu: normalised(sampler.log_weights(logs, 1.0)) for mu, sampler in samplers.items()}
     assert weights[0.0][1] > 0.5 > weights[8.0][1]
 
 
@@ -251,7 +252,7 @@ def test_with_two_labels_outside_takes_part_or_not():
 
 def test_which_of_the_labels_is_the_most_probable_does_not_matter():
     logs = numpy.log([(0.5, 0.1, 0.4), (0.5, 0.4, 0.1), (0.4, 0.5, 0.1)])
-    same, as_same, other = WeightedNegativeSampler().log_weights(logs, 1.0)
+    same, as_same, other = WeightedNegativeSampler(include_outside=False).log_weights(logs, 1.0)
     assert same == pytest.approx(as_same)
     assert same > other
 

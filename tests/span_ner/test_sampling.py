@@ -174,7 +174,7 @@ def test_it_learns_with_the_weighted_sampler(include_outside):
 
 
 def test_what_the_model_takes_for_an_entity_is_drawn_less():
-    nlp = span_pipeline(sampler={**WEIGHTED, "ratio": 0.6})
+    nlp = span_pipeline(sampler={**WEIGHTED, "ratio": 0.6, "include_outside": False})
     ner = nlp.get_pipe("span_ner")
     ner.tick(Tick(0, 0, 1.0))
     rates = {}
