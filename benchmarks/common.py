@@ -10,7 +10,8 @@ import time
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from statistics import median
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from spacy_weakner.quality.compare import compare
 from spacy_weakner.quality.scores import Counts
@@ -119,6 +120,23 @@ def evaluate(model: Path, test: Path) -> Tuple[Counts, float]:
     """
     (result,) = compare(test, {model.name: model})
     return result.counts, result.words_per_second or 0.0
+
+
+def interleave(functions: List[Callable[[], object]], repetitions: int) -> List[float]:
+    """Run functions in turn.
+
+    functions (List[Callable[[], object]]): What to time.
+    repetitions (int): How often, after one run to warm up.
+    RETURNS (List[float]): Median seconds of each.
+    """
+    seconds: List[List[float]] = [[] for _ in functions]
+    for repetition in range(repetitions + 1):
+        for function, own in zip(functions, seconds, strict=True):
+            start = time.perf_counter()
+            function()
+            if repetition > 0:
+                own.append(time.perf_counter() - start)
+    return [median(own) for own in seconds]
 
 
 def find(data: Path, name: str) -> Path:

@@ -13,15 +13,15 @@ import platform
 import re
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
-from time import perf_counter
-from typing import Callable, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 import numpy
 import torch
+from common import interleave
 from torch.nn.utils.rnn import pad_sequence
 from torchcrf import CRF
 
+from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.linear_chain.decoding import viterbi
 from spacy_weakner.linear_chain.kernel import CRFParameters, pad
@@ -79,6 +79,7 @@ def measure(case: Case, repetitions: int) -> Tuple[int, List[float]]:
     lengths = random.randint(1, case.length + 1, case.n_sequences) if case.ragged else [case.length] * case.n_sequences
     emissions = [random.normal(size=(n, case.n_tags)).astype("float32") for n in lengths]
     tags = [random.randint(0, case.n_tags, n) for n in lengths]
+    targets = [Target(own) for own in tags]
     module = CRF(case.n_tags, batch_first=True)
     parameters = CRFParameters(
         *(
@@ -100,11 +101,11 @@ def measure(case: Case, repetitions: int) -> Tuple[int, List[float]]:
         with torch.no_grad():
             return module.decode(*torch_pad(tensors))
 
-    ours = loss(parameters, emissions, tags).emissions
+    ours = loss(parameters, emissions, targets).emissions
     numpy.testing.assert_allclose(numpy.concatenate(ours), torch.cat(torch_loss()), atol=1e-4)
     seconds = interleave(
         [
-            lambda: loss(parameters, emissions, tags),
+            lambda: loss(parameters, emissions, targets),
             torch_loss,
             lambda: viterbi(parameters, pad(emissions)),
             torch_decode,
@@ -119,23 +120,6 @@ def torch_pad(tensors: List[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
     lengths = torch.tensor([len(tensor) for tensor in tensors])
     mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
     return pad_sequence(tensors, batch_first=True), mask
-
-
-def interleave(functions: List[Callable[[], object]], repetitions: int) -> List[float]:
-    """Run functions in turn.
-
-    functions (List[Callable[[], object]]): What to time.
-    repetitions (int): How often, after one run to warm up.
-    RETURNS (List[float]): Median seconds of each.
-    """
-    seconds: List[List[float]] = [[] for _ in functions]
-    for repetition in range(repetitions + 1):
-        for function, own in zip(functions, seconds, strict=True):
-            start = perf_counter()
-            function()
-            if repetition > 0:
-                own.append(perf_counter() - start)
-    return [median(own) for own in seconds]
 
 
 def render(rows: List[Tuple[Case, int, List[float]]]) -> str:

@@ -15,13 +15,12 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any, Callable, Dict, List, Tuple
 
 import numpy
 import spacy
 import torch
+from common import interleave
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -199,18 +198,6 @@ def pipeline(name: str, settings: Dict[str, Any], width: int = 96) -> Language:
         examples.append(Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc))
     nlp.initialize(lambda: examples)
     return nlp
-
-
-def interleave(functions: List[Callable[[], Any]], repetitions: int) -> List[float]:
-    """Median seconds of functions that run in turn, after one run to warm up."""
-    seconds: List[List[float]] = [[] for _ in functions]
-    for repetition in range(repetitions + 1):
-        for function, own in zip(functions, seconds, strict=True):
-            start = perf_counter()
-            function()
-            if repetition > 0:
-                own.append(perf_counter() - start)
-    return [median(own) for own in seconds]
 
 
 def conditions(repetitions: int) -> str:

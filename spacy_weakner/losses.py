@@ -1,8 +1,4 @@
-"""Losses on probabilities, one row a token.
-
-As in Thinc, `get_grad` and `get_loss` take guesses and truths of shape (n_tokens, n_classes). The gradient is the sum
-over tokens, with respect to the probabilities; the value is the mean.
-"""
+"""Losses on probabilities, one row a token."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, Tuple, runtime_checkable

@@ -173,9 +173,7 @@ class CRFNer(TrainableHead):
         return result.loss, [ops.asarray2f(g) for g in result.emissions]
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used = [eg for eg in examples if len(eg.predicted) and self.is_annotated(eg)]
-        if not used:
-            raise WeaknerError(Errors.WK025.format(name=self.name))
+        used = self.annotated(examples)
         emissions = self.score_tokens([eg.predicted for eg in used])
         tags = [self.scheme.from_example(eg) for eg in used]
         parameters = self._parameters()

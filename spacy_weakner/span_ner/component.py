@@ -233,7 +233,7 @@ class SpanNer(TrainableHead):
         candidates = [self._candidates(target) for target in targets]
         log_probabilities: List[Any] = [None] * len(targets)
         if self.sampler.weighted:
-            log_probabilities = self._score_candidates(vectors, targets, candidates, offsets)
+            log_probabilities = self._score_candidates(vectors, candidates)
         progress = self._tick.progress if self._tick is not None else 0.0
         spans, labels, wrong, wrong_labels = [], [], [], []
         negatives = missampled = 0
@@ -267,37 +267,31 @@ class SpanNer(TrainableHead):
             known.append(numpy.flatnonzero(touches(spans, unclear)))
         return spans[without(len(spans), known)]
 
-    def _score_candidates(
-        self, vectors: List[Floats2d], targets: List[SpanTarget], candidates: List[Spans], offsets: Any
-    ) -> List[Any]:
+    def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans]) -> List[Any]:
         # Without dropout in the scorer; the encoder is not run again.
-        spans = numpy.concatenate([own + offset for own, offset in zip(candidates, offsets, strict=False)])
-        if not len(spans):
-            return [numpy.zeros((0, self.n_outputs))] * len(targets)
-        found = log_softmax(self._score(vectors, spans))
-        return numpy.split(found, numpy.cumsum([len(own) for own in candidates])[:-1])
+        if not any(map(len, candidates)):
+            return [numpy.zeros((0, self.n_outputs))] * len(candidates)
+        return _split(log_softmax(self._score(vectors, candidates)), candidates)
 
-    def _score(self, vectors: List[Floats2d], spans: Any) -> Any:
+    def _score(self, vectors: List[Floats2d], spans: List[Spans]) -> Any:
+        """Scores of the spans of each sentence, one after the other, on the host."""
         ops = self.model.ops
-        return ops.to_numpy(
-            self.model.get_ref("head").predict((concatenate(vectors), ops.asarray(spans, dtype="int64")))
-        )
+        offsets = numpy.cumsum([0, *map(len, vectors)])
+        every: Any = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
+        inputs = (concatenate(vectors), ops.asarray(every, dtype="int64"))
+        return ops.to_numpy(self.model.get_ref("head").predict(inputs))
 
     def _annotated_spans(self, example: Example) -> Iterable[Any]:
         reference = example.reference
         return reference.ents if self.spans_key is None else reference.spans.get(self.spans_key, [])
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used = [eg for eg in examples if len(eg.predicted) and self.is_annotated(eg)]
-        if not used:
-            raise WeaknerError(Errors.WK025.format(name=self.name))
+        used = self.annotated(examples)
         found = {id(eg.predicted): self.encode_target(eg) for eg in used}
 
         def score(docs: List[Doc], vectors: List[Floats2d]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
-            offsets = numpy.cumsum([0, *map(len, docs)])
-            scores = self._score(vectors, numpy.concatenate([s + o for s, o in zip(spans, offsets, strict=False)]))
-            parts = numpy.split(scores, numpy.cumsum([len(own) for own in spans])[:-1])
+            parts = _split(self._score(vectors, spans), spans)
             labels = [_labels(found[id(doc)], len(own), self.max_width) for doc, own in zip(docs, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
@@ -360,11 +354,9 @@ class SpanNer(TrainableHead):
     def _classify(self, docs: List[Doc], vectors: List[Floats2d]) -> List[Candidates]:
         # The spans that are rather an entity than not.
         spans = [_allowed(doc, self.preset_tokens(doc), self.max_width) for doc in docs]
-        offsets = numpy.cumsum([0, *map(len, docs)])
-        every = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
-        if not len(every):
+        if not any(map(len, spans)):
             return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0), numpy.zeros(0)) for own in spans]
-        scores = self._score(vectors, every)
+        scores = self._score(vectors, spans)
         labels = scores.argmax(axis=1)
         entities = numpy.flatnonzero(labels)
         rows, best = numpy.arange(len(entities)), labels[entities]
@@ -394,6 +386,11 @@ class _Batch(NamedTuple):
     wrong_labels: Labels
     negatives: int
     missampled: int
+
+
+def _split(rows: Any, spans: List[Spans]) -> List[Any]:
+    """Rows of the spans of all sentences, by sentence."""
+    return numpy.split(rows, numpy.cumsum([len(own) for own in spans])[:-1])
 
 
 def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Labels:

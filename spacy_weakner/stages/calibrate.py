@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..annotations.corpus import read_docs
 from ..annotations.gold import find_gold
 from ..annotations.weak import group_entities, weak_group, weak_sources
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
@@ -77,8 +77,7 @@ def calibrate(
         if value not in choices:
             raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))
     for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
-        if number < 1:
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=number, expected="at least 1"))
+        check_range(setting, number, 1, None)
     if not folds:
         raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
     corpora = [Path(corpus) for _, corpus in folds]

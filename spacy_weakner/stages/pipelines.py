@@ -1,10 +1,11 @@
 """Pipelines that stages read corpora and label with."""
 
 from pathlib import Path
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
 
@@ -27,6 +28,34 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         return spacy.blank(lang, config=config)
     except ImportError as error:  # also raised where a language needs a package for its tokenizer
         raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
+
+
+def first_pipe(nlp: Language, protocol: Any, component: Optional[str] = None) -> Optional[Tuple[str, Any]]:
+    """The first component of a pipeline that can do something.
+
+    nlp (Language): The pipeline.
+    protocol (Any): What it must be able to do: one of `ty`.
+    component (Optional[str]): Name that it must have; None: any.
+    RETURNS (Optional[Tuple[str, Any]]): Its name and the component; None if there is none.
+    """
+    found = ((name, pipe) for name, pipe in nlp.pipeline if component in (None, name) and isinstance(pipe, protocol))
+    return next(found, None)
+
+
+def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
+    """Run the components that stand before another one: encoders that it listens to may be among them.
+
+    nlp (Language): The pipeline.
+    name (str): Name of the other one.
+    docs (List[Doc]): The Docs; written to.
+    RETURNS (List[Doc]): The Docs.
+    """
+    names = [other for other, _ in nlp.pipeline]
+    before = names[: names.index(name)]
+    if not before:
+        return docs
+    with nlp.select_pipes(enable=before):
+        return list(nlp.pipe(docs))
 
 
 def load_pipeline(name: Union[str, Path]) -> Language:

@@ -12,7 +12,7 @@ from ..annotations.corpus import bare_copy
 from ..annotations.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
 from ..ty import Entity, PathScore, PathScorer, TokenDistributions
-from .pipelines import load_pipeline
+from .pipelines import first_pipe, load_pipeline, run_before
 
 
 class PathPredictor:
@@ -27,9 +27,6 @@ class PathPredictor:
         self.model = str(model)
         self.nlp = load_pipeline(model)
         self.name, self.pipe = find_path_scorer(self.nlp, self.model, component)
-        names = [name for name, _ in self.nlp.pipeline]
-        # Encoders that the component listens to come before it.
-        self._before = names[: names.index(self.name)]
 
     def __call__(self, docs: List[Doc]) -> List[PathScore]:
         """Score Docs.
@@ -58,11 +55,7 @@ class PathPredictor:
         return result
 
     def _prepare(self, docs: List[Doc]) -> List[Doc]:
-        copies = [bare_copy(doc) for doc in docs]
-        if self._before:
-            with self.nlp.select_pipes(enable=self._before):
-                copies = list(self.nlp.pipe(copies))
-        return copies
+        return run_before(self.nlp, self.name, [bare_copy(doc) for doc in docs])
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
         """The tag scheme over the labels of the model, and those that it does not know of some entities.
@@ -83,9 +76,9 @@ def find_path_scorer(nlp: Language, model: str, component: Optional[str] = None)
     RETURNS (Tuple[str, Any]): Its name and the component, a `PathScorer`.
     RAISES (WeaknerError): If there is none.
     """
-    for name, pipe in nlp.pipeline:
-        if component in (None, name) and isinstance(pipe, PathScorer):
-            return name, pipe
+    found = first_pipe(nlp, PathScorer, component)
+    if found is not None:
+        return found
     named = f" and is named '{component}'" if component else ""
     names = ", ".join(nlp.component_names)
     what = "scores tag sequences"

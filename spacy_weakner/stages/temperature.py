@@ -13,7 +13,7 @@ from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError
 from ..files import atomic_folder, check_output
 from ..ty import Tempered
-from .pipelines import load_pipeline
+from .pipelines import first_pipe, load_pipeline, run_before
 
 # Where temperatures are sought, and how exactly.
 LOWEST, HIGHEST, STEPS = 0.05, 20.0, 40
@@ -69,9 +69,8 @@ def fit_temperature(
             examples.append(Example(bare_copy(doc), doc))
     if not examples:
         raise WeaknerError(Errors.WK342.format(path=gold))
-    with nlp.select_pipes(enable=nlp.pipe_names[: nlp.pipe_names.index(name)]):
-        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
+    for example, doc in zip(examples, run_before(nlp, name, [eg.predicted for eg in examples]), strict=True):
+        example.predicted = doc
     try:
         loss = pipe.held_out_loss(examples)
     except KeyError as error:
@@ -109,8 +108,8 @@ def minimize(function: Callable[[float], float], low: float, high: float, steps:
 
 
 def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, Tempered]:
-    for name, pipe in nlp.pipeline:
-        if component in (None, name) and isinstance(pipe, Tempered):
-            return name, pipe
+    found = first_pipe(nlp, Tempered, component)
+    if found is not None:
+        return found
     named = f" and is named '{component}'" if component else ""
     raise WeaknerError(Errors.WK347.format(pipeline=model, named=named, names=", ".join(nlp.component_names)))

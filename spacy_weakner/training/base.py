@@ -155,6 +155,18 @@ class TrainableHead(TrainablePipe):
         """Whether an example can teach the component anything; by default, whether it says anything on entities."""
         return bool(example.reference.has_annotation("ENT_IOB"))
 
+    def annotated(self, examples: Iterable[Example]) -> List[Example]:
+        """The examples that say something.
+
+        examples (Iterable[Example]): Some examples.
+        RETURNS (List[Example]): Those that have tokens and are annotated.
+        RAISES (WeaknerError): If there are none.
+        """
+        used = [eg for eg in examples if len(eg.predicted) and self.is_annotated(eg)]
+        if not used:
+            raise WeaknerError(Errors.WK025.format(name=self.name))
+        return used
+
     # Initialisation
 
     def initialize(
