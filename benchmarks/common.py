@@ -3,7 +3,9 @@
 A row that is there already is skipped, so a script that was stopped goes on where it was.
 """
 
+import gzip
 import json
+import math
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ from spacy_weakner.quality.scores import Counts
 
 ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
+COLORS = ("#1d3557", "#e76f51", "#2a9d8f", "#8d5a97", "#e9a13b", "#6c757d")
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
 
 
@@ -147,6 +150,20 @@ def find(data: Path, name: str) -> Path:
     raise SystemExit(f"{data} holds no {name}.jsonl or {name}.jsonl.gz")
 
 
+def labels_only(path: Path, target: Path) -> Path:
+    """The weak labels of a data set as a file of their own, without the gold that stands beside them.
+
+    path (Path): Gzipped JSONL with `weak_ents`.
+    target (Path): The file to write.
+    RETURNS (Path): `target`.
+    """
+    with gzip.open(path, "rt", encoding="utf-8") as given, target.open("w", encoding="utf-8") as file_:
+        for line in given:
+            row = json.loads(line)
+            file_.write(json.dumps({"id": row["id"], "tokens": row["tokens"], "ents": row["weak_ents"]}) + "\n")
+    return target
+
+
 def mean_and_spread(values: List[float]) -> str:
     """RETURNS (str): Mean, and the standard deviation if there are several values."""
     mean = sum(values) / len(values)
@@ -195,7 +212,47 @@ def bar_chart(title: str, bars: Dict[str, List[float]], path: Path) -> None:
         parts.append(f'<rect x="{left}" y="{y}" width="{mean / 100 * width:.1f}" height="18" fill="#5b8db8"/>')
         parts += [f'<circle cx="{left + v / 100 * width:.1f}" cy="{y + 9}" r="3" fill="#1d3557"/>' for v in values]
         parts.append(f'<text x="{left + width + 8}" y="{y + 14}" font-size="13">{mean:.1f}</text>')
-    size = f'width="{left + width + 60}" height="{50 + len(bars) * step}"'
+    write_svg(parts, left + width + 60, 50 + len(bars) * step, path)
+
+
+def line_chart(title: str, x_label: str, lines: Dict[str, List[Tuple[float, float]]], path: Path) -> None:
+    """Draw F1 over something as SVG, the points evenly spaced.
+
+    title (str): Title.
+    x_label (str): What is on the x axis.
+    lines (Dict[str, List[Tuple[float, float]]]): x and F1 (0..100) by name.
+    path (Path): The file.
+    """
+    left, top, width, height = 60, 40, 420, 260
+    xs = sorted({x for points in lines.values() for x, _ in points})
+    values = [y for points in lines.values() for _, y in points]
+    low, high = 10 * math.floor(min(values) / 10), 10 * math.ceil(max(values) / 10 + 1e-9)
+    at = {x: left + width * i / max(1, len(xs) - 1) for i, x in enumerate(xs)}
+    parts = [f'<text x="10" y="22" font-size="15" font-weight="bold">{escape(title)}</text>']
+    for tick in range(low, high + 1, 10):
+        y = top + height * (high - tick) / (high - low)
+        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{left + width}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end" font-size="12">{tick}</text>')
+    step = max(1, len(xs) // 10)
+    for x in xs[::step]:
+        text = f'<text x="{at[x]:.1f}" y="{top + height + 18}" text-anchor="middle" font-size="12">{x:g}</text>'
+        parts.append(text)
+    parts.append(f'<text x="{left + width / 2}" y="{top + height + 38}" text-anchor="middle" font-size="13">')
+    parts[-1] += f"{escape(x_label)}</text>"
+    for i, (name, points) in enumerate(lines.items()):
+        color = COLORS[i % len(COLORS)]
+        spots = [(at[x], top + height * (high - y) / (high - low)) for x, y in sorted(points)]
+        where = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        parts.append(f'<polyline points="{where}" fill="none" stroke="{color}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in spots]
+        parts.append(f'<rect x="{left + width + 20}" y="{top + 20 * i}" width="12" height="12" fill="{color}"/>')
+        parts.append(f'<text x="{left + width + 38}" y="{top + 20 * i + 11}" font-size="13">{escape(name)}</text>')
+    write_svg(parts, left + width + 190, top + height + 50, path)
+
+
+def write_svg(parts: List[str], width: int, height: int, path: Path) -> None:
+    """Write a drawing on white."""
+    size = f'width="{width}" height="{height}"'
     body = "\n".join(parts)
     style = 'font-family="sans-serif"'
     background = '<rect width="100%" height="100%" fill="white"/>'

@@ -5,7 +5,8 @@
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped), where train has weak labels,
 and perhaps weak.jsonl with more of them. A data set is named FOLDER:SOURCE; "dictionary" stands for the weak labels of
-train itself, others for those of train-SOURCE. Strong are `--strong` sentences of train with gold; weak are the other
+train itself, others for those of train-SOURCE, and dictionary+SOURCE for both, combined by votes whose weights come
+from the strong sentences. Strong are `--strong` sentences of train with gold; weak are the other
 sentences of train and those of `weak`, without gold. Rows go to docs/evidence/needle.jsonl as runs end, and
 docs/evidence/needle.md is written anew at the end.
 """
@@ -15,7 +16,7 @@ import random
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, table, train
+from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, labels_only, line_chart, table, train
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -27,6 +28,7 @@ from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.complete import complete
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.crossfit import crossfit
+from spacy_weakner.stages.label import label
 
 BENCHMARK = "needle"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
@@ -85,6 +87,8 @@ METHODS = {
 AGAIN = "needle_twice"
 # The term list and a model together: its labels on test, completed by the model.
 TOGETHER = {"supervised_and_match": "supervised", "needle_and_match": "needle"}
+CURVES = "bc5cdr-chem:dictionary"
+CURVE_METHODS = ("supervised", "wsl", "needle", "needle_soft")
 ORDER = ["match", *METHODS, *TOGETHER]
 
 
@@ -269,9 +273,17 @@ class Experiment:
         for split in ("dev", "test"):
             if not (base / f"{split}.spacy").exists():
                 convert(find(data, split), base / f"{split}.spacy", tokenizer=TOKENIZER, source="weak")
+        first, *others = source.split("+")
         if not (base / "train.spacy").exists():
-            split = "train" if source == "dictionary" else f"train-{source}"
-            convert(find(data, split), base / "train.spacy", tokenizer=TOKENIZER, source="weak")
+            split = "train" if first == "dictionary" else f"train-{first}"
+            alone = base / "train-first.spacy"
+            convert(find(data, split), alone, tokenizer=TOKENIZER, source="weak", overwrite=True)
+            files = {name: str(labels_only(find(data, f"train-{name}"), base / f"{name}.jsonl")) for name in others}
+            sources = {name: {"file": file_} for name, file_ in files.items()}
+            if sources:
+                label(alone, base / "train.spacy", sources=sources, tokenizer=TOKENIZER)
+            else:
+                alone.replace(base / "train.spacy")
         # dev is the same for every seed
         write_docs(self.corpus("dev"), sample(base / "dev.spacy", N_DEV, 0)[0])
         write_docs(self.corpus("test"), read_docs(base / "test.spacy", Vocab()))
@@ -288,8 +300,9 @@ class Experiment:
         pool = [*rest, *more]
         random.Random(self.seed).shuffle(pool)
         write_docs(self.corpus("sources"), pool[: arguments.weak])
-        aggregate(self.corpus("sources"), self.corpus("weak-outside"), unmatched="outside")
-        aggregate(self.corpus("sources"), self.corpus("weak-missing"), unmatched="missing")
+        how = {"method": "weighted", "gold": self.corpus("strong")} if others else {}
+        for unmatched in ("outside", "missing"):
+            aggregate(self.corpus("sources"), self.corpus(f"weak-{unmatched}"), unmatched=unmatched, **how)
         (folder / "done").touch()
 
 
@@ -323,11 +336,42 @@ def render(evidence: Evidence) -> None:
             and (row["method"] == "match" or (row["encoder"], row["strong"]) == (encoder, strong))
         ]
         name = f"{dataset.replace(':', '-')}-{encoder}-{strong}"
+        if f"{{{name}}}" not in page:
+            continue
         page = page.replace(f"{{{name}}}", table(shown, ("method", "weak"), ORDER))
         bars = {method: [row["f1"] for row in shown if row["method"] == method] for method in ORDER}
         bars = {method: values for method, values in bars.items() if values}
         bar_chart(f"{dataset}, {encoder}, {strong} gold: F1 on test", bars, EVIDENCE / f"{BENCHMARK}-{name}.svg")
+    curves = [row for row in rows if row["dataset"] == CURVES and row["encoder"] == "cnn" and row["seed"] == 0]
+    for axis, fixed, x_label in (("strong", "weak", "gold sentences"), ("weak", "strong", "weakly labelled sentences")):
+        lines, text = over(curves, axis, fixed)
+        page = page.replace(f"{{curve-{axis}}}", text)
+        line_chart(f"{CURVES}, cnn: F1 on test", x_label, lines, EVIDENCE / f"{BENCHMARK}-{axis}.svg")
     (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
+
+
+def over(rows: List[Dict[str, Any]], axis: str, fixed: str) -> Tuple[Dict[str, List[Tuple[float, float]]], str]:
+    """F1 of methods over the number of sentences, for plot and page.
+
+    rows (List[Dict[str, Any]]): Rows of one data set, encoder and seed.
+    axis (str): "strong" or "weak"; the other one is as in the headline.
+    fixed (str): The other one.
+    RETURNS (Tuple[Dict[str, List[Tuple[float, float]]], str]): Points by method, and a table.
+    """
+    headline = {"strong": 250, "weak": 4000}[fixed]
+    found = {
+        (method, row[axis]): row["f1"]
+        for method in CURVE_METHODS
+        for row in rows
+        if row["method"] == method and row[fixed] in (headline, 0)
+    }
+    sizes = sorted({size for _, size in found if size})
+    lines = {m: [(float(n), found[m, n]) for n in sizes if (m, n) in found] for m in CURVE_METHODS}
+    out = [f"| {axis} | " + " | ".join(map(str, sizes)) + " |", "|" + "---|" * (len(sizes) + 1)]
+    for method in CURVE_METHODS:
+        cells = [f"{found[method, n]:.1f}" if (method, n) in found else "" for n in sizes]
+        out.append(f"| `{method}` | " + " | ".join(cells) + " |")
+    return {method: points for method, points in lines.items() if points}, "\n".join(out)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,12 @@ docs/evidence/weak-labels.jsonl as runs end; docs/evidence/weak-labels.md is wri
 """
 
 import argparse
-import gzip
-import json
 import random
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, table, train
+from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, labels_only, table, train
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -78,7 +76,7 @@ def prepare(data: Path, folder: Path) -> Path:
     convert(find(data, "train"), train_path, tokenizer=TOKENIZER, source="dictionary", overwrite=True)
     sources: Dict[str, Any] = {}
     for name in SOURCES[1:]:
-        sources[name] = {"file": str(imported(find(data, f"train-{name}"), folder / f"{name}.jsonl"))}
+        sources[name] = {"file": str(labels_only(find(data, f"train-{name}"), folder / f"{name}.jsonl"))}
     label(train_path, folder / "sources.spacy", sources=sources, tokenizer=TOKENIZER)
     # Gold of a few sentences, for the weights alone.
     docs = list(read_docs(folder / "sources.spacy", Vocab()))
@@ -94,15 +92,6 @@ def prepare(data: Path, folder: Path) -> Path:
         aggregate(folder / "sources.spacy", corpus(folder, name), unmatched="outside", **setting)
     (folder / "done").touch()
     return folder
-
-
-def imported(path: Path, target: Path) -> Path:
-    """Labels of another source as a file of their own, without the gold that stands beside them."""
-    with gzip.open(path, "rt", encoding="utf-8") as given, target.open("w", encoding="utf-8") as file_:
-        for line in given:
-            row = json.loads(line)
-            file_.write(json.dumps({"id": row["id"], "tokens": row["tokens"], "ents": row["weak_ents"]}) + "\n")
-    return target
 
 
 def corpus(folder: Path, name: str) -> Path:
