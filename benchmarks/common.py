@@ -6,6 +6,7 @@ A row that is there already is skipped, so a script that was stopped goes on whe
 import gzip
 import json
 import math
+import random
 import subprocess
 import sys
 import time
@@ -15,6 +16,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.quality.compare import compare
 from spacy_weakner.quality.scores import Counts
 
@@ -114,6 +119,16 @@ def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, 
     return output, seconds
 
 
+def dev_scores(output: Path) -> List[Tuple[int, float]]:
+    """How a training went.
+
+    output (Path): As `train` gave it.
+    RETURNS (List[Tuple[int, float]]): Steps, and F1 on dev in 0..100, as spaCy's logger has printed them.
+    """
+    lines = (line.split() for line in output.with_suffix(".log").read_text(encoding="utf-8").splitlines())
+    return [(int(part[1]), float(part[3])) for part in lines if len(part) == 7 and part[0].isdigit()]
+
+
 def evaluate(model: Path, test: Path) -> Tuple[Counts, float]:
     """Score a pipeline.
 
@@ -148,6 +163,56 @@ def find(data: Path, name: str) -> Path:
         if (data / f"{name}{suffix}").exists():
             return data / f"{name}{suffix}"
     raise SystemExit(f"{data} holds no {name}.jsonl or {name}.jsonl.gz")
+
+
+def encoder_name(encoder: str) -> str:
+    """Short name of an encoder: cnn, or what its name or folder ends in.
+
+    encoder (str): As it was given to a script.
+    RETURNS (str): The name in the rows.
+    """
+    return "minilm" if "minilm" in encoder.lower() else Path(encoder).name
+
+
+def sample(path: Path, n: int, seed: int) -> Tuple[List[Doc], List[Doc]]:
+    """Sentences drawn at random.
+
+    path (Path): The corpus.
+    n (int): How many; 0: all.
+    seed (int): Seed of the draw.
+    RETURNS (Tuple[List[Doc], List[Doc]]): Those that were drawn, and the others; both in their order.
+    """
+    docs = list(read_docs(path, Vocab()))
+    chosen = set(random.Random(seed).sample(range(len(docs)), min(n, len(docs))) if n else range(len(docs)))
+    return [doc for i, doc in enumerate(docs) if i in chosen], [doc for i, doc in enumerate(docs) if i not in chosen]
+
+
+def write_page(benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: List[str]) -> str:
+    """Fill the tables of a page and draw their bars.
+
+    benchmark (str): Its name; the page is `<benchmark>.template.md`.
+    rows (List[Dict[str, Any]]): Evidence rows.
+    group (Tuple[str, ...]): Keys of which each combination has a table of its own, where the page has
+        "{value-value-...}". Rows of method "match" have no encoder: they come to all tables of their data set.
+    methods (List[str]): Order of the methods.
+    RETURNS (str): The page.
+    """
+    page = (EVIDENCE / f"{benchmark}.template.md").read_text(encoding="utf-8")
+    for values in sorted({tuple(row[key] for key in group) for row in rows if row["encoder"] != "-"}):
+        shown = [
+            row
+            for row in rows
+            if row["dataset"] == values[0] and (row["encoder"] == "-" or tuple(row[key] for key in group) == values)
+        ]
+        name = "-".join(str(value).replace(":", "-") for value in values)
+        if f"{{{name}}}" not in page:
+            continue
+        several = len({row["weak"] for row in shown if row["weak"]}) > 1 or benchmark == "needle"
+        page = page.replace(f"{{{name}}}", table(shown, ("method", "weak") if several else ("method",), methods))
+        bars = {method: [row["f1"] for row in shown if row["method"] == method] for method in methods}
+        bars = {method: found for method, found in bars.items() if found}
+        bar_chart(f"{' '.join(map(str, values))}: F1 on test", bars, EVIDENCE / f"{benchmark}-{name}.svg")
+    return page
 
 
 def labels_only(path: Path, target: Path) -> Path:

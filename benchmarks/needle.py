@@ -14,9 +14,22 @@ docs/evidence/needle.md is written anew at the end.
 import argparse
 import random
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, labels_only, line_chart, table, train
+from common import (
+    EVIDENCE,
+    ROOT,
+    Evidence,
+    Run,
+    encoder_name,
+    evaluate,
+    find,
+    labels_only,
+    line_chart,
+    sample,
+    train,
+    write_page,
+)
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -124,8 +137,7 @@ class Experiment:
         self.arguments = arguments
         self.seed = seed
         self.evidence = evidence
-        name = "minilm" if "minilm" in arguments.encoder.lower() else Path(arguments.encoder).name
-        self.encoder = arguments.label or name
+        self.encoder = arguments.label or encoder_name(arguments.encoder)
         self.size = "cnn" if arguments.encoder == "cnn" else "transformer"
         sizes = f"strong{arguments.strong}-weak{arguments.weak}"
         self.folder = arguments.work / arguments.dataset.replace(":", "-") / sizes / f"seed{seed}"
@@ -306,42 +318,15 @@ class Experiment:
         (folder / "done").touch()
 
 
-def sample(path: Path, n: int, seed: int) -> Tuple[List[Doc], List[Doc]]:
-    """n sentences drawn at random in their order (0: all), and the others."""
-    docs = list(read_docs(path, Vocab()))
-    chosen = set(random.Random(seed).sample(range(len(docs)), n) if n else range(len(docs)))
-    return [doc for i, doc in enumerate(docs) if i in chosen], [doc for i, doc in enumerate(docs) if i not in chosen]
-
-
 def count(path: Path) -> int:
     """Number of sentences."""
     return sum(1 for _ in read_docs(path, Vocab()))
 
 
-def groups(rows: List[Dict[str, Any]]) -> Iterator[Tuple[str, str, int]]:
-    """Data set, encoder and number of strong sentences of the tables."""
-    seen = {(row["dataset"], row["encoder"], row["strong"]) for row in rows if row["encoder"] != "-"}
-    yield from sorted(seen)
-
-
 def render(evidence: Evidence) -> None:
     """Write the page and its plots from the rows."""
     rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
-    page = (EVIDENCE / f"{BENCHMARK}.template.md").read_text(encoding="utf-8")
-    for dataset, encoder, strong in groups(rows):
-        shown = [
-            row
-            for row in rows
-            if row["dataset"] == dataset
-            and (row["method"] == "match" or (row["encoder"], row["strong"]) == (encoder, strong))
-        ]
-        name = f"{dataset.replace(':', '-')}-{encoder}-{strong}"
-        if f"{{{name}}}" not in page:
-            continue
-        page = page.replace(f"{{{name}}}", table(shown, ("method", "weak"), ORDER))
-        bars = {method: [row["f1"] for row in shown if row["method"] == method] for method in ORDER}
-        bars = {method: values for method, values in bars.items() if values}
-        bar_chart(f"{dataset}, {encoder}, {strong} gold: F1 on test", bars, EVIDENCE / f"{BENCHMARK}-{name}.svg")
+    page = write_page(BENCHMARK, rows, ("dataset", "encoder", "strong"), ORDER)
     curves = [row for row in rows if row["dataset"] == CURVES and row["encoder"] == "cnn" and row["seed"] == 0]
     for axis, fixed, x_label in (("strong", "weak", "gold sentences"), ("weak", "strong", "weakly labelled sentences")):
         lines, text = over(curves, axis, fixed)

@@ -11,12 +11,24 @@ written anew at the end.
 """
 
 import argparse
-import random
+import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, table, train
-from spacy.tokens import Doc
+from common import (
+    EVIDENCE,
+    ROOT,
+    Evidence,
+    Run,
+    dev_scores,
+    encoder_name,
+    evaluate,
+    find,
+    line_chart,
+    sample,
+    train,
+    write_page,
+)
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -28,6 +40,7 @@ BENCHMARK = "negative-sampling"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 CONFIGS = ROOT / "configs"
 N_DEV = 300
+CURVES = EVIDENCE / f"{BENCHMARK}-curves.jsonl"
 BILSTM = {
     "@architectures": "spacy_weakner.BiLSTMEncoder.v1",
     "width": 256,
@@ -96,7 +109,7 @@ def main() -> None:
 
 def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
     """Train and score all methods with one seed."""
-    name = "minilm" if "minilm" in arguments.encoder.lower() else Path(arguments.encoder).name
+    name = encoder_name(arguments.encoder)
     preset = "quick" if arguments.train else "full"
     folder = arguments.work / arguments.dataset.replace(":", "-") / f"{preset}{arguments.train}" / f"seed{seed}"
     prepare(arguments, seed, folder)
@@ -108,11 +121,27 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
         tuned = "-".join(setting.replace("/", "_") for setting in arguments.set)
         output = folder / f"{name}-{arguments.steps}-{arguments.eval_frequency}" / f"{method}{tuned}"
         model, seconds = train(*training(arguments, METHODS[method], seed, folder, output))
+        if seed == 0 and not arguments.dev:
+            keep_curve(run, dev_scores(output))
         counts, speed = evaluate(model / "model-best", folder / ("dev.spacy" if arguments.dev else "test.spacy"))
         if arguments.dev:
             print(f"{method}{tuned} seed {seed}: dev P {counts.precision:.1f} R {counts.recall:.1f} F1 {counts.f1:.2f}")
         else:
             evidence.add(run, counts, seconds, speed)
+
+
+def keep_curve(run: Run, points: List[Tuple[int, float]]) -> None:
+    """Keep how F1 on dev went over a training (Figure 3)."""
+    row = {"dataset": run.dataset, "encoder": run.encoder, "preset": run.preset, "method": run.method, "dev": points}
+    kept = [
+        own for own in read_curves() if any(own[key] != row[key] for key in ("dataset", "encoder", "preset", "method"))
+    ]
+    CURVES.write_text("".join(json.dumps(own) + "\n" for own in [*kept, row]), encoding="utf-8")
+
+
+def read_curves() -> List[Dict[str, Any]]:
+    """The curves that are kept."""
+    return [json.loads(line) for line in CURVES.read_text(encoding="utf-8").splitlines()] if CURVES.exists() else []
 
 
 def training(
@@ -149,10 +178,10 @@ def prepare(arguments: argparse.Namespace, seed: int, folder: Path) -> None:
     for split in ("dev", "test"):
         convert(find(data, split), folder / f"all-{split}.spacy", tokenizer=TOKENIZER, overwrite=True)
     write_docs(folder / "test.spacy", read_docs(folder / "all-test.spacy", Vocab()))
-    write_docs(folder / "dev.spacy", sample(folder / "all-dev.spacy", N_DEV, 0))
+    write_docs(folder / "dev.spacy", sample(folder / "all-dev.spacy", N_DEV, 0)[0])
     split = "train" if not noise or noise == "kb" or noise.startswith("p0") else f"train-{noise}"
     convert(find(data, split), folder / "all-train.spacy", tokenizer=TOKENIZER, source="weak", overwrite=True)
-    write_docs(folder / "gold.spacy", sample(folder / "all-train.spacy", arguments.train, seed))
+    write_docs(folder / "gold.spacy", sample(folder / "all-train.spacy", arguments.train, seed)[0])
     for unmatched in ("outside", "missing"):
         target = folder / f"train-{unmatched}.spacy"
         if noise.startswith("p0"):
@@ -167,30 +196,17 @@ def prepare(arguments: argparse.Namespace, seed: int, folder: Path) -> None:
     (folder / "done").touch()
 
 
-def sample(path: Path, n: int, seed: int) -> List[Doc]:
-    """n sentences drawn at random, in their order (0: all)."""
-    docs = list(read_docs(path, Vocab()))
-    chosen = random.Random(seed).sample(range(len(docs)), min(n, len(docs))) if n else range(len(docs))
-    return [docs[i] for i in sorted(chosen)]
-
-
-def groups(rows: List[Dict[str, Any]]) -> Iterator[Tuple[str, str, str]]:
-    """Data set, encoder and preset of the tables."""
-    yield from sorted({(row["dataset"], row["encoder"], row["preset"]) for row in rows})
-
-
 def render(evidence: Evidence) -> None:
     """Write the page and its plots from the rows."""
     rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
-    page = (EVIDENCE / f"{BENCHMARK}.template.md").read_text(encoding="utf-8")
-    for dataset, encoder, preset in groups(rows):
-        shown = [row for row in rows if (row["dataset"], row["encoder"], row["preset"]) == (dataset, encoder, preset)]
-        name = f"{dataset.replace(':', '-')}-{encoder}-{preset}"
-        page = page.replace(f"{{{name}}}", table(shown, ("method",), list(METHODS)))
-        bars = {method: [row["f1"] for row in shown if row["method"] == method] for method in METHODS}
-        bars = {method: values for method, values in bars.items() if values}
-        bar_chart(f"{dataset}, {encoder}: F1 on test", bars, EVIDENCE / f"{BENCHMARK}-{name}.svg")
+    page = write_page(BENCHMARK, rows, ("dataset", "encoder", "preset"), list(METHODS))
     (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
+    curves: Dict[str, Dict[str, List[Tuple[float, float]]]] = {}
+    for row in read_curves():
+        name = f"{row['dataset'].replace(':', '-')}-{row['encoder']}-{row['preset']}"
+        curves.setdefault(name, {})[row["method"]] = [(float(step), f1) for step, f1 in row["dev"]]
+    for name, lines in curves.items():
+        line_chart(f"{name}: F1 on dev", "updates", lines, EVIDENCE / f"{BENCHMARK}-{name}-dev.svg")
 
 
 if __name__ == "__main__":

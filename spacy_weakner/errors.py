@@ -1,6 +1,6 @@
 """All messages to users: each says what is wrong, where, and what to change."""
 
-from typing import Optional
+from typing import Optional, Sequence
 
 
 class WeaknerError(ValueError):
@@ -93,6 +93,28 @@ class Errors:
         "Keep one of them."
     )
     WK027 = "[WK027] A weighted sampler needs the model's probabilities of the candidates."
+    WK028 = (
+        "[WK028] '{name}' learns from earlier states of its model or from augmented sentences, which it cannot while "
+        "it listens to the encoder of another component. Give it an encoder of its own in its [model.tok2vec]."
+    )
+    WK029 = (
+        "[WK029] '{name}' learns from an earlier state of its model, which the training clock renews, but it never "
+        "does. Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
+    )
+    WK032 = (
+        "[WK032] The question '{query}' leaves no room for text within {max_length} pieces. Shorten it, or raise "
+        "the encoder's max_length."
+    )
+    WK033 = "[WK033] Give Queries.v1 either a path or queries."
+    WK034 = (
+        "[WK034] {where}: the label '{label}' has no question. Write one, a text with at least one word, for every "
+        "label."
+    )
+    WK035 = "[WK035] {path} is no JSON or TOML with questions by label: {reason}"
+    WK036 = (
+        "[WK036] '{name}' has no question for the labels {labels}. Give one for each in "
+        "[initialize.components.{name}.queries]."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -319,6 +341,31 @@ class Errors:
         "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "
         "test set as it was before 'aggregate'."
     )
+    # Augmentation
+    WK420 = (
+        "[WK420] What the masked language model '{model}' predicts for '{text}' is not a number. Take another "
+        "checkpoint, or adapt this one again ('spacy weakner adapt')."
+    )
+    # Ensembles
+    WK430 = (
+        "[WK430] The members of an ensemble must have the same tags, but '{model}' has {labels}, and '{first}' has "
+        "{other}. List the labels in the config ([initialize.components.NAME.labels]), and use one tag scheme."
+    )
+    WK431 = (
+        "[WK431] The members of an ensemble differ by '{key}', so it cannot be set for all of them. Set the first seed "
+        "instead: 'seed' (command line: --seed)."
+    )
+    WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
+    # Anchors
+    WK440 = (
+        "[WK440] Wikitext needs {package}, which is not installed. Install the extra 'wiki': "
+        'pip install "spacy_weakner[wiki]".'
+    )
+    WK441 = (
+        "[WK441] No sentence is left of {path} (pages: {pages}). Left out, for too few anchors: {few}, for their length: "
+        "{long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
+    )
+    WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
 
 
 class Warnings:
@@ -349,3 +396,15 @@ def check_range(setting: str, value: float, low: float, high: Optional[float]) -
     if not (low <= value and (high is None or value <= high)):
         expected = f"at least {low}" if high is None else f"between {low} and {high}"
         raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))
+
+
+def check_choice(setting: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a setting that is none of the known ones.
+
+    setting (str): Its name.
+    value (str): Its value.
+    choices (Sequence[str]): The known ones.
+    RAISES (WeaknerError): If it is none of them.
+    """
+    if value not in choices:
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))

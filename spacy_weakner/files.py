@@ -1,12 +1,13 @@
 """Writing files whole or not at all."""
 
+import bz2
 import gzip
 import os
 import shutil
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterable, Iterator
+from typing import IO, Callable, Dict, Iterable, Iterator
 from uuid import uuid4
 
 from .errors import Errors, WeaknerError
@@ -86,28 +87,49 @@ def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
             raise WeaknerError(Errors.WK304.format(path=output, input=touched))
 
 
+@contextmanager
+def open_packed(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read; `.gz` and `.bz2` are unpacked on the way.
+
+    path (Path): The file.
+    YIELDS (IO[bytes]): What it holds.
+    RAISES (WeaknerError): If it does not exist, is a folder, or turns out to be damaged.
+    """
+    path = existing(path)
+    if path.is_dir():
+        raise WeaknerError(Errors.WK109.format(path=path))
+    try:
+        unpack = _UNPACKERS.get(path.suffix.lower())
+        with path.open("rb") if unpack is None else unpack(path) as file_:
+            yield file_
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
+    except OSError as error:
+        # Others (no permission, a broken disk) name the path and say nothing about the contents. Of damaged contents
+        # bz2 raises the class itself, without a number.
+        if type(error) is not OSError or error.errno is not None:
+            raise
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
+
+
 def read_lines(path: Path) -> Iterator[str]:
-    """Stream the lines of a UTF-8 text file without their line ends; `.gz` is unpacked on the way.
+    """Stream the lines of a UTF-8 text file without their line ends; `.gz` and `.bz2` are unpacked on the way.
 
     path (Path): The file.
     YIELDS (str): Its lines.
     RAISES (WeaknerError): If it does not exist, is a folder, is not UTF-8, or is damaged.
     """
-    path = existing(path)
-    if path.is_dir():
-        raise WeaknerError(Errors.WK109.format(path=path))
     position = 0
-    try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file_:
-            for i, raw in enumerate(file_):
-                try:
-                    line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise WeaknerError(
-                        Errors.WK104.format(path=path, line=i + 1, position=position + error.start, reason=error.reason)
-                    ) from error
-                position += len(raw)
-                yield line.rstrip("\r\n")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        # Not every OSError: others (no permission, a broken disk) name the path and say nothing about the contents.
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
+    with open_packed(path) as file_:
+        for i, raw in enumerate(file_):
+            try:
+                line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise WeaknerError(
+                    Errors.WK104.format(path=path, line=i + 1, position=position + error.start, reason=error.reason)
+                ) from error
+            position += len(raw)
+            yield line.rstrip("\r\n")
+
+
+_UNPACKERS: Dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}

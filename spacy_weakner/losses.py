@@ -1,9 +1,11 @@
-"""Losses on probabilities, one row a token."""
+"""Losses on probabilities, one row a token. They take log-probabilities, so that none of them fails at 0 or 1."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, Tuple, runtime_checkable
 
 from thinc.api import get_array_module
+
+from .errors import check_range
 
 Array = Any  # numpy or CuPy: floats
 
@@ -12,14 +14,48 @@ Array = Any  # numpy or CuPy: floats
 class ProbabilityLoss(Protocol):
     """A loss on probabilities."""
 
-    def __call__(self, guesses: Array, truths: Array) -> Tuple[Array, float]:
+    def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
         """Compute the loss.
 
-        guesses (Array): Shape (n_tokens, n_classes): the model's probabilities.
-        truths (Array): Same shape: the wanted ones.
-        RETURNS (Tuple[Array, float]): Gradient with respect to the guesses, of the sum over tokens; and the mean loss.
-            0 for no tokens.
+        log_probabilities (Array): Shape (n_tokens, n_classes): log p of the model.
+        truths (Array): Same shape: the wanted probabilities y.
+        RETURNS (Tuple[Array, Array]): Loss of every token, shape (n_tokens,); and its gradient with respect to the
+            log-probabilities, which is finite also where a probability is 0.
         """
+
+
+@dataclass(frozen=True)
+class CategoricalCrossentropy:
+    """-sum_k y_k log p_k."""
+
+    def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
+        return _expected(truths, -log_probabilities), -truths
+
+
+@dataclass(frozen=True)
+class KLDivergence:
+    """KL(y || p) = sum_k y_k (log y_k - log p_k): the cross-entropy less what no model can avoid."""
+
+    def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
+        xp = get_array_module(truths)
+        logs = xp.log(xp.where(truths > 0.0, truths, 1.0))
+        return _expected(truths, logs - log_probabilities), -truths
+
+
+@dataclass(frozen=True)
+class MeanAbsoluteError:
+    """Absolute distance between probabilities and labels, halved (Ghosh et al. 2017):
+
+        L = 1/2 sum_k |p_k - y_k|,  which is 1 - p_y for a hard label
+
+    Every wrong label pulls alike, however sure the model is that it is wrong; but it converges slowly.
+    """
+
+    def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
+        xp = get_array_module(truths)
+        probabilities = xp.exp(log_probabilities)
+        difference = probabilities - truths
+        return 0.5 * xp.abs(difference).sum(-1), 0.5 * xp.sign(difference) * probabilities
 
 
 @dataclass(frozen=True)
@@ -31,32 +67,89 @@ class MeanSquaredError:
     It is bounded by 2, so that no wrong label pulls without limit, as it does under cross-entropy.
     """
 
-    def __call__(self, guesses: Array, truths: Array) -> Tuple[Array, float]:
-        difference = guesses - truths
-        return 2.0 * difference, float((difference**2).sum()) / max(1, len(guesses))
+    def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
+        xp = get_array_module(truths)
+        probabilities = xp.exp(log_probabilities)
+        difference = probabilities - truths
+        return (difference**2).sum(-1), 2.0 * difference * probabilities
 
 
-def softmax_gradient(probabilities: Array, gradient: Array) -> Array:
-    """Take a gradient with respect to probabilities back to the logits of their softmax.
+@dataclass(frozen=True)
+class GeneralizedCrossEntropy:
+    """Between cross-entropy, which converges well, and mean absolute error, which is robust to wrong labels (Zhang and
+    Sabuncu 2018; Meng et al. 2021, Equation 3):
 
-    probabilities (Array): Shape (n_tokens, n_classes).
+        L = sum_k y_k (1 - p_k^q) / q
+
+    q (float): 0 is the cross-entropy, 1 the mean absolute error of hard labels.
+    RAISES (WeaknerError): If q is not between 0 and 1.
+    """
+
+    q: float = 0.7
+
+    def __post_init__(self) -> None:
+        check_range("q", self.q, 0.0, 1.0)
+
+    def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
+        if self.q == 0.0:
+            return CategoricalCrossentropy()(log_probabilities, truths)
+        xp = get_array_module(truths)
+        # (1 - p^q) / q, also where q is next to 0
+        values = -xp.expm1(self.q * log_probabilities) / self.q
+        return _expected(truths, values), -truths * xp.exp(self.q * log_probabilities)
+
+
+def log_softmax(scores: Array, temperature: float = 1.0) -> Array:
+    """Log-probabilities of each row.
+
+    scores (Array): Shape (n, n_classes); at least one class.
+    temperature (float): Divides the scores.
+    RETURNS (Array): Same shape, float64.
+    """
+    xp = get_array_module(scores)
+    cooled = xp.asarray(scores, dtype="float64") / temperature
+    shifted = cooled - cooled.max(-1, keepdims=True)
+    return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
+
+
+def log_softmax_gradient(log_probabilities: Array, gradient: Array) -> Array:
+    """Take a gradient with respect to log-probabilities back to the scores of their softmax.
+
+    log_probabilities (Array): Shape (n, n_classes).
     gradient (Array): Same shape.
     RETURNS (Array): Same shape.
     """
-    return probabilities * (gradient - (probabilities * gradient).sum(-1, keepdims=True))
+    xp = get_array_module(log_probabilities)
+    return gradient - xp.exp(log_probabilities) * gradient.sum(-1, keepdims=True)
 
 
-def softmax(logits: Array) -> Array:
-    """Probabilities of each row, in the precision of the logits.
+def _expected(truths: Array, values: Array) -> Array:
+    # 0 times infinity is 0 here.
+    xp = get_array_module(truths)
+    return (truths * xp.where(truths > 0.0, values, 0.0)).sum(-1)
 
-    logits (Array): Shape (n_tokens, n_classes); at least one class.
-    RETURNS (Array): Same shape.
-    """
-    xp = get_array_module(logits)
-    exponentials = xp.exp(logits - logits.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True)
+
+def make_categorical_crossentropy() -> CategoricalCrossentropy:
+    """Create the loss; registered as `spacy_weakner.CategoricalCrossentropy.v1`."""
+    return CategoricalCrossentropy()
+
+
+def make_kl_divergence() -> KLDivergence:
+    """Create the loss; registered as `spacy_weakner.KLDivergence.v1`."""
+    return KLDivergence()
+
+
+def make_mean_absolute_error() -> MeanAbsoluteError:
+    """Create the loss; registered as `spacy_weakner.MeanAbsoluteError.v1`."""
+    return MeanAbsoluteError()
 
 
 def make_mean_squared_error() -> MeanSquaredError:
     """Create the loss; registered as `spacy_weakner.MeanSquaredError.v1`."""
     return MeanSquaredError()
+
+
+def make_generalized_cross_entropy(q: float = 0.7) -> GeneralizedCrossEntropy:
+    """Create the loss; registered as `spacy_weakner.GeneralizedCrossEntropy.v1`. Arguments as in
+    `GeneralizedCrossEntropy`."""
+    return GeneralizedCrossEntropy(q)

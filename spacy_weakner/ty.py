@@ -16,11 +16,13 @@ class Tick(NamedTuple):
     step (int): Steps done so far.
     epoch (int): Epochs done so far; stays 0 while a corpus streams.
     progress (float): Share of the training done, in [0, 1].
+    interval (int): Steps between renewals; 0: there are none.
     """
 
     step: int
     epoch: int
     progress: float
+    interval: int = 0
 
 
 class PathScore(NamedTuple):

@@ -1,56 +1,193 @@
 """Losses on probabilities."""
 
+import math
+
 import numpy
 import pytest
 
-from spacy_weakner.losses import MeanSquaredError, softmax, softmax_gradient
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.losses import (
+    CategoricalCrossentropy,
+    GeneralizedCrossEntropy,
+    KLDivergence,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    ProbabilityLoss,
+    log_softmax,
+    log_softmax_gradient,
+)
 
 
-def random_case(n_tokens, n_classes, seed=0):
+def token_loss(name, p, y):
+    """Each loss on one token, as its formula says."""
+    pairs = list(zip(p, y, strict=True))
+    return {
+        "CategoricalCrossentropy": lambda: sum(-b * math.log(a) for a, b in pairs if b),
+        "KLDivergence": lambda: sum(b * math.log(b / a) for a, b in pairs if b),
+        "MeanAbsoluteError": lambda: sum(abs(a - b) for a, b in pairs) / 2,
+        "MeanSquaredError": lambda: sum((a - b) ** 2 for a, b in pairs),
+        "GeneralizedCrossEntropy": lambda: sum(b * (1 - a**0.7) / 0.7 for a, b in pairs),
+    }[name]()
+
+
+LOSSES = {
+    type(loss).__name__: loss
+    for loss in (
+        CategoricalCrossentropy(),
+        KLDivergence(),
+        MeanAbsoluteError(),
+        MeanSquaredError(),
+        GeneralizedCrossEntropy(0.7),
+    )
+}
+by_name = pytest.mark.parametrize("name", LOSSES)
+
+
+def random_case(n_tokens, n_classes, hard=False, seed=0):
     random = numpy.random.RandomState(seed)
     logits = random.normal(size=(n_tokens, n_classes)) * 2
-    truths = random.dirichlet(numpy.ones(n_classes), n_tokens)
-    return logits, truths
+    soft = random.dirichlet(numpy.ones(n_classes), n_tokens)
+    return logits, numpy.eye(n_classes)[soft.argmax(1)] if hard else soft
 
 
-def test_mean_squared_error_by_hand():
-    gradient, loss = MeanSquaredError()(
-        numpy.asarray([[0.5, 0.5], [0.0, 1.0]]), numpy.asarray([[1.0, 0.0], [0.0, 1.0]])
-    )
-    assert loss == pytest.approx(0.25)
-    assert gradient.tolist() == [[-1.0, 1.0], [0.0, 0.0]]
+def gce(p, q):
+    """The generalised cross-entropy of a hard label with probability p."""
+    return float(GeneralizedCrossEntropy(q)(numpy.log([[p, 1 - p]]), numpy.asarray([[1.0, 0.0]]))[0][0])
 
 
-def test_mean_squared_error_is_bounded():
-    assert MeanSquaredError()(numpy.asarray([[1.0, 0.0]]), numpy.asarray([[0.0, 1.0]]))[1] == 2.0
+@by_name
+@pytest.mark.parametrize("hard", [False, True])
+def test_equals_formula(name, hard):
+    logits, truths = random_case(5, 4, hard)
+    values, _ = LOSSES[name](log_softmax(logits), truths)
+    probabilities = numpy.exp(log_softmax(logits))
+    expected = [token_loss(name, p, y) for p, y in zip(probabilities, truths, strict=True)]
+    numpy.testing.assert_allclose(values, expected, atol=1e-12)
 
 
-def test_no_tokens():
-    gradient, loss = MeanSquaredError()(numpy.zeros((0, 3)), numpy.zeros((0, 3)))
-    assert gradient.shape == (0, 3) and loss == 0.0
-
-
-@pytest.mark.parametrize("scale", [1.0, 300.0])
-def test_softmax(scale):
-    logits, _ = random_case(4, 3)
-    logits = logits * scale
-    expected = [
-        [1 / sum(numpy.exp(numpy.clip(other - own, None, 700)) for other in row) for own in row] for row in logits
-    ]
-    numpy.testing.assert_allclose(softmax(logits), expected, atol=1e-12)
-
-
+@by_name
+@pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("n_tokens, n_classes", [(1, 1), (3, 2), (5, 4)])
-def test_gradient_by_finite_differences(n_tokens, n_classes):
-    logits, truths = random_case(n_tokens, n_classes)
-    loss = MeanSquaredError()
-    probabilities = softmax(logits)
-    gradient = softmax_gradient(probabilities, loss(probabilities, truths)[0])
+def test_gradient_by_finite_differences(name, hard, n_tokens, n_classes):
+    logits, truths = random_case(n_tokens, n_classes, hard)
+    loss, found = LOSSES[name], log_softmax(logits)
+    gradient = log_softmax_gradient(found, loss(found, truths)[1])
     step = 1e-6
     for index in numpy.ndindex(*logits.shape):
         sides = []
         for sign in (1, -1):
             moved = logits.copy()
             moved[index] += sign * step
-            sides.append(loss(softmax(moved), truths)[1] * n_tokens)
+            sides.append(float(loss(log_softmax(moved), truths)[0].sum()))
         assert gradient[index] == pytest.approx((sides[0] - sides[1]) / (2 * step), abs=1e-7)
+
+
+@by_name
+def test_no_tokens(name):
+    values, gradient = LOSSES[name](numpy.zeros((0, 3)), numpy.zeros((0, 3)))
+    assert values.shape == (0,) and gradient.shape == (0, 3)
+
+
+@by_name
+def test_is_a_loss(name):
+    assert isinstance(LOSSES[name], ProbabilityLoss)
+
+
+@by_name
+@pytest.mark.parametrize("right", [True, False])
+def test_certainty(name, right):
+    # The model is sure beyond what a float can tell.
+    logits = numpy.asarray([[2000.0, 0.0, 0.0]])
+    truths = numpy.asarray([[1.0, 0.0, 0.0] if right else [0.0, 1.0, 0.0]])
+    values, slope = LOSSES[name](log_softmax(logits), truths)
+    gradient = log_softmax_gradient(log_softmax(logits), slope)
+    assert numpy.isfinite(values).all() and numpy.isfinite(gradient).all()
+    if right:
+        assert values[0] == 0.0 and not gradient.any()
+
+
+@by_name
+def test_probability_zero(name):
+    """Where a log-probability is minus infinity and nothing is wanted there, nothing breaks."""
+    values, gradient = LOSSES[name](numpy.asarray([[0.0, -numpy.inf]]), numpy.asarray([[1.0, 0.0]]))
+    assert values[0] == 0.0 and numpy.isfinite(gradient).all()
+
+
+def test_mean_squared_error_by_hand():
+    log_probabilities = numpy.log(numpy.asarray([[0.5, 0.5], [0.25, 0.75]]))
+    values, gradient = MeanSquaredError()(log_probabilities, numpy.asarray([[1.0, 0.0], [0.0, 1.0]]))
+    assert values.tolist() == pytest.approx([0.5, 0.125])
+    numpy.testing.assert_allclose(gradient, [[-0.5, 0.5], [0.125, -0.375]])
+
+
+def test_bounds():
+    wrong = log_softmax(numpy.asarray([[2000.0, 0.0]])), numpy.asarray([[0.0, 1.0]])
+    assert MeanSquaredError()(*wrong)[0] == 2.0
+    assert MeanAbsoluteError()(*wrong)[0] == 1.0
+    assert GeneralizedCrossEntropy(0.5)(*wrong)[0] == 2.0
+
+
+@pytest.mark.parametrize(
+    "q, expected",
+    [
+        (0.7, [1.371699, 1.143534, 0.549183, 0.315634, 0.101569, 0.001000]),
+        (0.3, [2.496038, 1.662709, 0.625825, 0.338255, 0.103713, 0.001000]),
+        (1.0, [0.99, 0.9, 0.5, 0.3, 0.1, 0.001]),
+    ],
+)
+def test_generalized_cross_entropy_by_hand(q, expected):
+    found = [gce(p, q) for p in (0.01, 0.1, 0.5, 0.7, 0.9, 0.999)]
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_generalized_cross_entropy_gradient_by_hand():
+    found = log_softmax(numpy.asarray([[1.0, 0.0, -1.0]]))
+    values, slope = GeneralizedCrossEntropy(0.7)(found, numpy.asarray([[0.0, 1.0, 0.0]]))
+    assert values[0] == pytest.approx(0.895260, abs=1e-6)
+    assert log_softmax_gradient(found, slope)[0] == pytest.approx([0.248347, -0.281957, 0.033610], abs=1e-6)
+
+
+def test_generalized_cross_entropy_lies_between_its_limits():
+    logits, truths = random_case(6, 4, hard=True)
+    found = log_softmax(logits)
+    for q, limit in ((1e-9, CategoricalCrossentropy()), (0.0, CategoricalCrossentropy()), (1.0, MeanAbsoluteError())):
+        near, gradient = GeneralizedCrossEntropy(q)(found, truths)
+        values, slope = limit(found, truths)
+        numpy.testing.assert_allclose(near, values, atol=1e-7)
+        numpy.testing.assert_allclose(
+            log_softmax_gradient(found, gradient), log_softmax_gradient(found, slope), atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, math.nan])
+def test_unusable_q(q):
+    with pytest.raises(WeaknerError, match="q"):
+        GeneralizedCrossEntropy(q)
+
+
+def test_kl_divergence_is_zero_at_the_truth():
+    _, truths = random_case(5, 4)
+    values, slope = KLDivergence()(numpy.log(truths), truths)
+    numpy.testing.assert_allclose(values, 0.0, atol=1e-15)
+    numpy.testing.assert_allclose(log_softmax_gradient(numpy.log(truths), slope), 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])
+def test_log_softmax_by_brute_force(temperature):
+    logits, _ = random_case(4, 3)
+    expected = []
+    for row in logits / temperature:
+        total = sum(math.exp(x) for x in row)
+        expected.append([math.log(math.exp(x) / total) for x in row])
+    numpy.testing.assert_allclose(log_softmax(logits, temperature), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("score", [1e4, -1e4, 1e30])
+def test_log_softmax_of_huge_scores(score):
+    found = log_softmax(numpy.asarray([[score, 0.0, 0.0]], dtype="float32"))
+    assert numpy.isfinite(found).all()
+    assert numpy.exp(found).sum() == pytest.approx(1)
+
+
+def test_log_softmax_of_nothing():
+    assert log_softmax(numpy.zeros((0, 3))).shape == (0, 3)

@@ -13,28 +13,47 @@ from spacy.util import registry
 
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
+from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.linear_chain.kernel import CRFParameters
+from spacy_weakner.mrc_ner.component import MRCNer
+from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.span_ner.component import SpanNer
+from spacy_weakner.token_ner.component import TokenNer
+from spacy_weakner.token_ner.objective import Objective
 
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
-    "spacy_factories": ["crf_ner", "gazetteer_ruler", "span_ner"],
+    "spacy_factories": ["crf_ner", "gazetteer_ruler", "mrc_ner", "span_ner", "token_ner"],
     "spacy_architectures": [
         "spacy_weakner.BiLSTMEncoder.v1",
         "spacy_weakner.CRFTagger.v1",
+        "spacy_weakner.ConditionedEncoder.v1",
+        "spacy_weakner.MRCExtractor.v1",
+        "spacy_weakner.QueryContextEncoder.v1",
         "spacy_weakner.SpanClassifier.v1",
+        "spacy_weakner.TokenClassifier.v1",
     ],
     "spacy_misc": [
         "spacy_weakner.AllNegatives.v1",
+        "spacy_weakner.HardLabels.v1",
+        "spacy_weakner.NoiseRobustLearning.v1",
+        "spacy_weakner.Queries.v1",
+        "spacy_weakner.SelfPicking.v1",
+        "spacy_weakner.SelfTraining.v1",
+        "spacy_weakner.SoftLabels.v1",
         "spacy_weakner.UniformNegativeSampler.v1",
         "spacy_weakner.WeightedNegativeSampler.v1",
     ],
     "spacy_loggers": ["spacy_weakner.StatisticsLogger.v1"],
     "thinc_losses": [
         "spacy_weakner.CRFNegativeLogLikelihood.v1",
+        "spacy_weakner.CategoricalCrossentropy.v1",
+        "spacy_weakner.GeneralizedCrossEntropy.v1",
+        "spacy_weakner.KLDivergence.v1",
+        "spacy_weakner.MeanAbsoluteError.v1",
         "spacy_weakner.MeanSquaredError.v1",
         "spacy_weakner.NoiseAwareCRF.v1",
         "spacy_weakner.PartialCRF.v1",
@@ -85,14 +104,24 @@ def test_names_follow_the_conventions(group, name):
 
 
 @pytest.mark.parametrize(
-    "name, kind", [("crf_ner", CRFNer), ("gazetteer_ruler", GazetteerRuler), ("span_ner", SpanNer)]
+    "name, kind",
+    [
+        ("crf_ner", CRFNer),
+        ("gazetteer_ruler", GazetteerRuler),
+        ("mrc_ner", MRCNer),
+        ("span_ner", SpanNer),
+        ("token_ner", TokenNer),
+    ],
 )
 def test_factories(name, kind):
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe(name)
     assert isinstance(pipe, kind)
-    terms = {"terms": [Term("LOC", "York")]} if name == "gazetteer_ruler" else {}
-    pipe.initialize(lambda: make_examples(nlp), nlp=nlp, **terms)
+    needed = {
+        "gazetteer_ruler": {"terms": [Term("LOC", "York")]},
+        "mrc_ner": {"queries": {"LOC": "places", "PER": "people"}},
+    }
+    pipe.initialize(lambda: make_examples(nlp), nlp=nlp, **needed.get(name, {}))
     assert len(nlp("New York")) == 2
 
 
@@ -110,6 +139,31 @@ def test_span_classifier():
     (vectors,) = model.predict(docs)
     assert vectors.shape == (2, 16)
     assert model.get_ref("head").predict((vectors, numpy.asarray([(0, 1), (0, 2)]))).shape == (2, 3)
+
+
+def test_token_classifier():
+    model = make("architectures", "spacy_weakner.TokenClassifier.v1", tok2vec=TOK2VEC, nO=3)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
+    assert model.predict(docs)[0].shape == (2, 3)
+
+
+def test_mrc_extractor():
+    encoder = {"@architectures": "spacy_weakner.ConditionedEncoder.v1", "tok2vec": TOK2VEC}
+    model = make("architectures", "spacy_weakner.MRCExtractor.v1", encoder=encoder)
+    model.attrs["queries"] = ["people", "some places", "things"]
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs, Y=[])
+    assert model.predict(docs)[0].shape == (2, 3, 3 * 16)
+
+
+def test_query_context_encoder(tiny_bert):
+    block = {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": str(tiny_bert)}
+    settings = {"max_length": 30, "stride": 5, "batch_pieces": 100}
+    model = registry.resolve({"made": {**block, **settings}})["made"]
+    model.initialize()
+    (vectors,) = model.predict(Queried([make_doc(NLP, "a b")], ["people"]))
+    assert vectors.shape[:2] == (2, 1)
 
 
 def test_bilstm_encoder():
@@ -150,9 +204,25 @@ def test_losses(name, arguments):
     assert {key: getattr(loss, key) for key in arguments} == arguments
 
 
-def test_losses_on_probabilities():
+@pytest.mark.parametrize(
+    "name, arguments, expected",
+    [
+        ("CategoricalCrossentropy", {}, numpy.log(2)),
+        ("GeneralizedCrossEntropy", {}, 0.549183),
+        ("GeneralizedCrossEntropy", {"q": 1.0}, 0.5),
+        ("KLDivergence", {}, numpy.log(2)),
+        ("MeanAbsoluteError", {}, 0.5),
+        ("MeanSquaredError", {}, 0.5),
+    ],
+)
+def test_losses_on_probabilities(name, arguments, expected):
+    loss = make("losses", f"spacy_weakner.{name}.v1", **arguments)
+    values, _ = loss(numpy.log([[0.5, 0.5]]), numpy.asarray([[1.0, 0.0]]))
+    assert values.tolist() == pytest.approx([expected], abs=1e-6)
+
+
+def test_tokenwise_loss():
     loss = make("losses", "spacy_weakner.MeanSquaredError.v1")
-    assert loss(numpy.zeros((0, 3)), numpy.zeros((0, 3)))[1] == 0.0
     tokenwise = make(
         "losses",
         "spacy_weakner.TokenwiseLoss.v1",
@@ -160,6 +230,44 @@ def test_losses_on_probabilities():
         weak_weight=0.5,
     )
     assert (tokenwise.loss, tokenwise.weak_weight) == (loss, 0.5)
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("HardLabels", {"loss": {"@losses": "spacy_weakner.MeanAbsoluteError.v1"}}),
+        ("SoftLabels", {"separate": True}),
+        (
+            "NoiseRobustLearning",
+            {
+                "loss": {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"},
+                "drop_outside": 0.1,
+                "threshold": 0.2,
+                "separate": True,
+                "minority": 0.3,
+                "seed": 4,
+            },
+        ),
+        ("SelfTraining", {"threshold": 0.1, "agreement": True, "include_outside": True}),
+    ],
+)
+def test_objectives(name, arguments):
+    objective = make("misc", f"spacy_weakner.{name}.v1", **arguments)
+    assert isinstance(objective, Objective)
+    assert {key: getattr(objective, key) for key in arguments if key != "loss"} == {
+        key: value for key, value in arguments.items() if key != "loss"
+    }
+
+
+def test_self_picking():
+    arguments = {"threshold": 0.2, "union": True, "max_width": 3}
+    picking = make("misc", "spacy_weakner.SelfPicking.v1", **arguments)
+    assert isinstance(picking, Relabeller)
+    assert {key: getattr(picking, key) for key in arguments} == arguments
+
+
+def test_queries():
+    assert make("misc", "spacy_weakner.Queries.v1", queries={"PER": "people"}) == {"PER": "people"}
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,28 @@
 """What several tests share: tiny data, tiny pipelines, and ways to look into them."""
 
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+import copy
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import fix_random_seed
-from thinc.api import Model
+from spacy.util import fix_random_seed, load_model_from_config
+from thinc.api import Model, NumpyOps
 
 from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.crf_ner.component import CRFNer
+from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
+from spacy_weakner.crf_ner.model import build_crf_tagger
+from spacy_weakner.losses import CategoricalCrossentropy
+from spacy_weakner.span_ner.component import SpanNer
+from spacy_weakner.span_ner.model import build_span_classifier
+from spacy_weakner.span_ner.samplers import AllNegatives
+from spacy_weakner.token_ner.component import TokenNer
+from spacy_weakner.token_ner.hard_labels import HardLabels
+from spacy_weakner.token_ner.model import build_token_classifier
+from spacy_weakner.training.base import TrainableHead
 from spacy_weakner.ty import Entity, Tick
 
 TOK2VEC = {
@@ -25,6 +37,16 @@ TOK2VEC = {
 }
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 PLAIN_LOSS = {"@losses": "spacy_weakner.CRFNegativeLogLikelihood.v1"}
+ALL_SPANS = {"@misc": "spacy_weakner.AllNegatives.v1"}
+# The heads and what their factories need; the encoder goes into "model".
+HEADS: Dict[str, Dict[str, Any]] = {
+    "crf_ner": {"model": {"@architectures": "spacy_weakner.CRFTagger.v1"}, "loss": PLAIN_LOSS},
+    "span_ner": {
+        "model": {"@architectures": "spacy_weakner.SpanClassifier.v1", "hidden_width": 16},
+        "sampler": ALL_SPANS,
+    },
+    "token_ner": {"model": {"@architectures": "spacy_weakner.TokenClassifier.v1"}},
+}
 SENTENCES: List[Tuple[str, List[Entity]]] = [
     ("Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]),
     ("Paris likes Bob Smith", [(0, 1, "LOC"), (2, 4, "PER")]),
@@ -32,6 +54,7 @@ SENTENCES: List[Tuple[str, List[Entity]]] = [
     ("Bob", [(0, 1, "PER")]),
 ]
 TEXTS = [text for text, _ in SENTENCES]
+GOLD = [entities for _, entities in SENTENCES]
 
 
 def make_doc(
@@ -57,19 +80,74 @@ def make_examples(nlp: Language) -> List[Example]:
     return [make_example(nlp, text, entities) for text, entities in SENTENCES]
 
 
+def head_config(name: str, tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dict[str, Any]:
+    """Config of a small head."""
+    model = {**HEADS[name]["model"], "tok2vec": tok2vec or TOK2VEC}
+    return {**HEADS[name], "model": model, **settings}
+
+
+def head_pipeline(
+    name: str,
+    tok2vec: Optional[Dict[str, Any]] = None,
+    seed: int = 0,
+    labels: Optional[Sequence[str]] = None,
+    **settings: Any,
+) -> Language:
+    """An initialised pipeline with a small head. "xx" has the tokenizer that is made fastest."""
+    fix_random_seed(seed)
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe(name, config=head_config(name, tok2vec, **settings))
+    for label in labels or ():
+        ner.add_label(label)
+    nlp.initialize(None if labels else lambda: make_examples(nlp))
+    return nlp
+
+
 def crf_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dict[str, Any]:
     """Config of a small crf_ner."""
-    model = {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": tok2vec or TOK2VEC}
-    return {"model": model, "loss": PLAIN_LOSS, **settings}
+    return head_config("crf_ner", tok2vec, **settings)
 
 
 def crf_pipeline(tok2vec: Optional[Dict[str, Any]] = None, seed: int = 0, **settings: Any) -> Language:
-    """An initialised pipeline with a small crf_ner. "xx" has the tokenizer that is made fastest."""
-    fix_random_seed(seed)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("crf_ner", config=crf_config(tok2vec, **settings))
-    nlp.initialize(lambda: make_examples(nlp))
-    return nlp
+    """An initialised pipeline with a small crf_ner."""
+    return head_pipeline("crf_ner", tok2vec, seed, **settings)
+
+
+class Recorder:
+    """An encoder of random vectors that writes down how it is called. Some encoders give (0, 0) arrays for Docs
+    without tokens: then `empty_width` is 0."""
+
+    def __init__(self, width: int = 4, empty_width: int = 4) -> None:
+        self.docs: List[List[Doc]] = []
+        self.gradients: List[Any] = []
+        self.width, self.empty_width = width, empty_width
+        self.model: Model = Model("recorder", self.forward, dims={"nO": width}, ops=NumpyOps())
+
+    def forward(self, model: Model, docs: List[Doc], is_train: bool) -> Tuple[List[Any], Callable]:
+        def backprop(gradient: Any) -> List[Any]:
+            self.gradients.append(gradient)
+            return []
+
+        if is_train:
+            self.docs.append(list(docs))
+        rng = numpy.random.RandomState(0)
+        sizes = [(len(doc), self.width if len(doc) else self.empty_width) for doc in docs]
+        return [rng.normal(size=size).astype("float32") for size in sizes], backprop
+
+
+def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[TrainableHead, Recorder]:
+    """An initialised head whose encoder gives random vectors and writes down how it is called."""
+    recorder = Recorder(**encoder)
+    made = {
+        "crf_ner": lambda: CRFNer(nlp.vocab, build_crf_tagger(recorder.model), loss=CRFNegativeLogLikelihood()),
+        "span_ner": lambda: SpanNer(nlp.vocab, build_span_classifier(recorder.model, 8), sampler=AllNegatives()),
+        "token_ner": lambda: TokenNer(
+            nlp.vocab, build_token_classifier(recorder.model), objective=HardLabels(CategoricalCrossentropy())
+        ),
+    }
+    ner = made[name]()
+    ner.initialize(lambda: make_examples(nlp))
+    return ner, recorder
 
 
 def train(nlp: Language, examples: List[Example], steps: int = 40, learn_rate: float = 0.02) -> Dict[str, float]:
@@ -173,3 +251,49 @@ def gradients_with_and_without(nlp, name, encoder, examples):
     nlp._link_components()
     nlp.update(examples, sgd=False)
     return together, gradients(encoder)
+
+
+def shared_pipeline(
+    order: Sequence[str],
+    encoder: str = "tok2vec",
+    config: Optional[Dict[str, Any]] = None,
+    listener: Optional[Dict[str, Any]] = None,
+    **settings: Any,
+) -> Language:
+    """A pipeline of listeners to one encoder: heads, which get the settings, and perhaps a tagger."""
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(encoder, config={"model": {**(config or TOK2VEC)}})
+    listener = listener or LISTENER
+    for name in order:
+        tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
+        nlp.add_pipe(name, config=head_config(name, listener, **settings) if name in HEADS else tagger)
+    nlp.initialize(lambda: shared_examples(nlp, annotated=True))
+    return nlp
+
+
+def shared_examples(nlp: Language, annotated: bool) -> List[Example]:
+    """The sentences with tags of words and, if `annotated`, their entities."""
+    examples = []
+    for text, entities in SENTENCES:
+        reference = make_doc(nlp, text, entities, annotated=annotated)
+        for token in reference:
+            token.tag_ = "NN" if token.text.istitle() else "VB"
+        examples.append(Example(Doc(nlp.vocab, words=text.split()), reference))
+    return examples
+
+
+def reload_bytes(nlp: Language, path: Any) -> Language:
+    """The pipeline through bytes."""
+    return load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+
+
+def reload_disk(nlp: Language, path: Any) -> Language:
+    """The pipeline through a folder."""
+    nlp.to_disk(path)
+    return spacy.load(path)
+
+
+def reload_copy(nlp: Language, path: Any) -> Language:
+    """A copy of the pipeline."""
+    return copy.deepcopy(nlp)

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 import srsly
 from spacy.tokens import Doc, DocBin
@@ -71,14 +71,15 @@ def stream_docs(path: Path) -> Iterator[Doc]:
             yield from read_docs(file_, vocab)
 
 
-def bare_copy(doc: Doc) -> Doc:
+def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     """A Doc with the same words and nothing else: what a component may see of an annotated one.
 
     doc (Doc): The Doc.
+    vocab (Optional[Vocab]): Vocabulary of the copy; None: that of the Doc.
     RETURNS (Doc): The copy.
     """
     words = [token.text for token in doc]
-    return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
 
 
 def read_bin(path: Path) -> DocBin:

@@ -96,7 +96,7 @@ def doc_from_row(
         unknown = [*spans.take_dropped(), *spans.read_ranges(row.get("gold_missing") or [], "gold_missing")]
         set_gold(doc, gold, sorted({i for start, end in unknown for i in range(start, end)}))
     doc.cats = _cats(row.get("cats"))
-    weak.set_id(doc, _identifier(row.get("id")))
+    weak.set_id(doc, read_identifier(row.get("id")))
     weak.set_weak(doc, _flag(row.get("weak"), "weak"))
     if row.get("confidence") is not None:
         weak.set_confidence(doc, _probability(row["confidence"], "confidence"))
@@ -337,7 +337,13 @@ def _cats(value: Any) -> Dict[str, float]:
     return {name: _number(v, f"cats: {name}") for name, v in value.items()}
 
 
-def _identifier(value: Any) -> Optional[str]:
+def read_identifier(value: Any) -> Optional[str]:
+    """The identifier of a row, which may be a number.
+
+    value (Any): What stands under "id".
+    RETURNS (Optional[str]): The identifier, if there is one.
+    RAISES (RowError): If it is something else.
+    """
     if value is None or isinstance(value, str):
         return value
     if type(value) is int:

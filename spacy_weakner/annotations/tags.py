@@ -8,7 +8,7 @@
 """
 
 from functools import lru_cache
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -240,3 +240,26 @@ def make_scheme(name: str, labels: Tuple[str, ...]) -> TagScheme:
 def same_tokens(a: Doc, b: Doc) -> bool:
     """Whether two Docs have the same tokens."""
     return len(a) == len(b) and bool((a.to_array(ORTH) == b.to_array(ORTH)).all())
+
+
+def hard_labels(doc: Doc) -> Set[str]:
+    """The entity labels of a Doc, those of a completed tag sequence included.
+
+    doc (Doc): The annotated Doc.
+    RETURNS (Set[str]): The labels.
+    """
+    tags = {tag[2:] for tag in get_tags(doc) or () if tag is not None and tag != "O"}
+    return tags | {ent.label_ for ent in doc.ents}
+
+
+def soft_or_hard_labels(doc: Doc) -> Set[str]:
+    """The entity labels of a Doc's soft labels that have any probability; where it has none, `hard_labels`.
+
+    doc (Doc): The annotated Doc.
+    RETURNS (Set[str]): The labels.
+    """
+    soft = get_soft_labels(doc)
+    if soft is None:
+        return hard_labels(doc)
+    used: BoolMask = numpy.asarray(soft.probabilities).any(axis=0).astype(bool)
+    return {tag[2:] for tag, there in zip(soft.labels, used, strict=True) if there and tag != "O"}

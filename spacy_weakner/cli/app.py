@@ -5,11 +5,14 @@ import typer
 from .adapt import adapt_cli
 from .aggregate import aggregate_cli
 from .analyze import analyze_cli
+from .anchors import anchors_cli
+from .augment import augment_cli
 from .calibrate import calibrate_cli
 from .compare import compare_cli
 from .complete import complete_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
+from .ensemble import ensemble_cli
 from .label import label_cli
 from .mask import mask_cli
 from .report import report_cli
@@ -21,6 +24,7 @@ HELP = "Weakly supervised NER: convert corpora, label them with weak sources, ag
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
 app.command("convert")(convert_cli)
+app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
 app.command("label")(label_cli)
 app.command("aggregate")(aggregate_cli)
@@ -30,6 +34,8 @@ app.command("crossfit", context_settings=_OVERRIDES)(crossfit_cli)
 app.command("calibrate")(calibrate_cli)
 app.command("complete")(complete_cli)
 app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
+app.command("augment")(augment_cli)
+app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
 app.command("mask")(mask_cli)
 app.command("temperature")(temperature_cli)
 app.command("analyze")(analyze_cli)

@@ -7,14 +7,15 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Config, Model
+from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..annotations.tags import SCHEMES, TagScheme, make_scheme
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..training.base import Prediction, TrainableHead, trim_whitespace
+from ..training.defaults import default_config
 from ..ty import Entity, PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
@@ -24,20 +25,10 @@ DEFAULT_CONFIG = """
 [model]
 @architectures = "spacy_weakner.CRFTagger.v1"
 
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-
 [loss]
 @losses = "spacy_weakner.PartialCRF.v1"
 """
-DEFAULTS = Config().from_str(DEFAULT_CONFIG)
+DEFAULTS = default_config(DEFAULT_CONFIG)
 
 
 @Language.factory(
@@ -130,8 +121,7 @@ class CRFNer(TrainableHead):
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
-        if n_best < 0:
-            raise WeaknerError(Errors.WK005.format(setting="n_best", value=n_best, expected="at least 0"))
+        check_range("n_best", n_best, 0, None)
         self.loss = loss
         self.tag_scheme = scheme
         self.constrain = constrain

@@ -7,7 +7,7 @@ annotation this is the negative log-likelihood. Its gradient is the marginals of
 ones.
 """
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Set, runtime_checkable
+from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from spacy.training import Example
 from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, TagScheme
-from ..annotations.weak import get_tags
 from ..errors import Errors, WeaknerError
 from ..linear_chain.kernel import Array, Batch, CRFParameters, pad, path_scores
 from ..linear_chain.scaled import expectations
@@ -74,16 +73,6 @@ class SequenceLoss(Protocol):
         RETURNS (CRFGradient): Loss and gradient; zero for empty input and for sentences without any annotation.
         RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
         """
-
-
-def hard_labels(doc: Doc) -> Set[str]:
-    """The entity labels of a Doc, those of a completed tag sequence included.
-
-    doc (Doc): The annotated Doc.
-    RETURNS (Set[str]): The labels.
-    """
-    tags = {tag[2:] for tag in get_tags(doc) or () if tag is not None and tag != "O"}
-    return tags | {ent.label_ for ent in doc.ents}
 
 
 def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array]) -> Weights:

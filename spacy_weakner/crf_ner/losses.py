@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import get_array_module
 
-from ..annotations.tags import MISSING, TagScheme
-from ..annotations.weak import get_soft_labels, is_weak
+from ..annotations.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
+from ..annotations.weak import is_weak
 from ..errors import check_range
 from ..linear_chain.kernel import Array, Batch, CRFParameters, pad
 from ..linear_chain.scaled import expectations
@@ -24,7 +24,6 @@ from .likelihood import (
     add,
     check_possible,
     count_sentences,
-    hard_labels,
     marginal_likelihood,
     unpad,
     zero,
@@ -140,11 +139,7 @@ class SoftLabelCRF:
         check_range("negative_rate", self.negative_rate, 0.0, 1.0)
 
     def labels(self, doc: Doc) -> Set[str]:
-        soft = get_soft_labels(doc)
-        if soft is None:
-            return hard_labels(doc)
-        used: Array = numpy.asarray(soft.probabilities).any(axis=0)
-        return {tag[2:] for tag, there in zip(soft.labels, used, strict=True) if there and tag != "O"}
+        return soft_or_hard_labels(doc)
 
     def encode(self, example: Example, scheme: TagScheme) -> Target:
         soft = scheme.soft_from_example(example)

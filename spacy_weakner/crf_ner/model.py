@@ -10,6 +10,7 @@ from thinc.util import get_torch_default_device
 
 from ..linear_chain.kernel import CRFParameters
 from ..torch_io import module_from_bytes, module_to_bytes
+from ..training.layers import encoder_and_head
 
 Emissions = List[Floats2d]
 
@@ -44,13 +45,7 @@ def build_crf_tagger(
         dims={"nO": nO, "nI": None},
         refs={"emissions": emissions, "crf": crf},
     )
-    return Model(
-        "crf_tagger",
-        _tagger_forward,
-        init=_tagger_init,
-        layers=[tok2vec, head],
-        refs={"tok2vec": tok2vec, "head": head},
-    )
+    return encoder_and_head("crf_tagger", tok2vec, head)
 
 
 def crf_module(model: Model) -> Any:
@@ -85,26 +80,6 @@ def add_crf_gradient(model: Model, gradient: CRFParameters) -> None:
         tensor.grad = addend if tensor.grad is None else tensor.grad + addend
 
 
-def _tagger_init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
-    tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
-    tok2vec.initialize(X=X)
-    if X is None:
-        head.initialize()
-        return
-    vectors = tok2vec.predict(X)
-    head.initialize(X=vectors, Y=Y)
-
-
-def _tagger_forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Emissions, Callable[[Emissions], Any]]:
-    vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
-    emissions, backprop_head = model.get_ref("head")(vectors, is_train)
-
-    def backprop(gradient: Emissions) -> Any:
-        return backprop_vectors(backprop_head(gradient))
-
-    return emissions, backprop
-
-
 def _head_init(model: Model, X: Optional[List[Floats2d]] = None, Y: Optional[List[Floats2d]] = None) -> None:
     if X is not None and Y is not None:
         model.set_dim("nI", X[0].shape[1])
@@ -117,14 +92,7 @@ def _head_init(model: Model, X: Optional[List[Floats2d]] = None, Y: Optional[Lis
 def _head_forward(
     model: Model, vectors: List[Floats2d], is_train: bool
 ) -> Tuple[Emissions, Callable[[Emissions], List[Floats2d]]]:
-    emissions, backprop_emissions = model.get_ref("emissions")(vectors, is_train)
-
-    def backprop(gradient: Emissions) -> List[Floats2d]:
-        # Some encoders give (0, 0) arrays for Docs without tokens, and get back what they gave.
-        back = backprop_emissions(gradient)
-        return [b if b.shape == v.shape else v for b, v in zip(back, vectors, strict=True)]
-
-    return emissions, backprop
+    return model.get_ref("emissions")(vectors, is_train)
 
 
 def _make_crf(n_tags: int) -> Any:

@@ -8,12 +8,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import get_array_module
 
-from ..annotations.tags import MISSING, TagScheme
+from ..annotations.tags import MISSING, TagScheme, hard_labels
 from ..annotations.weak import is_weak
 from ..errors import check_range
 from ..linear_chain.kernel import Array, CRFParameters
-from ..losses import ProbabilityLoss, softmax, softmax_gradient
-from .likelihood import CRFGradient, Target, count_sentences, hard_labels, zero
+from ..losses import ProbabilityLoss, log_softmax, log_softmax_gradient
+from .likelihood import CRFGradient, Target, count_sentences, zero
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class TokenwiseLoss:
             if not len(known):
                 continue
             xp = get_array_module(scores)
-            probabilities = softmax(scores[known].astype("float64"))
+            log_probabilities = log_softmax(scores[known])
             truths = xp.asarray(target.tags[known, None] == numpy.arange(scores.shape[1]), dtype="float64")
-            slope, mean = self.loss(probabilities, truths)
-            gradient[known] = target.weight * softmax_gradient(probabilities, slope)
-            total += target.weight * mean * len(known)
+            values, slope = self.loss(log_probabilities, truths)
+            gradient[known] = target.weight * log_softmax_gradient(log_probabilities, slope)
+            total += target.weight * float(values.sum())
         return result._replace(loss=total / max(1, count_sentences(emissions)))
 
 

@@ -8,7 +8,7 @@ from thinc.api import ArgsKwargs, Dropout, Model, PyTorchWrapper_v3, chain, torc
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..torch_io import module_from_bytes, module_to_bytes
 
 Sequences = List[Floats2d]
@@ -28,8 +28,7 @@ def build_bilstm_encoder(
     """
     if width < 2 or width % 2:
         raise WeaknerError(Errors.WK005.format(setting="width", value=width, expected="a positive even number"))
-    if depth < 1:
-        raise WeaknerError(Errors.WK005.format(setting="depth", value=depth, expected="at least 1"))
+    check_range("depth", depth, 1, None)
     lstm: Model[Any, Any] = Model(
         "bilstm",
         _forward,

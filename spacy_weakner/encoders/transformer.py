@@ -6,7 +6,7 @@ torch and transformers are imported in the functions, since they are an extra.
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
@@ -56,6 +56,28 @@ def load_tokenizer(name: Union[str, Path]) -> Any:
     return tokenizer
 
 
+def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
+    """Load an encoder without any head.
+
+    name (Union[str, Path]): Folder or name of the encoder.
+    RETURNS (Tuple[Any, Any]): A `PreTrainedModel` of transformers, in float32, and its fast tokenizer.
+    RAISES (WeaknerError): If there is no such encoder, or its weights are not stored as safetensors or do not belong to
+        its config.
+    """
+    require("transformers")
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    tokenizer = load_tokenizer(name)
+    with _reading(name), _seeded(0):
+        model, info = _load(AutoModel, name, AutoConfig.from_pretrained(str(name), **_SAFE))
+        # A pooler is not used.
+        missing = sorted(key for key in info["missing_keys"] if not key.startswith("pooler."))
+        if missing:
+            raise WeaknerError(Errors.WK353.format(name=name, reason=f"it lacks the weights {_listed(missing)}"))
+    return model.to(torch.float32), tokenizer
+
+
 def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: int = 0) -> MaskedLM:
     """Load an encoder with its head for masked-language modelling.
 
@@ -103,19 +125,27 @@ def encoder_key(name: Union[str, Path]) -> Optional[str]:
         return getattr(AutoConfig.from_pretrained(str(name), **_SAFE), "_commit_hash", None)
 
 
+def n_positions(model: Any) -> Optional[int]:
+    """How many pieces, special ones included, a model has positions for.
+
+    model (Any): A `PreTrainedModel` of transformers.
+    RETURNS (Optional[int]): The number; None if there is no limit.
+    """
+    positions: Optional[int] = getattr(model.config, "max_position_embeddings", None)
+    embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    # RoBERTa and its kin count positions from behind that of padding.
+    padding = getattr(embeddings, "padding_idx", None)
+    return positions - (0 if padding is None else padding + 1) if positions else None
+
+
 def max_pieces(masked_lm: MaskedLM) -> int:
     """How many pieces, special ones included, a model reads at once.
 
     masked_lm (MaskedLM): The model.
     RETURNS (int): The number.
     """
-    model = masked_lm.model
-    positions = getattr(model.config, "max_position_embeddings", None) or masked_lm.tokenizer.model_max_length
-    embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    # RoBERTa and its kin count positions from behind that of padding.
-    padding = getattr(embeddings, "padding_idx", None)
-    positions -= 0 if padding is None else padding + 1
-    return min(positions, masked_lm.tokenizer.model_max_length)
+    limit: int = masked_lm.tokenizer.model_max_length
+    return min(n_positions(masked_lm.model) or limit, limit)
 
 
 def save_encoder(masked_lm: MaskedLM, source: Union[str, Path], folder: Path) -> None:

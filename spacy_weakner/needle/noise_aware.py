@@ -7,18 +7,17 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, TagScheme
+from ..annotations.tags import MISSING, TagScheme, hard_labels
 from ..annotations.weak import get_confidence, get_confidence_unit, is_weak
 from ..crf_ner.likelihood import (
     CRFGradient,
     Target,
     Weights,
     count_sentences,
-    hard_labels,
     marginal_likelihood,
     sentence_losses,
 )
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..linear_chain.kernel import Array, CRFParameters
 
 LEVELS = ("sentence", "token")
@@ -49,9 +48,7 @@ class NoiseAwareCRF:
     strong_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            expected = " or ".join(LEVELS)
-            raise WeaknerError(Errors.WK005.format(setting="level", value=self.level, expected=expected))
+        check_choice("level", self.level, LEVELS)
         check_range("strong_weight", self.strong_weight, 0.0, 1.0)
 
     def labels(self, doc: Doc) -> Set[str]:

@@ -13,7 +13,7 @@ from ..annotations import weak
 from ..annotations.corpus import stream_docs
 from ..annotations.gold import Gold, find_gold
 from ..annotations.tags import same_tokens
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from .calibration import CalibrationCounter, Reliability
 from .evaluation import LengthRecall, recall_by_length
@@ -86,8 +86,7 @@ def analyze(
     RAISES (WeaknerError): For missing or empty input, input with neither weak labels nor gold, sources that are not
         there, and gold of other sentences.
     """
-    if top < 0:
-        raise WeaknerError(Errors.WK005.format(setting="top", value=top, expected="0 or more"))
+    check_range("top", top, 0, None)
     counter = _Counter(None if sources is None else set(sources))
     pairs = _read(Path(corpus), None if gold is None else Path(gold))
     for doc, gold_doc in tqdm(pairs, unit="doc", disable=None if progress else True):

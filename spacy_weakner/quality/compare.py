@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from ..annotations.corpus import read_docs
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
@@ -82,8 +82,7 @@ def compare(
     RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
         nor a corpus, a label set that does not hold the test set's sentences, and unusable settings.
     """
-    if bootstrap < 0:
-        raise WeaknerError(Errors.WK005.format(setting="bootstrap", value=bootstrap, expected="0 or more"))
+    check_range("bootstrap", bootstrap, 0, None)
     test = existing(test)
     parsed = make_candidates(candidates)
     if baseline is not None and baseline not in candidates:

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from ..annotations.gold import Gold
 from ..annotations.weak import PREDICTED_PREFIX, doc_entities, group_entities, group_scores
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from ..ty import Entities
 from .analyze import Analysis, analyze
@@ -143,8 +143,7 @@ def _check(
         raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
     if labels is None and gold is not None:
         raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))
-    if examples < 0:
-        raise WeaknerError(Errors.WK005.format(setting="examples", value=examples, expected="0 or more"))
+    check_range("examples", examples, 0, None)
     if output.is_dir():
         raise WeaknerError(Errors.WK109.format(path=output))
     inputs = [Path(path) for path in (test, labels, gold) if path is not None]

@@ -9,17 +9,19 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Config, Model
+from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
 from ..annotations.weak import is_weak
 from ..errors import Errors, Warnings, WeaknerError
+from ..losses import log_softmax
 from ..training.base import Prediction, TrainableHead
+from ..training.defaults import default_config
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
 from .decoding import Candidates, select
-from .losses import cross_entropy, log_softmax, unlikelihood
+from .losses import cross_entropy, unlikelihood
 from .samplers import NegativeSampler, entropy
 from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
@@ -29,21 +31,11 @@ DEFAULT_CONFIG = """
 @architectures = "spacy_weakner.SpanClassifier.v1"
 hidden_width = 256
 
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-
 [sampler]
 @misc = "spacy_weakner.UniformNegativeSampler.v1"
 ratio = 0.35
 """
-DEFAULTS = Config().from_str(DEFAULT_CONFIG)
+DEFAULTS = default_config(DEFAULT_CONFIG)
 
 
 @Language.factory(
@@ -236,7 +228,7 @@ class SpanNer(TrainableHead):
             log_probabilities = self._score_candidates(vectors, candidates)
         progress = self._tick.progress if self._tick is not None else 0.0
         spans, labels, wrong, wrong_labels = [], [], [], []
-        negatives = missampled = 0
+        negatives = audited = missampled = 0
         for target, own, given, offset in zip(targets, candidates, log_probabilities, offsets, strict=False):
             drawn = own[self.sampler(len(own), target.n_tokens, given, progress)] if len(own) else own
             spans += [target.spans + offset, drawn + offset]
@@ -244,6 +236,7 @@ class SpanNer(TrainableHead):
             wrong.append(target.wrong_spans + offset)
             wrong_labels.append(target.wrong_labels)
             negatives += len(drawn)
+            audited += len(drawn) * target.audited
             missampled += len({*map(tuple, drawn.tolist())} & {*map(tuple, target.hidden.tolist())})
         return _Batch(
             numpy.concatenate(spans),
@@ -251,6 +244,7 @@ class SpanNer(TrainableHead):
             numpy.concatenate(wrong),
             numpy.concatenate(wrong_labels),
             negatives,
+            audited,
             missampled,
         )
 
@@ -306,6 +300,7 @@ class SpanNer(TrainableHead):
     def _count(self, batch: "_Batch", scores: Any) -> None:
         sampled = scores[: len(batch.spans)][batch.labels == 0]
         self._counts["negatives"] += batch.negatives
+        self._counts["audited"] += batch.audited
         self._counts["missampled"] += batch.missampled
         self._counts["uncertainty"] += float(entropy(log_softmax(sampled)).sum()) if len(sampled) else 0.0
 
@@ -313,13 +308,13 @@ class SpanNer(TrainableHead):
         """What the sampling did since the last call.
 
         RETURNS (Dict[str, float]): Number of "negatives" drawn; their "missampling_rate", the share that were hidden
-            entities (where the group `gold` of the examples tells them); and their mean "uncertainty", the entropy of
-            the model's probabilities in nats.
+            entities (of those from examples whose group `gold` tells them); and their mean "uncertainty", the entropy
+            of the model's probabilities in nats.
         """
         n = self._counts["negatives"]
         result = {
             "negatives": float(n),
-            "missampling_rate": self._counts["missampled"] / max(1, n),
+            "missampling_rate": self._counts["missampled"] / max(1.0, self._counts["audited"]),
             "uncertainty": self._counts["uncertainty"] / max(1, n),
         }
         self._counts.clear()
@@ -377,14 +372,15 @@ class SpanNer(TrainableHead):
 
 
 class _Batch(NamedTuple):
-    """The spans of one update, as offsets into the concatenated tokens; then what was drawn, and how much of it was a
-    hidden entity."""
+    """The spans of one update, as offsets into the concatenated tokens; then how many negatives were drawn, how many of
+    them where hidden entities are known, and how many of these were such entities."""
 
     spans: Spans
     labels: Labels
     wrong_spans: Spans
     wrong_labels: Labels
     negatives: int
+    audited: int
     missampled: int
 
 

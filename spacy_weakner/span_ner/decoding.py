@@ -5,6 +5,7 @@ from typing import List, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
+from ..annotations.overlaps import without_overlaps
 from .candidates import Spans
 
 
@@ -31,12 +32,4 @@ def select(candidates: Candidates, n_tokens: int) -> List[int]:
     n_tokens (int): Length of the sentence.
     RETURNS (List[int]): Indices, by start.
     """
-    free = numpy.ones(n_tokens, dtype=bool)
-    chosen: List[int] = []
-    spans = candidates.spans.tolist()
-    for i in numpy.argsort(-candidates.ranks, kind="stable").tolist():
-        start, end = spans[i]
-        if free[start:end].all():
-            free[start:end] = False
-            chosen.append(i)
-    return sorted(chosen, key=lambda i: spans[i][0])
+    return without_overlaps(candidates.spans.tolist(), candidates.ranks, n_tokens)

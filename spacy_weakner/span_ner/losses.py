@@ -5,22 +5,10 @@ from typing import Tuple
 import numpy
 from numpy.typing import NDArray
 
+from ..losses import log_softmax
 from .targets import Labels
 
 Floats = NDArray[numpy.float64]
-
-
-def log_softmax(scores: NDArray, temperature: float = 1.0) -> Floats:
-    """Log-probabilities of the labels.
-
-    scores (NDArray): Shape (n, n_labels).
-    temperature (float): Divides the scores.
-    RETURNS (Floats): Shape (n, n_labels).
-    """
-    cooled = numpy.asarray(scores, dtype="float64") / temperature
-    shifted = cooled - cooled.max(axis=1, keepdims=True)
-    result: Floats = shifted - numpy.log(numpy.exp(shifted).sum(axis=1, keepdims=True))
-    return result
 
 
 def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:

@@ -7,6 +7,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import check_range
+from ..training.layers import as_given
 from .scoring import build_span_scorer
 
 Vectors = List[Floats2d]
@@ -54,8 +55,6 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
     vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
 
     def backprop(gradient: Vectors) -> Any:
-        # Some encoders give (0, 0) arrays for Docs without tokens, and get back what they gave.
-        shaped = [g if g.shape == v.shape else v for g, v in zip(gradient, vectors, strict=True)]
-        return backprop_vectors(shaped)
+        return backprop_vectors(as_given(gradient, vectors))
 
     return vectors, backprop

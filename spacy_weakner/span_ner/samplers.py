@@ -13,7 +13,7 @@ from typing import Optional, Protocol, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 
 Floats = NDArray[numpy.float64]
 Indices = NDArray[numpy.int64]
@@ -209,5 +209,4 @@ def make_weighted_negative_sampler(
 
 def _check(ratio: float, rounding: str) -> None:
     check_range("ratio", ratio, 0.0, 1000.0)
-    if rounding not in ROUNDINGS:
-        raise WeaknerError(Errors.WK005.format(setting="rounding", value=rounding, expected=" or ".join(ROUNDINGS)))
+    check_choice("rounding", rounding, ROUNDINGS)

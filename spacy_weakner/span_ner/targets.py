@@ -1,13 +1,13 @@
 """What the annotation of a sentence says about its spans."""
 
 from itertools import groupby
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
-from spacy.tokens import Span
 from spacy.training import Example
 
+from ..annotations.alignment import project, span_group, unclear_tokens
 from ..annotations.weak import GOLD_GROUP
 from ..errors import Errors, WeaknerError
 from .candidates import Spans
@@ -26,6 +26,7 @@ class SpanTarget(NamedTuple):
     wrong_labels (Labels): Shape (m,): that label; 0: they are no entity at all.
     unclear (Labels): Tokens of entities that do not align with the predicted Doc's: no span with them is a negative.
     hidden (Spans): Shape (h, 2): entities that are known, but hidden from the training: counted where they are sampled.
+    audited (bool): Whether it is known which entities are hidden.
     """
 
     n_tokens: int
@@ -36,6 +37,7 @@ class SpanTarget(NamedTuple):
     wrong_labels: Labels
     unclear: Labels
     hidden: Spans
+    audited: bool
 
 
 def read_target(
@@ -62,11 +64,11 @@ def read_target(
     """
     reference = example.reference
     entities = reference.ents if spans_key is None else reference.spans.get(spans_key, [])
-    found = _project(example, entities, max_width)
+    found = project(example, entities, max_width)
     _check_labels(example, spans_key, found)
     for _, _, label in found:
         label_ids[label]  # all must be known
-    wrong = _project(example, _group(reference, incorrect_spans_key), max_width)
+    wrong = project(example, span_group(reference, incorrect_spans_key), max_width)
     # That a span is not of a label which the component does not know is no news.
     wrong = [(start, end, label) for start, end, label in wrong if not label or label in label_ids]
     # What is known to be wrong is not learned as right.
@@ -75,7 +77,7 @@ def read_target(
     spans = [(start, end) for start, end, _ in found]
     labels = [label_ids[label] for _, _, label in found]
     known = {*spans}
-    hidden = {(s, e) for s, e, _ in _project(example, _group(reference, GOLD_GROUP), max_width)} - known
+    hidden = {(s, e) for s, e, _ in project(example, span_group(reference, GOLD_GROUP), max_width)} - known
     return SpanTarget(
         n_tokens=len(example.predicted),
         annotated=annotated,
@@ -83,31 +85,10 @@ def read_target(
         labels=numpy.asarray(labels, dtype="int64"),
         wrong_spans=_array([(start, end) for start, end, _ in wrong]),
         wrong_labels=numpy.asarray([label_ids.get(label, 0) for _, _, label in wrong], dtype="int64"),
-        unclear=_unclear(example, entities),
+        unclear=unclear_tokens(example, entities),
         hidden=_array(sorted(hidden)),
+        audited=GOLD_GROUP in reference.spans,
     )
-
-
-def _group(reference: Any, key: Optional[str]) -> Iterable[Span]:
-    return reference.spans[key] if key is not None and key in reference.spans else []
-
-
-def _project(example: Example, spans: Iterable[Span], max_width: Optional[int]) -> List[Tuple[int, int, str]]:
-    given = list(spans)
-    if not given:
-        return []
-    found = example.get_aligned_spans_y2x(given, allow_overlap=True)
-    entities = {(span.start, span.end, span.label_) for span in found}
-    return sorted(entity for entity in entities if max_width is None or entity[1] - entity[0] <= max_width)
-
-
-def _unclear(example: Example, spans: Iterable[Span]) -> Labels:
-    given = list(spans)
-    if not given or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
-        return numpy.zeros(0, dtype="int64")
-    lost = [span for span in given if not example.get_aligned_spans_y2x([span], allow_overlap=True)]
-    tokens = {int(i) for span in lost for i in example.alignment.y2x[span.start : span.end]}
-    return numpy.asarray(sorted(tokens), dtype="int64")
 
 
 def _check_labels(example: Example, key: Optional[str], entities: List[Tuple[int, int, str]]) -> None:

@@ -19,7 +19,7 @@ from ..annotations.corpus import corpus_files, read_docs
 from ..annotations.gold import keep_gold
 from ..annotations.rows import set_entities
 from ..annotations.tags import TagScheme
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
 from ..ty import Entity
 from .fitting import MAX_DOCS, Prepared, prepare
@@ -118,11 +118,8 @@ def aggregate(
     """
     input_path = Path(input_path)
     _check_method(method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, model_output=model_output)
-    if not 0 <= min_probability <= 1:
-        expected = "a probability, from 0 to 1"
-        raise WeaknerError(Errors.WK005.format(setting="min_probability", value=min_probability, expected=expected))
-    if max_docs < 1:
-        raise WeaknerError(Errors.WK005.format(setting="max_docs", value=max_docs, expected="at least 1"))
+    check_range("min_probability", min_probability, 0.0, 1.0)
+    check_range("max_docs", max_docs, 1, None)
     _check_sources(input_path, sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
     counts: Counter[str] = Counter()
@@ -296,11 +293,11 @@ def _hash_corpus(path: Path) -> str:
 
 
 def _check_method(method: str, **settings: Any) -> None:
-    _check_choice("method", method, METHODS)
+    check_choice("method", method, METHODS)
     if settings["policy"] is not None:
-        _check_choice("policy", settings["policy"], POLICIES)
+        check_choice("policy", settings["policy"], POLICIES)
     if settings["unmatched"] is not None:
-        _check_choice("unmatched", settings["unmatched"], UNMATCHED)
+        check_choice("unmatched", settings["unmatched"], UNMATCHED)
     voting = METHODS[1:]
     belongs = {
         "policy": (UNION,),
@@ -330,8 +327,3 @@ def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
         raise WeaknerError(Errors.WK301.format(path=path))
     source = next(s for s in sources or () if s not in seen)
     raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(seen))))
-
-
-def _check_choice(setting: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..annotations.corpus import read_docs
 from ..annotations.gold import find_gold
 from ..annotations.weak import group_entities, weak_group, weak_sources
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
@@ -74,8 +74,7 @@ def calibrate(
         scores that are not numbers.
     """
     for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
-        if value not in choices:
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))
+        check_choice(setting, value, choices)
     for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
         check_range(setting, number, 1, None)
     if not folds:

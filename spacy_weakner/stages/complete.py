@@ -12,7 +12,7 @@ from spacy.util import minibatch
 from ..annotations import weak
 from ..annotations.rows import set_entities
 from ..annotations.tags import IntTags, TagScheme
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import BROKEN, is_broken, matched, soften
 from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
@@ -279,9 +279,6 @@ def _weak_entities(doc: Doc) -> List[Entity]:
 
 def _check(rule: str, broken: str, weak_accuracy: float, cap: float) -> None:
     for setting, value, choices in (("rule", rule, RULES), ("broken", broken, BROKEN)):
-        if value not in choices:
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=" or ".join(choices)))
+        check_choice(setting, value, choices)
     for setting, chance in (("weak_accuracy", weak_accuracy), ("cap", cap)):
-        if not 0.0 <= chance <= 1.0:
-            expected = "a probability, from 0 to 1"
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=chance, expected=expected))
+        check_range(setting, chance, 0.0, 1.0)

@@ -1,12 +1,9 @@
 """Converts corpora: JSONL, CoNLL, raw text and `.spacy` files into `.spacy` files, JSONL or CoNLL."""
 
-import os
-import shutil
 from collections import Counter
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
-from uuid import uuid4
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from spacy.tokens import Doc
 from tqdm import tqdm
@@ -16,15 +13,13 @@ from ..annotations.conll import write_conll
 from ..annotations.corpus import SUFFIX, write_docs
 from ..annotations.jsonl import write_jsonl
 from ..annotations.rows import DEFAULT_SOURCE
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from .formats import input_files, read_corpus
+from .output import SHARD_SIZE, check_there, is_folder, write_shards
 from .pipelines import blank_pipeline
-from .shards import receipt_path
 
 OUTPUT_SUFFIXES = (SUFFIX, ".jsonl", ".conll")
-SHARD_SIZE = 5000
-_SHARD_NAME = "part-{:05d}" + SUFFIX
 
 
 class ConvertReport(NamedTuple):
@@ -90,15 +85,15 @@ def convert(
         overwrite the input, or anything at all without `overwrite`.
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
-        if value is not None and value < 1:
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected="at least 1"))
+        if value is not None:
+            check_range(setting, value, 1, None)
     output_path = Path(output_path)
-    as_folder = output_path.is_dir() or not output_path.suffix
+    as_folder = is_folder(output_path)
     if output_path.is_file() if as_folder else output_path.suffix not in OUTPUT_SUFFIXES:
         expected = f"a file that ends in {', '.join(OUTPUT_SUFFIXES)}, or a folder (a name without suffix)"
         raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
-    _check_there(output_path, as_folder, overwrite)
+    check_there(output_path, overwrite)
     counts: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     spans: Counter[str] = Counter()
@@ -152,51 +147,9 @@ def _counted(
         raise WeaknerError(Errors.WK101.format(path=path))
 
 
-def _check_there(output_path: Path, as_folder: bool, overwrite: bool) -> None:
-    """Refuse an output that others have made, or that exists and is not to be replaced."""
-    if not as_folder:
-        exists = output_path.exists()
-    else:
-        ours = _shards(output_path)
-        foreign = sorted(set(output_path.rglob("*" + SUFFIX)) - ours) if output_path.is_dir() else []
-        foreign += sorted(path for path in ours if receipt_path(path).exists())
-        if foreign:
-            # They would become part of the corpus, or they are the work of a later stage.
-            raise WeaknerError(Errors.WK300.format(path=foreign[0]))
-        exists = bool(ours)
-    if exists and not overwrite:
-        what = "holds a corpus" if as_folder else "exists"
-        raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
-
-
-def _shards(folder: Path) -> Set[Path]:
-    return set(folder.glob("part-*" + SUFFIX))
-
-
 def _write(docs: Iterable[Doc], output_path: Path, as_folder: bool, shard_size: int) -> int:
     if as_folder:
-        return _write_shards(docs, output_path, shard_size)
+        return write_shards(docs, output_path, shard_size)
     writers = {SUFFIX: write_docs, ".jsonl": write_jsonl, ".conll": write_conll}
     writers[output_path.suffix](output_path, docs)
     return 1
-
-
-def _write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
-    earlier = _shards(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # All shards are made aside and moved at the end: a folder never holds a part of a corpus.
-    aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        names: List[str] = []
-        rest = iter(docs)
-        for first in rest:
-            names.append(_SHARD_NAME.format(len(names)))
-            write_docs(aside / names[-1], chain([first], islice(rest, shard_size - 1)))
-        folder.mkdir(exist_ok=True)
-        for name in names:
-            os.replace(aside / name, folder / name)
-        for path in earlier - {folder / name for name in names}:
-            path.unlink()
-        return len(names)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from ..annotations.corpus import read_docs, write_docs
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
 from .hashes import hash_file, hash_text
 from .training import BEST, LAST, flat_config, train_member
@@ -64,8 +64,7 @@ def crossfit(
     """
     gold, output = Path(gold), Path(output)
     _check_config(config, gold, overrides or {})
-    if folds < 2:
-        raise WeaknerError(Errors.WK005.format(setting="folds", value=folds, expected="at least 2"))
+    check_range("folds", folds, 2, None)
     check_output([gold, *([] if dev is None else [Path(dev)])], [output])
     docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
     if len(docs) < folds:

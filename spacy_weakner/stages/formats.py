@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -40,28 +40,37 @@ def file_format(path: Path) -> Optional[str]:
     return None if format_ == "spacy" and name.endswith(".gz") else format_
 
 
-def input_files(path: Path, format: Optional[str] = None) -> List[Tuple[Path, str]]:
+def input_files(
+    path: Path,
+    format: Optional[str] = None,
+    *,
+    suffixes: Dict[str, str] = SUFFIXES,
+    tell: Callable[[Path], Optional[str]] = file_format,
+) -> List[Tuple[Path, str]]:
     """Find the files of a corpus.
 
     path (Path): A file, or a folder that is searched with its subfolders.
     format (Optional[str]): The format. None: each file's suffix tells, and other files of a folder are
         passed over.
+    suffixes (Dict[str, str]): The formats that there are, by suffix.
+    tell (Callable[[Path], Optional[str]]): Tells the format of a file from its name.
     RETURNS (List[Tuple[Path, str]]): Files and their formats, sorted by name.
     RAISES (WeaknerError): If there are none, or the format is unknown.
     """
     path = existing(Path(path))
-    if format is not None and format not in FORMATS:
-        raise WeaknerError(Errors.WK005.format(setting="format", value=format, expected=", ".join(FORMATS)))
+    formats = list(dict.fromkeys(suffixes.values()))
+    if format is not None and format not in formats:
+        raise WeaknerError(Errors.WK005.format(setting="format", value=format, expected=", ".join(formats)))
     if path.is_dir():
         inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] != ".")
-        found = [(f, format or file_format(f)) for f in inside]
+        found = [(f, format or tell(f)) for f in inside]
         files = [(f, format_) for f, format_ in found if format_ is not None]
         if not files:
             raise WeaknerError(Errors.WK101.format(path=path))
         return files
-    wanted = format or file_format(path)
+    wanted = format or tell(path)
     if wanted is None:
-        raise WeaknerError(Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise WeaknerError(Errors.WK105.format(path=path, suffixes=", ".join(suffixes)))
     return [(path, wanted)]
 
 

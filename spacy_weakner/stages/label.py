@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotations.weak import group_entities, weak_group
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from .hashes import hash_path
 from .labelling.blocks import corpus_inputs
@@ -148,8 +148,7 @@ def label(
     else:
         declared = [_single_source(terms, pipeline, single)]
     for setting, number in (("shard_size", shard_size), ("workers", workers)):
-        if number < 1:
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=number, expected="at least 1"))
+        check_range(setting, number, 1, None)
     check_output(map(Path, exclude), [Path(output_path)])
     plan = _Plan(
         input_path=Path(input_path),

@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..annotations import weak
 from ..annotations.gold import find_gold, keep_gold
 from ..annotations.rows import set_entities
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import check_choice, check_range
 from ..ty import Entity
 from .hashes import hash_text
 from .shards import run_shards
@@ -61,8 +61,7 @@ def mask(
     RAISES (WeaknerError): For missing input and unusable settings.
     """
     check_range("probability", probability, 0.0, 1.0)
-    if unmatched not in UNMATCHED:
-        raise WeaknerError(Errors.WK005.format(setting="unmatched", value=unmatched, expected=" or ".join(UNMATCHED)))
+    check_choice("unmatched", unmatched, UNMATCHED)
     counts: Counter[str] = Counter()
 
     def transform(docs: Iterable[Doc]) -> Iterator[Doc]:

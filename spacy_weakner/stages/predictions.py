@@ -45,9 +45,7 @@ class PathPredictor:
         RAISES (WeaknerError): If the component gives none.
         """
         if not isinstance(self.pipe, TokenDistributions):
-            what, named = "gives distributions over tags", f" and is named '{self.name}'"
-            names = ", ".join(self.nlp.component_names)
-            raise WeaknerError(Errors.WK341.format(pipeline=self.model, what=what, named=named, names=names))
+            raise _no_pipe(self.nlp, self.model, "gives distributions over tags", self.name)
         result = []
         for own, scheme in zip(self.pipe.distributions(self._prepare(docs)), schemes, strict=True):
             result.append(numpy.zeros((len(own), len(scheme.tags))))
@@ -67,6 +65,42 @@ class PathPredictor:
         return make_scheme(self.pipe.tag_scheme, (*labels, *sorted({label for _, _, label in entities} - {*labels})))
 
 
+class TokenPredictor:
+    """A pipeline that gives a distribution over tags for every token.
+
+    model (Union[str, Path]): Its folder, or the name of an installed package.
+    component (Optional[str]): Name of the component to ask; None: the first one that gives distributions.
+    RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
+    """
+
+    def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
+        self.model = str(model)
+        self.nlp = load_pipeline(model)
+        found = first_pipe(self.nlp, TokenDistributions, component)
+        if found is None:
+            raise _no_pipe(self.nlp, self.model, "gives distributions over tags", component)
+        self.name, self.pipe = found
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The columns of the distributions."""
+        return tuple(self.pipe.distribution_labels)
+
+    @property
+    def scheme(self) -> str:
+        """Name of the tag scheme that the columns are written in."""
+        return str(self.pipe.tag_scheme)
+
+    def __call__(self, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
+        """Distributions over tags.
+
+        docs (List[Doc]): Docs of any vocabulary; only their words are used.
+        RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_labels); rows sum to 1.
+        """
+        bare = [bare_copy(doc, self.nlp.vocab) for doc in docs]
+        return [rows.astype("float64") for rows in self.pipe.distributions(run_before(self.nlp, self.name, bare))]
+
+
 def find_path_scorer(nlp: Language, model: str, component: Optional[str] = None) -> Tuple[str, Any]:
     """The component of a pipeline that scores tag sequences.
 
@@ -77,9 +111,12 @@ def find_path_scorer(nlp: Language, model: str, component: Optional[str] = None)
     RAISES (WeaknerError): If there is none.
     """
     found = first_pipe(nlp, PathScorer, component)
-    if found is not None:
-        return found
+    if found is None:
+        raise _no_pipe(nlp, model, "scores tag sequences", component)
+    return found
+
+
+def _no_pipe(nlp: Language, model: str, what: str, component: Optional[str]) -> WeaknerError:
     named = f" and is named '{component}'" if component else ""
     names = ", ".join(nlp.component_names)
-    what = "scores tag sequences"
-    raise WeaknerError(Errors.WK341.format(pipeline=model, what=what, named=named, names=names))
+    return WeaknerError(Errors.WK341.format(pipeline=model, what=what, named=named, names=names))

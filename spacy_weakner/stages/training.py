@@ -5,7 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import CancelledError
 from pathlib import Path
+from threading import Event
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from spacy.util import load_config
@@ -19,6 +21,7 @@ from .hashes import hash_path, hash_settings
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
 _TAIL = 15  # lines of the log that an error shows
+_POLL_SECONDS = 0.2
 
 
 class Member(NamedTuple):
@@ -36,7 +39,9 @@ class Member(NamedTuple):
     made_from: str
 
 
-def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gpu_id: int = -1) -> Member:
+def train_member(
+    config: Path, output: Path, overrides: Mapping[str, Any], *, gpu_id: int = -1, stop: Optional[Event] = None
+) -> Member:
     """Train a pipeline.
 
     What `spacy train` prints goes to `train.log` in the output folder. A receipt beside it says what the pipeline was
@@ -46,8 +51,10 @@ def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gp
     output (Path): Folder for the pipelines.
     overrides (Mapping[str, Any]): Values of the config by dotted name.
     gpu_id (int): -1 is the CPU.
+    stop (Optional[Event]): Once it is set, by another thread, the training ends without a result.
     RETURNS (Member): The result.
     RAISES (WeaknerError): If there is no such config, the training fails, or the folder holds something else.
+    RAISES (CancelledError): If it was stopped.
     """
     config, output = existing(Path(config)), Path(output)
     made_from = _made_from(config, overrides)
@@ -63,13 +70,13 @@ def train_member(config: Path, output: Path, overrides: Mapping[str, Any], *, gp
         if (output / name).exists():
             shutil.rmtree(output / name)
     output.mkdir(parents=True, exist_ok=True)
-    _run(config, output, overrides, gpu_id)
+    _run(config, output, overrides, gpu_id, stop)
     score = _dev_score(output / BEST)
     write_text(receipt, json.dumps({"made_from": made_from, "score": score}, indent=2) + "\n")
     return Member(output, score, False, made_from)
 
 
-def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) -> None:
+def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int, stop: Optional[Event]) -> None:
     command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
     for key, value in overrides.items():
         command += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
@@ -77,7 +84,7 @@ def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) 
     with log.open("w", encoding="utf-8") as file_:
         process = subprocess.Popen(command, stdout=file_, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         try:
-            code = process.wait()
+            code = _wait(process, stop)
         except BaseException:
             process.terminate()
             process.wait()
@@ -85,6 +92,16 @@ def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) 
     if code != 0:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
         raise WeaknerError(Errors.WK360.format(output=output, code=code, log=log, tail=tail))
+
+
+def _wait(process: "subprocess.Popen[bytes]", stop: Optional[Event]) -> int:
+    # Ctrl-C is raised in the main thread alone: another one has to be told.
+    while True:
+        try:
+            return process.wait(None if stop is None else _POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            if stop is not None and stop.is_set():
+                raise CancelledError from None
 
 
 def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, set_group
-from ..errors import Errors, WeaknerError, Warnings
+from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Entity, Tick
 
 T = TypeVar("T")
@@ -50,8 +50,8 @@ class TrainableHead(TrainablePipe):
     """Base of the heads: labels, initialisation, the update protocol, annotation and serialisation.
 
     The model is a Model[List[Doc], List[Floats2d]], with one row per token, and has the references "tok2vec" (the
-    encoder, or a listener) and "head" (all that is the component's own). In `cfg`, which is saved, stands only what training creates; settings
-    are plain attributes, so that those of the loading config win.
+    encoder, or a listener) and "head" (all that is the component's own). In `cfg`, which is saved, stands only what
+    training creates; settings are plain attributes, so that those of the loading config win.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): The model.
@@ -63,6 +63,8 @@ class TrainableHead(TrainablePipe):
     """
 
     needs_clock = False
+    # Whether the weights know which label is which.
+    labels_have_weights = True
     # Whether `decode` and its like want the model's output on the host.
     outputs_on_host = True
 
@@ -76,9 +78,7 @@ class TrainableHead(TrainablePipe):
         overwrite: bool = False,
         scorer: Optional[Callable] = None,
     ) -> None:
-        if not head_learn_rate >= 0.0:
-            expected = "0 or more"
-            raise WeaknerError(Errors.WK005.format(setting="head_learn_rate", value=head_learn_rate, expected=expected))
+        check_range("head_learn_rate", head_learn_rate, 0.0, None)
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -212,6 +212,27 @@ class TrainableHead(TrainablePipe):
     def encode_target(self, example: Example) -> Any:
         """The target of one example, on the tokens of its predicted Doc."""
 
+    def encode_targets(self, examples: Iterable[Example]) -> List[Any]:
+        """The targets of some examples.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (List[Any]): One each, as `encode_target` gives it.
+        RAISES (WeaknerError): For an unknown label.
+        """
+        targets = []
+        for example in examples:
+            try:
+                targets.append(self.encode_target(example))
+            except KeyError as error:
+                labels = ", ".join(self.labels)
+                message = Errors.WK003.format(name=self.name, label=error.args[0], labels=labels)
+                raise WeaknerError(message) from error
+        return targets
+
+    def training_docs(self, examples: List[Example]) -> List[Doc]:
+        """The Docs that the model reads in an update: those of the examples, and after them perhaps others."""
+        return [eg.predicted for eg in examples]
+
     @abstractmethod
     def compute_loss(self, scores: List[Floats2d], targets: List[Any]) -> Tuple[float, List[Floats2d]]:
         """The mean loss per sentence, and the gradient of the sum over sentences with respect to the scores."""
@@ -227,15 +248,7 @@ class TrainableHead(TrainablePipe):
         """
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
-        targets = []
-        for example in examples:
-            try:
-                targets.append(self.encode_target(example))
-            except KeyError as error:
-                labels = ", ".join(self.labels)
-                message = Errors.WK003.format(name=self.name, label=error.args[0], labels=labels)
-                raise WeaknerError(message) from error
-        loss, gradient = self.compute_loss(scores, targets)
+        loss, gradient = self.compute_loss(scores, self.encode_targets(examples))
         if not math.isfinite(loss):
             raise WeaknerError(Errors.WK006.format(name=self.name, loss=loss))
         return loss, gradient
@@ -261,15 +274,14 @@ class TrainableHead(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
-        docs = [eg.predicted for eg in examples]
-        if not any(len(doc) for doc in docs):
+        if not any(len(eg.predicted) for eg in examples):
             return losses
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
         set_dropout_rate(self.model, drop)
-        scores, backprop = self.model.begin_update(docs)
+        scores, backprop = self.model.begin_update(self.training_docs(examples))
         loss, gradient = self.get_loss(examples, scores)
         backprop(gradient)
         if sgd is not None:
@@ -310,7 +322,11 @@ class TrainableHead(TrainablePipe):
         return Prediction([], [])
 
     def map_scores(
-        self, docs: Iterable[Doc], function: Callable[[List[Doc], List[Floats2d]], Sequence[T]], nothing: T
+        self,
+        docs: Iterable[Doc],
+        function: Callable[[List[Doc], List[Floats2d]], Sequence[T]],
+        nothing: T,
+        model: Optional[Model[List[Doc], List[Floats2d]]] = None,
     ) -> List[T]:
         """Run the model and apply a function, on Docs of like length together: a batch costs as much time and memory as
         its longest Doc times their number.
@@ -319,16 +335,18 @@ class TrainableHead(TrainablePipe):
         function (Callable[[List[Doc], List[Floats2d]], Sequence[T]]): From Docs and the model's output (see
             `outputs_on_host`) to one result per Doc.
         nothing (T): The result for Docs without tokens.
+        model (Optional[Model]): The model; None: the component's own, as it is.
         RETURNS (List[T]): One per Doc.
         RAISES (WeaknerError): If the component is not initialised.
         """
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
+        model = self.model if model is None else model
         docs = list(docs)
         results = [nothing for _ in docs]
         for group in _by_length(docs):
             some = [docs[i] for i in group]
-            scores = self.model.predict(some)
+            scores = model.predict(some)
             if self.outputs_on_host:
                 scores = [self.model.ops.to_numpy(output) for output in scores]
             for i, result in zip(group, function(some, scores), strict=True):

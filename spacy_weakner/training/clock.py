@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 from spacy.language import Language
 from spacy.training import Example
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..ty import Clocked, Renewable, Tick
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -34,8 +34,7 @@ class TrainingClock:
     ) -> None:
         if (total_steps or 0) < 0 or (total_epochs or 0) < 0 or bool(total_steps) == bool(total_epochs):
             raise WeaknerError(Errors.WK016.format(total_steps=total_steps, total_epochs=total_epochs))
-        if interval < 0:
-            raise WeaknerError(Errors.WK005.format(setting="interval", value=interval, expected="at least 0"))
+        check_range("interval", interval, 0, None)
         if interval and corpus is None:
             raise WeaknerError(Errors.WK017)
         self.corpus = corpus
@@ -51,7 +50,7 @@ class TrainingClock:
         """
         step, epoch = int(args["step"]), int(args["epoch"])
         done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
-        tick = Tick(step, epoch, min(1.0, done))
+        tick = Tick(step, epoch, min(1.0, done), self.interval)
         for _, pipe in nlp.pipeline:
             if isinstance(pipe, Clocked):
                 pipe.tick(tick)

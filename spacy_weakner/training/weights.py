@@ -51,7 +51,7 @@ class LoadWeights:
 
     def _load(self, name: str, part: str, source: Any, target: Any) -> None:
         source_node, target_node = _find_part(name, part, source.model), _find_part(name, part, target.model)
-        if part != "encoder" and hasattr(target, "labels"):
+        if part != "encoder" and hasattr(target, "labels") and getattr(target, "labels_have_weights", True):
             self._adopt_labels(name, source, target)
         try:
             target_node.from_bytes(source_node.to_bytes())

@@ -101,6 +101,8 @@ def test_every_option_is_passed_on(data, monkeypatch):
     commands = {
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
         "--shard-size 7 --overwrite",
+        "anchors": "--format html --label E --min-anchors 2 --max-length 9 --lang de --tokenizer t --shard-size 7 "
+        "--overwrite",
         "label": "--sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "
         "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2",
@@ -108,11 +110,12 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--soft --gold g --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft",
+        "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1",
     }
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
         seen.clear()
-        model = ["model"] if command == "complete" else []
+        model = {"complete": ["model"], "augment": ["--model", "model"]}.get(command, [])
         assert invoke(command, "in", "out", *model, *options.split()).exit_code == 130
         given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
         given = {{"no_sentences": "sentences"}.get(o, o) for o in given}
@@ -138,6 +141,11 @@ def test_every_option_is_passed_on(data, monkeypatch):
         (
             ["sweep", "c.cfg", "out", "--grid", "training.max_epochs=1,2", "--grid", "a.b=x"],
             "--gpu-id 0",
+            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
+        ),
+        (
+            ["ensemble", "c.cfg", "corpus", "out", "soft"],
+            "--members 3 --processes 2 --seed 1 --gpu-id 0 --component c",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
     ],

@@ -3,7 +3,7 @@ import math
 import numpy
 import pytest
 
-from spacy_weakner.span_ner.losses import cross_entropy, log_softmax, unlikelihood
+from spacy_weakner.span_ner.losses import cross_entropy, unlikelihood
 
 LOSSES = [cross_entropy, unlikelihood]
 
@@ -17,24 +17,6 @@ def probabilities(row):
     """Softmax, one number after the other."""
     exponents = [math.exp(x) for x in row]
     return [x / sum(exponents) for x in exponents]
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])
-def test_log_softmax_by_brute_force(temperature):
-    scores, _ = random_case()
-    expected = [[math.log(p) for p in probabilities(row / temperature)] for row in scores]
-    numpy.testing.assert_allclose(log_softmax(scores, temperature), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("score", [1e4, -1e4, 1e30])
-def test_log_softmax_of_huge_scores(score):
-    found = log_softmax(numpy.asarray([[score, 0.0, 0.0]], dtype="float32"))
-    assert numpy.isfinite(found).all()
-    assert numpy.exp(found).sum() == pytest.approx(1)
-
-
-def test_log_softmax_of_nothing():
-    assert log_softmax(numpy.zeros((0, 3))).shape == (0, 3)
 
 
 def test_cross_entropy_by_brute_force():

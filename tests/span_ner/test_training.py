@@ -9,7 +9,8 @@ from spacy.util import fix_random_seed
 
 from spacy_weakner.annotations.weak import doc_entities, group_entities, set_weak
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.span_ner.losses import cross_entropy, log_softmax
+from spacy_weakner.losses import log_softmax
+from spacy_weakner.span_ner.losses import cross_entropy
 from spacy_weakner.span_ner.samplers import UniformNegativeSampler
 
 from ..util import (

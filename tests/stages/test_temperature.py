@@ -9,7 +9,7 @@ import spacy
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.span_ner.losses import log_softmax
+from spacy_weakner.losses import log_softmax
 from spacy_weakner.stages.temperature import fit_temperature, minimize
 
 from ..util import SENTENCES, TOK2VEC, crf_pipeline, make_doc, make_example, make_examples, train

@@ -116,7 +116,9 @@ def test_a_missing_pipeline(tmp_path):
 
 
 def test_a_component_that_the_earlier_pipeline_lacks(trained_path):
-    with pytest.raises(WeaknerError, match=r"\[WK011\] The pipeline '.*' has no component 'other'.*\(it has: crf_ner\)"):
+    with pytest.raises(
+        WeaknerError, match=r"\[WK011\] The pipeline '.*' has no component 'other'.*\(it has: crf_ner\)"
+    ):
         LoadWeights(trained_path)(fresh(name="other"))
 
 

@@ -1,0 +1,56 @@
+"""Spans of a reference on the tokens of the predicted Doc."""
+
+from typing import Any, Iterable, List, Optional, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Span
+from spacy.training import Example
+
+from ..ty import Entity
+
+
+def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
+    """The spans of a group; none if the Doc does not have it."""
+    return reference.spans[key] if key is not None and key in reference.spans else []
+
+
+def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = None) -> List[Entity]:
+    """Spans of the reference on the tokens of the predicted Doc.
+
+    example (Example): The example.
+    spans (Iterable[Span]): Spans of its reference.
+    max_width (Optional[int]): Tokens of a span, at most.
+    RETURNS (List[Entity]): Those that align and are not wider, sorted, each once.
+    """
+    given = list(spans)
+    if not given:
+        return []
+    found = example.get_aligned_spans_y2x(given, allow_overlap=True)
+    entities = {(span.start, span.end, span.label_) for span in found}
+    return sorted(entity for entity in entities if max_width is None or entity[1] - entity[0] <= max_width)
+
+
+def unclear_tokens(example: Example, spans: Iterable[Span]) -> NDArray[numpy.int64]:
+    """The tokens of the predicted Doc that belong to spans which do not align with its tokens.
+
+    example (Example): The example.
+    spans (Iterable[Span]): Spans of its reference.
+    RETURNS (NDArray[numpy.int64]): Shape (n,), sorted.
+    """
+    given = list(spans)
+    if not given or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
+        return numpy.zeros(0, dtype="int64")
+    lost = [span for span in given if not example.get_aligned_spans_y2x([span], allow_overlap=True)]
+    tokens = {int(i) for span in lost for i in example.alignment.y2x[span.start : span.end]}
+    return numpy.asarray(sorted(tokens), dtype="int64")
+
+
+def unknown_tokens(example: Example) -> NDArray[numpy.bool_]:
+    """The tokens of the predicted Doc whose entity annotation is missing.
+
+    example (Example): The example.
+    RETURNS (NDArray[numpy.bool_]): Shape (n_tokens,).
+    """
+    iob: Tuple[Any, ...] = tuple(example.get_aligned("ENT_IOB"))
+    return numpy.asarray([own is None or own == 0 for own in iob], dtype=bool)

@@ -1,0 +1,50 @@
+"""`spacy weakner anchors`"""
+
+from pathlib import Path
+from typing import Annotated, List, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def anchors_cli(
+    inputs: Annotated[
+        List[Path], typer.Argument(help="Files or folders: .xml (dumps) .wiki .txt .html .htm .jsonl (or .gz .bz2)")
+    ],
+    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder for .spacy shards")],
+    format: Annotated[Optional[str], typer.Option(help="Format of the input: dump, wikitext, html, jsonl")] = None,
+    label: Annotated[str, typer.Option(help="Label of the anchors")] = "Entity",
+    min_anchors: Annotated[int, typer.Option(help="Leave out sentences with fewer anchors")] = 4,
+    max_length: Annotated[int, typer.Option(help="Leave out sentences with more tokens")] = 250,
+    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
+    shard_size: Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")] = 5000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")] = False,
+) -> None:
+    """Make a corpus of the links in wikis and web pages: sentences with their anchors as entities of one label."""
+    with reporting():
+        from ..stages.anchors import anchors
+
+        report = anchors(
+            inputs,
+            output_path,
+            format=format,
+            label=label,
+            min_anchors=min_anchors,
+            max_length=max_length,
+            lang=lang,
+            tokenizer=tokenizer,
+            shard_size=shard_size,
+            overwrite=overwrite,
+            progress=True,
+        )
+        msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", output_path)
+        msg.info(f"Pages: {report.pages}; passed over: {report.redirects} redirects, {report.other} no articles")
+        left_out = f"{report.few} with too few anchors, {report.long} too long, {report.duplicates} duplicates"
+        msg.info(f"Sentences left out: {left_out}")
+        if report.misaligned:
+            msg.warn(f"Anchors dropped that do not end at token borders: {report.misaligned}")
+        if report.unreadable:
+            msg.warn(f"Pages that could not be parsed: {len(report.unreadable)} (first: {report.unreadable[0]})")

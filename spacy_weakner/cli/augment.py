@@ -1,0 +1,53 @@
+"""`spacy weakner augment`"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def augment_cli(
+    input_path: Annotated[Path, typer.Argument(help="Corpus: a .spacy file or a folder of them")],
+    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    model: Annotated[
+        str, typer.Option(help="Encoder with a masked-LM head: a Hugging Face folder or name; none: copy the corpus")
+    ],
+    mask_rate: Annotated[float, typer.Option(help="Probability of a word to be masked")] = 0.15,
+    top_k: Annotated[int, typer.Option(help="How many of the best predictions to draw from")] = 5,
+    masked_only: Annotated[
+        bool, typer.Option("--masked-only", help="Replace words only where they were masked")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(help="Sentences that the model reads together, at most")] = 32,
+    gpu_id: Annotated[int, typer.Option(help="GPU, or -1 for the CPU")] = -1,
+    seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
+) -> None:
+    """Write a second form of every sentence, with words that a masked language model predicts."""
+    with reporting():
+        from ..stages.augment import augment
+
+        report = augment(
+            input_path,
+            output_path,
+            model,
+            mask_rate=mask_rate,
+            top_k=top_k,
+            masked_only=masked_only,
+            batch_size=batch_size,
+            gpu_id=gpu_id,
+            seed=seed,
+            progress=True,
+        )
+        msg.good(f"{report.docs} documents", output_path)
+        if report.augmented:
+            share = 100 * report.replaced / max(1, report.words)
+            msg.info(f"Words: {report.words}; replaced: {report.replaced} ({share:.1f} %); in {report.seconds:.0f} s")
+            msg.info(f"Predictions that were refused, so that the word stays: {report.refused}")
+            if report.cut:
+                msg.info(f"Documents that were too long, and were read in parts: {report.cut}")
+        else:
+            msg.warn("No masked language model: nothing is augmented")
+        if report.skipped:
+            msg.info(f"Shards that were finished already: {report.skipped}")

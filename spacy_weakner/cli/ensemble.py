@@ -1,0 +1,52 @@
+"""`spacy weakner ensemble`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def ensemble_cli(
+    ctx: typer.Context,
+    config: Annotated[Path, typer.Argument(help="Config of the training, on paths.train")],
+    corpus: Annotated[Path, typer.Argument(help="What to train on and to write soft labels to: .spacy file or folder")],
+    output: Annotated[Path, typer.Argument(help="Folder for the pipelines")],
+    corpus_output: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    members: Annotated[int, typer.Option(help="Number of pipelines")] = 5,
+    processes: Annotated[int, typer.Option(help="How many are trained at a time")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the first one; the others count on from there")] = 0,
+    gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
+    component: Annotated[
+        Optional[str], typer.Option(help="Their component (default: the first that gives distributions over tags)")
+    ] = None,
+) -> None:
+    """Train one config with several seeds, and write the mean of the pipelines' distributions over tags as soft labels.
+    Further options override the config, as for 'spacy train'."""
+    with reporting():
+        from spacy.cli._util import parse_config_overrides
+
+        from ..stages.ensemble import ensemble
+
+        report = ensemble(
+            config,
+            corpus,
+            output,
+            corpus_output,
+            members=members,
+            processes=processes,
+            overrides=parse_config_overrides(ctx.args),
+            seed=seed,
+            gpu_id=gpu_id,
+            component=component,
+            progress=True,
+        )
+        done = sum(member.skipped for member in report.members)
+        msg.good(f"{report.docs} documents", corpus_output)
+        msg.info(f"Pipelines: {len(report.members)}; finished already: {done}")
+        msg.info(f"Tokens: {report.tokens}; with the same most likely tag: {100 * report.agreement:.2f} %")
+        msg.info(f"Mean standard deviation of P(entity) between the pipelines: {report.deviation:.4f}")
+        if report.skipped:
+            msg.info(f"Shards that were finished already: {report.skipped}")

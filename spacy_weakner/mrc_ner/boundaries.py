@@ -1,0 +1,103 @@
+"""What an extractor learns of a sentence: where the answers to each question begin and end."""
+
+from typing import Dict, Iterable, NamedTuple, Optional, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.training import Example
+
+from ..annotations.alignment import project, span_group, unclear_tokens, unknown_tokens
+from ..losses import Array
+from ..ty import Entity
+
+STARTS, ENDS = 0, 1
+
+
+class Boundaries(NamedTuple):
+    """The target of a sentence.
+
+    wanted (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): where entities of each label start and end.
+    known (NDArray[numpy.bool_]): Same shape: False where nothing is known.
+    """
+
+    wanted: NDArray[numpy.bool_]
+    known: NDArray[numpy.bool_]
+
+
+def read_boundaries(
+    example: Example,
+    label_ids: Dict[str, int],
+    *,
+    spans_key: Optional[str] = None,
+    max_width: Optional[int] = None,
+) -> Boundaries:
+    """Read a target off an example.
+
+    example (Example): Entities of its reference are projected onto the tokens of its predicted Doc. Tokens of those
+        that do not align are unknown, as are those without annotation.
+    label_ids (Dict[str, int]): From 0 on.
+    spans_key (Optional[str]): Span group to learn from, which is complete where it exists; None: `doc.ents`.
+    max_width (Optional[int]): Tokens of an entity, at most.
+    RETURNS (Boundaries): The target.
+    RAISES (KeyError): With the label as argument, for an unknown label.
+    """
+    reference = example.reference
+    entities = reference.ents if spans_key is None else span_group(reference, spans_key)
+    for span in entities:
+        label_ids[span.label_]  # all must be known
+    n = len(example.predicted)
+    if spans_key is None:
+        unknown = unknown_tokens(example)
+    else:
+        unknown = numpy.full(n, spans_key not in reference.spans)
+    unknown[unclear_tokens(example, entities)] = True
+    target = mark(project(example, entities, max_width), n, label_ids)
+    # An entity tells of its own tokens, for each label, even where those around it are unknown.
+    known = ~unknown[:, None, None] | numpy.zeros_like(target)
+    return Boundaries(target, known)
+
+
+def mark(entities: Iterable[Entity], n_tokens: int, label_ids: Dict[str, int]) -> NDArray[numpy.bool_]:
+    """Entities as boundaries.
+
+    entities (Iterable[Entity]): They may overlap.
+    n_tokens (int): Length of the sentence.
+    label_ids (Dict[str, int]): From 0 on.
+    RETURNS (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2).
+    """
+    result = numpy.zeros((n_tokens, len(label_ids), 2), dtype=bool)
+    for start, end, label in entities:
+        result[start, label_ids[label], STARTS] = True
+        result[end - 1, label_ids[label], ENDS] = True
+    return result
+
+
+def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.0) -> Tuple[float, Array]:
+    """Cross-entropy of starts and ends (Li et al. 2020; Xue et al. 2020, Equations 3 to 5), the mean over the tokens of
+    the text whose annotation is known, summed over the questions.
+
+    scores (Array): Shape (n_tokens, n_labels, 2): log-odds of a boundary.
+    target (Boundaries): The wanted ones.
+    positive_weight (float): Factor on the boundaries that are there: most tokens are none.
+    RETURNS (Tuple[float, Array]): Loss of the sentence, and its gradient; 0 if nothing is known.
+    """
+    weights = numpy.where(target.wanted, positive_weight, 1.0) * target.known
+    n_tokens = target.known.any(axis=(1, 2)).sum()
+    if not n_tokens:
+        return 0.0, numpy.zeros(scores.shape)
+    wide = numpy.asarray(scores, dtype="float64")
+    # -log of the probability of what is wanted
+    signed = numpy.where(target.wanted, -wide, wide)
+    values = numpy.logaddexp(0.0, signed)
+    gradient = chances(wide) - target.wanted
+    return float((weights * values).sum() / n_tokens), weights * gradient / n_tokens
+
+
+def chances(scores: Array, temperature: float = 1.0) -> Array:
+    """Probabilities of boundaries.
+
+    scores (Array): Log-odds.
+    temperature (float): Divides them.
+    RETURNS (Array): Same shape, float64.
+    """
+    return numpy.exp(-numpy.logaddexp(0.0, -numpy.asarray(scores, dtype="float64") / temperature))

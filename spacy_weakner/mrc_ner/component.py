@@ -1,0 +1,336 @@
+"""Named-entity recognition as reading comprehension: every label is a question about the text."""
+
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+import numpy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..annotations.overlaps import without_overlaps
+from ..errors import Errors, WeaknerError, check_range
+from ..losses import Array
+from ..training.base import Prediction, TrainableHead, trim_whitespace
+from ..training.defaults import default_config
+from ..training.teacher import Teacher, require_own_encoder
+from ..ty import Entity
+from .boundaries import ENDS, STARTS, Boundaries, boundary_loss, chances, read_boundaries
+from .decoding import nearest_ends
+from .queries import check_queries
+from .relabelling import Relabeller
+
+DEFAULT_CONFIG = """
+[model]
+@architectures = "spacy_weakner.MRCExtractor.v1"
+
+[model.encoder]
+@architectures = "spacy_weakner.ConditionedEncoder.v1"
+"""
+DEFAULTS = default_config(DEFAULT_CONFIG, "encoder")
+
+
+@Language.factory(
+    "mrc_ner",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config={
+        "model": DEFAULTS["model"],
+        "threshold": 0.5,
+        "max_width": 10,
+        "positive_weight": 1.0,
+        "relabel": None,
+        "teacher_decay": 0.0,
+        "nested": False,
+        "spans_key": None,
+        "head_learn_rate": 1.0,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_mrc_ner(
+    nlp: Language,
+    name: str,
+    model: Model[List[Doc], List[Floats2d]],
+    threshold: float,
+    max_width: Optional[int],
+    positive_weight: float,
+    relabel: Optional[Relabeller],
+    teacher_decay: float,
+    nested: bool,
+    spans_key: Optional[str],
+    head_learn_rate: float,
+    overwrite: bool,
+    scorer: Optional[Callable],
+) -> "MRCNer":
+    """Create the component; the arguments are those of `MRCNer`."""
+    return MRCNer(
+        nlp.vocab,
+        model,
+        name,
+        threshold=threshold,
+        max_width=max_width,
+        positive_weight=positive_weight,
+        relabel=relabel,
+        teacher_decay=teacher_decay,
+        nested=nested,
+        spans_key=spans_key,
+        head_learn_rate=head_learn_rate,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+class MRCNer(TrainableHead):
+    """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
+    (Li et al. 2020).
+
+    Every start is paired with the nearest end. Where spans overlap the most probable one stays. Labels have no weights
+    of their own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability
+    of the entity's start times that of its end.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], List[Floats2d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
+    name (str): Name of the component in the pipeline.
+    threshold (float): Boundaries are predicted where their probability is above.
+    max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
+    positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
+        that are none.
+    relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
+        it was at the last renewal by the training clock. For example `spacy_weakner.SelfPicking.v1`.
+    teacher_decay (float): How much of the old teacher stays at each renewal.
+    nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
+        span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
+    spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
+    head_learn_rate (float): Factor on the learning rate of the scores of boundaries.
+    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    scorer (Optional[Callable]): The scoring method.
+    RAISES (WeaknerError): For settings out of range, or an encoder of another component.
+    """
+
+    labels_have_weights = False
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[List[Doc], List[Floats2d]],
+        name: str = "mrc_ner",
+        *,
+        threshold: float = 0.5,
+        max_width: Optional[int] = 10,
+        positive_weight: float = 1.0,
+        relabel: Optional[Relabeller] = None,
+        teacher_decay: float = 0.0,
+        nested: bool = False,
+        spans_key: Optional[str] = None,
+        head_learn_rate: float = 1.0,
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        check_range("threshold", threshold, 0.0, 1.0)
+        check_range("positive_weight", positive_weight, 0.0, None)
+        if max_width is not None:
+            check_range("max_width", max_width, 1, None)
+        require_own_encoder(name, model)
+        self.threshold = threshold
+        self.max_width = max_width
+        self.positive_weight = positive_weight
+        self.relabel = relabel
+        self.needs_clock = relabel is not None
+        self._teacher = Teacher(teacher_decay)
+        self.nested = nested
+        self.spans_key = spans_key
+        self.cfg["queries"] = {}
+
+    # Labels and questions
+
+    @property
+    def queries(self) -> Dict[str, str]:
+        """RETURNS (Dict[str, str]): The question of each label."""
+        return dict(self.cfg["queries"])
+
+    def ask(self, label: str, query: str) -> None:
+        """Add a label with its question, or give one another question. Also possible after training.
+
+        label (str): The label.
+        query (str): The question.
+        RAISES (WeaknerError): If one of them is empty.
+        """
+        check_queries({label: query}, self.name)
+        if label not in self.labels:
+            self.cfg["labels"] = [*self.cfg["labels"], label]
+            self.vocab.strings.add(label)
+        self.cfg["queries"] = {**self.cfg["queries"], label: query}
+
+    @property
+    def n_outputs(self) -> int:
+        """RETURNS (int): The number of labels."""
+        return len(self.labels)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+        queries: Optional[Dict[str, str]] = None,
+    ) -> None:
+        """Take over the questions and build the model.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the questions.
+        queries (Optional[Dict[str, str]]): The question of each label, e.g. of `spacy_weakner.Queries.v1`.
+        RAISES (WeaknerError): If a label has no question.
+        """
+        given = queries or {}
+        for label in given if labels is None else labels:
+            if label in given:
+                self.ask(label, given[label])
+        missing = [label for label in (*self.labels, *(labels or ())) if label not in self.cfg["queries"]]
+        if missing or not self.cfg["queries"]:
+            raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(missing) or "?"))
+        self._set_queries()
+        super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
+
+    def _set_queries(self, model: Optional[Model] = None) -> None:
+        # Weights may come from a component with other questions, and a teacher may be older than a question.
+        model = self.model if model is None else model
+        model.attrs["queries"] = [self.cfg["queries"][label] for label in self.labels]
+
+    # Training
+
+    def example_labels(self, example: Example) -> Iterable[str]:
+        """The labels of an example's entities."""
+        reference = example.reference
+        spans = reference.ents if self.spans_key is None else reference.spans.get(self.spans_key, [])
+        return (span.label_ for span in spans)
+
+    def is_annotated(self, example: Example) -> bool:
+        """Whether an example says anything on entities."""
+        if self.spans_key is not None:
+            return self.spans_key in example.reference.spans
+        return super().is_annotated(example)
+
+    def training_docs(self, examples: List[Example]) -> List[Doc]:
+        self._set_queries()
+        return super().training_docs(examples)
+
+    def encode_target(self, example: Example) -> Boundaries:
+        """Where the annotated entities of an example start and end."""
+        label_ids = {label: i for i, label in enumerate(self.labels)}
+        return read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width)
+
+    def encode_targets(self, examples: Iterable[Example]) -> List[Boundaries]:
+        """The same of several examples; once there is a teacher, as it says."""
+        examples = list(examples)
+        targets = super().encode_targets(examples)
+        if self.relabel is None:
+            return targets
+        if self._teacher.model is None:
+            if self._tick is None or self._tick.interval == 0:
+                raise WeaknerError(Errors.WK029.format(name=self.name))
+            return targets
+        teacher = self._teacher.model
+        empty = numpy.zeros((0, self.n_outputs, 2))
+        docs = [eg.predicted for eg in examples]
+        said = self.map_scores(docs, lambda _, own: list(map(chances, self._scores(own, teacher))), empty, teacher)
+        return [self.relabel(target, own) for target, own in zip(targets, said, strict=True)]
+
+    def renew(self, examples: Iterable[Example]) -> None:
+        """Make the model as it is now the teacher. The training clock calls this.
+
+        examples (Iterable[Example]): The corpus; not looked at.
+        """
+        if self.relabel is not None and self._tick is not None and self._tick.step > 0:
+            self._teacher.renew(self.model)
+
+    def compute_loss(self, scores: List[Floats2d], targets: List[Boundaries]) -> Tuple[float, List[Floats2d]]:
+        """The loss of all questions; gradients of the head are added to it.
+
+        scores (List[Floats2d]): Vectors of the tokens, per Doc (n_tokens, n_labels, width).
+        targets (List[Boundaries]): One per Doc.
+        RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
+        """
+        ops, vectors = self.model.ops, list(map(_as_any, scores))
+        output, backprop = self.model.get_ref("head").begin_update(_rows(ops.xp, vectors))
+        parts = self._split(ops.to_numpy(output), vectors)
+        results = [boundary_loss(own, to, self.positive_weight) for own, to in zip(parts, targets, strict=True)]
+        gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
+        back: Any = backprop(ops.asarray2f(gradient))  # type: ignore[arg-type]
+        borders = numpy.cumsum([own.shape[0] * own.shape[1] for own in vectors])[:-1].tolist()
+        given = [part.reshape(own.shape) for part, own in zip(ops.xp.split(back, borders), vectors, strict=True)]
+        n_sentences = sum(len(own) > 0 for own in vectors)
+        return sum(loss for loss, _ in results) / max(1, n_sentences), given
+
+    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
+        used = self.annotated(examples)
+        targets = super().encode_targets(used)  # the gold, whatever a teacher says
+        scores = self.map_scores([eg.predicted for eg in used], lambda _, own: self._scores(own), _as_any(None))
+        signed = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, targets, strict=True)]
+        every = numpy.concatenate(signed)
+        return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
+
+    # Prediction
+
+    @property
+    def nothing(self) -> Prediction:
+        return Prediction([], [], [] if self.nested else None)
+
+    def map_scores(self, docs: Iterable[Doc], function: Any, nothing: Any, model: Optional[Model] = None) -> List[Any]:
+        self._set_queries(model)
+        return super().map_scores(docs, function, nothing, model)
+
+    outputs_on_host = False
+
+    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
+        """Pair starts and ends.
+
+        docs (List[Doc]): Docs of like length, none of them empty.
+        scores (List[Floats2d]): Vectors of the tokens.
+        RETURNS (List[Prediction]): One per Doc.
+        """
+        return [self._decode(doc, own) for doc, own in zip(docs, self._scores(scores), strict=True)]
+
+    def _decode(self, doc: Doc, scores: Array) -> Prediction:
+        preset = self.preset_tokens(doc)
+        sure, cooled = chances(scores), chances(scores, self.temperature)
+        found: Dict[Entity, Tuple[float, float]] = {}
+        for k, label in enumerate(self.labels):
+            above = sure[:, k] > self.threshold
+            for start, end in nearest_ends(above[:, STARTS], above[:, ENDS], self.max_width):
+                for entity in trim_whitespace(doc, [(start, end, label)]):
+                    if not preset[start:end].any():
+                        found[entity] = tuple(
+                            float(own[start, k, STARTS] * own[end - 1, k, ENDS]) for own in (sure, cooled)
+                        )  # type: ignore[assignment]
+        entities = sorted(found)
+        spans = [(start, end) for start, end, _ in entities]
+        chosen = without_overlaps(spans, [found[entity][0] for entity in entities], len(doc))
+        return Prediction(
+            [entities[i] for i in chosen],
+            [found[entities[i]][1] for i in chosen],
+            entities if self.nested else None,
+            [found[entity][1] for entity in entities] if self.nested else (),
+        )
+
+    def _scores(self, vectors: Any, model: Optional[Model] = None) -> List[Array]:
+        """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
+        given = list(map(_as_any, vectors))
+        ops, head = self.model.ops, (self.model if model is None else model).get_ref("head")
+        return self._split(ops.to_numpy(head.predict(_rows(ops.xp, given))), given)
+
+    def _split(self, rows: Any, vectors: List[Any]) -> List[Array]:
+        borders = numpy.cumsum([own.shape[0] * own.shape[1] for own in vectors])[:-1].tolist()
+        return [part.reshape(*own.shape[:2], 2) for part, own in zip(numpy.split(rows, borders), vectors, strict=True)]
+
+
+def _rows(xp: Any, vectors: List[Any]) -> Any:
+    return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
+
+
+def _as_any(value: Any) -> Any:
+    return value

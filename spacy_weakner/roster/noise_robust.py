@@ -1,0 +1,146 @@
+"""Learning from labels many of which are wrong (Meng et al. 2021, Section 2.2 and Appendix C)."""
+
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, Optional, Set, Tuple
+
+import numpy
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotations.tags import MISSING, BoolMask, IntTags, TagScheme, hard_labels
+from ..errors import check_range
+from ..losses import Array, ProbabilityLoss
+from ..token_ner.distribution import TokenScores, read_scores
+from ..token_ner.hard_labels import hard_label_loss
+from ..token_ner.objective import TokenBatch, TokenGradient
+
+
+@dataclass
+class NoiseRobustLearning:
+    """Hard labels under a loss that wrong ones do not dominate; a part of the tokens that nothing was found in dropped;
+    and labels that the model does not agree with removed (Equation 5):
+
+        L = sum_i w_i loss(f_i, y_i),   w_i = 1 if the teacher's probability of label y_i is above the threshold
+
+    The teacher is the model itself as it was at the last renewal; until the first one nothing is removed. For minority
+    labels nothing is removed ever, while more than `minority` of their tokens would be.
+
+    loss (ProbabilityLoss): For example `spacy_weakner.GeneralizedCrossEntropy.v1`.
+    drop_outside (float): Share of the tokens labelled "O" that teach nothing: an unlabelled entity is among them. They
+        are drawn once for the whole training, from the seed and the sentence.
+    threshold (Optional[float]): Labels with at most this probability are removed; None: none are, and no teacher is
+        needed.
+    separate (bool): Remove as the authors' code does, for each head by itself: the tag of an entity where its
+        probability, given that there is an entity, is too low; an "O" where that of "O" is; and never the information
+        that a token belongs to an entity. Else (the paper) one probability, that of the whole tag, decides on both.
+    minority (float): See above.
+    seed (int): Seed of the dropping; each member of an ensemble wants its own.
+    RAISES (WeaknerError): If a share or a probability is none.
+    """
+
+    loss: ProbabilityLoss
+    drop_outside: float = 0.5
+    threshold: Optional[float] = 0.7
+    separate: bool = False
+    minority: float = 0.9
+    seed: int = 0
+    _minorities: BoolMask = field(default_factory=lambda: numpy.zeros(0, dtype=bool), repr=False)
+    _counts: Dict[str, float] = field(default_factory=dict, repr=False)
+
+    teacher_at_start = False
+    uses_augmented = False
+
+    def __post_init__(self) -> None:
+        check_range("drop_outside", self.drop_outside, 0.0, 1.0)
+        check_range("minority", self.minority, 0.0, 1.0)
+        if self.threshold is not None:
+            check_range("threshold", self.threshold, 0.0, 1.0)
+
+    @property
+    def uses_teacher(self) -> bool:
+        """RETURNS (bool): Whether labels are removed."""
+        return self.threshold is not None
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Array:
+        """The tags, those of dropped tokens missing."""
+        tags = scheme.from_example(example)
+        if self.drop_outside == 0.0:
+            return tags
+        key = get_string_id(example.reference.text)
+        drawn = numpy.random.default_rng([self.seed, key]).uniform(size=len(tags)) < self.drop_outside
+        return numpy.where((tags == 0) & drawn, MISSING, tags)
+
+    def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
+        """Find the minority labels.
+
+        batches (Iterator[Tuple[Array, Array]]): Tags and outputs of the teacher.
+        """
+        counts: Array = numpy.zeros((2, 1))
+        for tags, outputs in batches:
+            labelled = tags > 0
+            _, trusted = self._trusted(read_scores(outputs), tags)
+            found = [numpy.bincount(tags[own], minlength=outputs.shape[1]) for own in (labelled, labelled & ~trusted)]
+            counts = counts + numpy.stack(found)
+        tokens, doubted = counts
+        # The first tag is "O".
+        self._minorities = doubted > self.minority * tokens if len(tokens) > 1 else numpy.zeros(0, dtype=bool)
+
+    def __call__(self, batch: TokenBatch) -> TokenGradient:
+        tags: IntTags = batch.targets
+        known = tags != MISSING
+        if batch.teacher is None or self.threshold is None:
+            return hard_label_loss(self.loss, batch.outputs, tags, known, known)
+        entity, types = self._trusted(read_scores(batch.teacher), tags)
+        if len(self._minorities):
+            minority = (tags > 0) & self._minorities[numpy.maximum(tags, 0)]
+            entity, types = entity | minority, types | minority
+        self._count("entity", types[tags > 0])
+        self._count("outside", entity[tags == 0])
+        return hard_label_loss(self.loss, batch.outputs, tags, known & entity, known & types)
+
+    def _trusted(self, scores: TokenScores, tags: IntTags) -> Tuple[BoolMask, BoolMask]:
+        # Tokens that the teacher agrees with, for the entity head and for the tag head.
+        rows, given = numpy.arange(len(tags)), numpy.maximum(tags, 0)
+        threshold = 1.0 if self.threshold is None else self.threshold
+        with numpy.errstate(divide="ignore"):
+            low = numpy.log(threshold)
+        joint: BoolMask = scores.joint()[rows, given] > low
+        if not self.separate:
+            return joint, joint
+        types: BoolMask = scores.types[rows, numpy.maximum(given - 1, 0)] > low
+        return joint | (given > 0), types
+
+    def _count(self, name: str, kept: BoolMask) -> None:
+        for key, n in ((f"{name}_tokens", len(kept)), (f"{name}_removed", int((~kept).sum()))):
+            self._counts[key] = self._counts.get(key, 0.0) + n
+
+    def statistics(self) -> Dict[str, float]:
+        """What was removed since the last call.
+
+        RETURNS (Dict[str, float]): "entity_removed" and "outside_removed": shares of the tokens with such labels, after
+            the dropping; empty while nothing is removed.
+        """
+        result = {
+            f"{name}_removed": self._counts[f"{name}_removed"] / max(1.0, self._counts[f"{name}_tokens"])
+            for name in ("entity", "outside")
+            if f"{name}_tokens" in self._counts
+        }
+        self._counts.clear()
+        return result
+
+
+def make_noise_robust_learning(
+    loss: ProbabilityLoss,
+    drop_outside: float = 0.5,
+    threshold: Optional[float] = 0.7,
+    separate: bool = False,
+    minority: float = 0.9,
+    seed: int = 0,
+) -> NoiseRobustLearning:
+    """Create the objective; registered as `spacy_weakner.NoiseRobustLearning.v1`. Arguments as in
+    `NoiseRobustLearning`."""
+    return NoiseRobustLearning(loss, drop_outside, threshold, separate, minority, seed)

@@ -1,0 +1,144 @@
+"""Learning from one's own confident predictions, on sentences and on augmented forms of them (Meng et al. 2021,
+Section 2.3)."""
+
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, Set, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotations.tags import BoolMask, TagScheme, soft_or_hard_labels
+from ..errors import check_range
+from ..losses import Array, CategoricalCrossentropy, KLDivergence
+from ..token_ner.distribution import TokenScores, read_scores
+from ..token_ner.objective import Augmented, TokenBatch, TokenGradient
+
+
+@dataclass
+class SelfTraining:
+    """Soft labels of the tags but "O" that raise what the teacher is sure of (Equation 8), learned on a sentence x and
+    on its augmented form x' (Equation 9):
+
+        y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j'),   g_j = sum_i f_ij over the corpus
+        L = sum_i KL(y_i || f_i(x)) + sum_i KL(y_i || f_i(x'))
+
+    where f_ij is the probability of tag j, given that token i belongs to an entity. The teacher is the model itself as
+    it was at the last renewal. The entity head learns to stay as it is: where the sentence has soft labels (of the
+    ensemble), at their probability of an entity, else at the teacher's.
+
+    threshold (float): Only tokens that the teacher gives at least this probability of belonging to an entity teach
+        their tag, and count in g. 0: all, as in the paper; 0.8: as in the authors' code.
+    agreement (bool): An augmented token teaches only where the model gives its best tag to the original too, as in the
+        authors' code.
+    include_outside (bool): Equation 8 over all tags, "O" among them, and for the threshold the largest probability: the
+        self-training of BOND (Liang et al. 2020).
+    RAISES (WeaknerError): If the threshold is no probability.
+    """
+
+    threshold: float = 0.0
+    agreement: bool = False
+    include_outside: bool = False
+    _frequencies: Array = field(default_factory=lambda: numpy.zeros(0), repr=False)
+    _counts: Dict[str, float] = field(default_factory=dict, repr=False)
+
+    uses_teacher = True
+    teacher_at_start = True
+    uses_augmented = True
+
+    def __post_init__(self) -> None:
+        check_range("threshold", self.threshold, 0.0, 1.0)
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return soft_or_hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Array:
+        """The wanted probability of an entity per token; NaN where the teacher's is to be taken."""
+        soft = scheme.soft_from_example(example)
+        if soft is None:
+            return numpy.full(len(example.predicted), numpy.nan)
+        return numpy.where(soft.any(axis=1), soft[:, 1:].sum(axis=1), numpy.nan)
+
+    def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
+        """Sum the probabilities of the tags over the corpus.
+
+        batches (Iterator[Tuple[Array, Array]]): Targets, and outputs of the teacher.
+        """
+        total: Array = numpy.zeros(0)
+        for _, outputs in batches:
+            scores = read_scores(outputs)
+            own = numpy.exp(self._log_f(scores))[self._used(scores)].sum(axis=0)
+            total = own if not len(total) else total + own
+        self._frequencies = total
+
+    def __call__(self, batch: TokenBatch) -> TokenGradient:
+        if batch.teacher is None or not len(self._frequencies):
+            return TokenGradient(0.0, numpy.zeros(batch.outputs.shape))
+        scores, teacher = read_scores(batch.outputs), read_scores(batch.teacher)
+        used = self._used(teacher)
+        wanted = sharpen(self._log_f(teacher), self._frequencies) * used[:, None]
+        self._count(used)
+        values, slope = KLDivergence()(self._log_f(scores), wanted)
+        total = float(values.sum())
+        d_entity = numpy.zeros_like(scores.entity)
+        if not self.include_outside:
+            chance = numpy.exp(teacher.entity[:, 1])
+            chance = numpy.where(numpy.isnan(batch.targets), chance, batch.targets)
+            values, d_entity = CategoricalCrossentropy()(scores.entity, numpy.stack([1.0 - chance, chance], axis=1))
+            total += float(values.sum())
+        gradient = scores.joint_gradient(slope) if self.include_outside else scores.gradient(d_entity, slope)
+        if batch.augmented is None:
+            return TokenGradient(total, gradient)
+        more, d_augmented = self._augmented(scores, wanted, batch.augmented)
+        return TokenGradient(total + more, gradient, d_augmented)
+
+    def _augmented(self, scores: TokenScores, wanted: Array, augmented: Augmented) -> Tuple[float, Array]:
+        other = read_scores(augmented.outputs)
+        own = wanted[augmented.tokens]
+        if self.agreement:
+            best = self._log_f(scores)[augmented.tokens].argmax(axis=1)
+            own = own * (self._log_f(other).argmax(axis=1) == best)[:, None]
+        values, slope = KLDivergence()(self._log_f(other), own)
+        if self.include_outside:
+            return float(values.sum()), other.joint_gradient(slope)
+        return float(values.sum()), other.gradient(numpy.zeros_like(other.entity), slope)
+
+    def _log_f(self, scores: TokenScores) -> Array:
+        return scores.joint() if self.include_outside else scores.types
+
+    def _used(self, scores: TokenScores) -> BoolMask:
+        log_chance = scores.joint().max(axis=1) if self.include_outside else scores.entity[:, 1]
+        used: BoolMask = numpy.exp(log_chance) >= self.threshold
+        return used
+
+    def _count(self, used: BoolMask) -> None:
+        self._counts["used"] = self._counts.get("used", 0.0) + float(used.sum())
+        self._counts["tokens"] = self._counts.get("tokens", 0.0) + len(used)
+
+    def statistics(self) -> Dict[str, float]:
+        """RETURNS (Dict[str, float]): "used": share of the tokens that taught their tag since the last call."""
+        result = {"used": self._counts["used"] / max(1.0, self._counts["tokens"])} if self._counts else {}
+        self._counts.clear()
+        return result
+
+
+def sharpen(log_probabilities: Array, frequencies: Array) -> Array:
+    """Soft labels: probabilities squared, divided by the frequency of each tag, and normalised (Equation 8, after Xie
+    et al. 2016).
+
+    log_probabilities (Array): Shape (n_tokens, n_tags).
+    frequencies (Array): Shape (n_tags,): g; tags that never occur get nothing.
+    RETURNS (Array): Shape (n_tokens, n_tags); rows sum to 1.
+    """
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        scores = 2.0 * log_probabilities - numpy.log(frequencies)
+    scores = numpy.where(frequencies > 0.0, scores, -numpy.inf)
+    highest = scores.max(axis=1, keepdims=True)
+    known = numpy.isfinite(highest)
+    weights = numpy.exp(scores - numpy.where(known, highest, 0.0))
+    return weights / numpy.where(known, weights.sum(axis=1, keepdims=True), 1.0)
+
+
+def make_self_training(threshold: float = 0.0, agreement: bool = False, include_outside: bool = False) -> SelfTraining:
+    """Create the objective; registered as `spacy_weakner.SelfTraining.v1`. Arguments as in `SelfTraining`."""
+    return SelfTraining(threshold, agreement, include_outside)

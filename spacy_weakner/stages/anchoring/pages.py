@@ -1,0 +1,114 @@
+"""Which file holds pages in which form, and streaming them."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ...annotations.jsonl import at_line, read_rows
+from ...annotations.rows import Row, RowError, read_identifier
+from ...files import read_lines
+from .dumps import read_dump
+from .hypertext import html_paragraphs
+from .paragraphs import Paragraph
+from .titles import Titles
+from .wikitext import wikitext_paragraphs
+
+HTML = "html"
+WIKITEXT = "wikitext"
+DUMP = "dump"
+JSONL = "jsonl"
+SUFFIXES: Dict[str, str] = {
+    ".xml": DUMP,
+    ".wiki": WIKITEXT,
+    ".txt": WIKITEXT,
+    ".html": HTML,
+    ".htm": HTML,
+    ".jsonl": JSONL,
+}
+_PACKED = (".gz", ".bz2")
+# As all wikis understand it; dumps say it in a way of their own.
+_REDIRECT = "#redirect"
+
+
+class Page(NamedTuple):
+    """A page.
+
+    place (str): Where it is, for messages.
+    text (str): Its markup.
+    markup (str): "wikitext" or "html".
+    titles (Titles): What is known of the titles that its links name.
+    identifier (Optional[str]): What it is called in its file.
+    """
+
+    place: str
+    text: str
+    markup: str
+    titles: Titles
+    identifier: Optional[str] = None
+
+    def paragraphs(self) -> Optional[List[Paragraph]]:
+        """Read it.
+
+        RETURNS (Optional[List[Paragraph]]): Its paragraphs; None if the parser gives up.
+        RAISES (WeaknerError): If the parser is not installed.
+        """
+        read = wikitext_paragraphs if self.markup == WIKITEXT else html_paragraphs
+        return read(self.text, self.titles)
+
+
+def page_format(path: Path) -> Optional[str]:
+    """Tell the format of a file from its name.
+
+    path (Path): The file; an ending `.gz` or `.bz2` is passed over.
+    RETURNS (Optional[str]): One of the formats of `SUFFIXES`, or None.
+    """
+    name = path.name.lower()
+    plain = Path(next((name[: -len(end)] for end in _PACKED if name.endswith(end)), name))
+    # The parts of a large dump are called like ".xml-p1p41242".
+    suffix = ".xml" if plain.suffix.startswith(".xml-p") else plain.suffix
+    return SUFFIXES.get(suffix)
+
+
+def read_pages(path: Path, format: str, counts: "Counter[str]") -> Iterator[Page]:
+    """Stream the articles of a file.
+
+    path (Path): The file.
+    format (str): One of the formats of `SUFFIXES`.
+    counts (Counter[str]): Where "redirects" are counted, and pages of "other" namespaces.
+    YIELDS (Page): The articles.
+    RAISES (WeaknerError): For anything malformed, with file and page or line.
+    """
+    for page, redirect in _read(path, format, counts):
+        if redirect or (page.markup == WIKITEXT and page.text.lstrip()[: len(_REDIRECT)].casefold() == _REDIRECT):
+            counts["redirects"] += 1
+        else:
+            yield page
+
+
+def _read(path: Path, format: str, counts: "Counter[str]") -> Iterator[Tuple[Page, bool]]:
+    if format == DUMP:
+        for found in read_dump(path):
+            if found.article:
+                place = f"{path}, page '{found.title}'"
+                yield Page(place, found.text, WIKITEXT, found.titles, found.title), found.redirect
+            else:
+                counts["other"] += 1
+    elif format == JSONL:
+        titles = Titles()
+        for number, row in read_rows(path):
+            with at_line(path, number):
+                page = _page_of_row(row, f"{path}, line {number}", titles)
+            yield page, False
+    else:
+        yield Page(str(path), "\n".join(read_lines(path)), format, Titles()), False
+
+
+def _page_of_row(row: Row, place: str, titles: Titles) -> Page:
+    keys = [key for key in (HTML, WIKITEXT) if row.get(key) is not None]
+    if len(keys) != 1:
+        raise RowError(f"{'both' if keys else 'neither'} 'html' {'and' if keys else 'nor'} 'wikitext'")
+    text = row[keys[0]]
+    if not isinstance(text, str):
+        raise RowError(f"'{keys[0]}' must be a string")
+    text.encode("utf-8")  # fails here, where the line is known, if there are halves of surrogate pairs
+    return Page(place, text, keys[0], titles, read_identifier(row.get("id")))

@@ -1,0 +1,68 @@
+"""Learning from one tag per token."""
+
+from dataclasses import dataclass
+from typing import Set
+
+import numpy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotations.tags import MISSING, BoolMask, TagScheme, hard_labels
+from ..losses import Array, ProbabilityLoss
+from .distribution import read_scores
+from .objective import Plain, TokenBatch, TokenGradient, one_hot
+
+
+@dataclass
+class HardLabels(Plain):
+    """Each of the two heads learns its part of a tag: whether a token belongs to an entity and, if it does, which tag
+    it has. Missing tags teach nothing.
+
+        L = sum_i loss(1 - s_i or s_i) + sum_{i in entities} loss(softmax(z_i)_{y_i})
+
+    loss (ProbabilityLoss): For example `spacy_weakner.CategoricalCrossentropy.v1`. (Under cross-entropy the sum is that
+        of the joint distribution; under others the two are bounded each for itself, as in the authors' code.)
+    """
+
+    loss: ProbabilityLoss
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Array:
+        return scheme.from_example(example)
+
+    def __call__(self, batch: TokenBatch) -> TokenGradient:
+        known = batch.targets != MISSING
+        return hard_label_loss(self.loss, batch.outputs, batch.targets, known, known)
+
+
+def hard_label_loss(
+    loss: ProbabilityLoss, outputs: Array, tags: Array, entity: BoolMask, types: BoolMask
+) -> TokenGradient:
+    """The loss of both heads.
+
+    loss (ProbabilityLoss): The loss of each.
+    outputs (Array): Shape (n_tokens, n_tags): outputs of the model.
+    tags (Array): Shape (n_tokens,): tag ids.
+    entity (BoolMask): Tokens that teach whether they belong to an entity.
+    types (BoolMask): Tokens that teach their tag, if that is not "O".
+    RETURNS (TokenGradient): Summed over tokens.
+    """
+    scores = read_scores(outputs)
+    d_entity, d_types = numpy.zeros_like(scores.entity), numpy.zeros_like(scores.types)
+    total = 0.0
+    rows = numpy.flatnonzero(entity)
+    if len(rows):
+        values, d_entity[rows] = loss(scores.entity[rows], one_hot(tags[rows] > 0, 2))
+        total += float(values.sum())
+    rows = numpy.flatnonzero(types & (tags > 0))
+    if len(rows):
+        values, d_types[rows] = loss(scores.types[rows], one_hot(tags[rows] - 1, d_types.shape[1]))
+        total += float(values.sum())
+    return TokenGradient(total, scores.gradient(d_entity, d_types))
+
+
+def make_hard_labels(loss: ProbabilityLoss) -> HardLabels:
+    """Create the objective; registered as `spacy_weakner.HardLabels.v1`. Arguments as in `HardLabels`."""
+    return HardLabels(loss)

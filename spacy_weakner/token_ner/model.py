@@ -1,0 +1,26 @@
+"""The token classifier as a Thinc model."""
+
+from typing import Any, List, Optional
+
+from spacy.tokens import Doc
+from thinc.api import Dropout, Linear, Model, chain, with_array
+from thinc.types import Floats2d
+
+from ..training.layers import encoder_and_head
+
+
+def build_token_classifier(
+    tok2vec: Model[List[Doc], List[Floats2d]], nO: Optional[int] = None
+) -> Model[List[Doc], List[Floats2d]]:
+    """Build a classifier of tokens with two linear heads in one layer: the first output says whether a token belongs to
+    an entity, the others which tag it has if it does (see `distribution`). Registered as
+    `spacy_weakner.TokenClassifier.v1`.
+
+    There is dropout on the token vectors; its rate is `training.dropout`.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
+    nO (Optional[int]): Number of tags, with "O"; found at initialisation.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_tags).
+    """
+    head: Model[Any, Any] = with_array(chain(Dropout(), Linear(nO=nO)))
+    return encoder_and_head("token_classifier", tok2vec, head)

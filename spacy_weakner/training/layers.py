@@ -1,0 +1,51 @@
+"""The frame of the heads' models: an encoder, and what is the component's own."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d
+
+Vectors = List[Floats2d]
+
+
+def encoder_and_head(
+    name: str, tok2vec: Model[List[Doc], List[Floats2d]], head: Model[List[Floats2d], List[Floats2d]]
+) -> Model[List[Doc], List[Floats2d]]:
+    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it.
+
+    name (str): Its name.
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
+    head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
+    """
+    return Model(name, _forward, init=_init, layers=[tok2vec, head], refs={"tok2vec": tok2vec, "head": head})
+
+
+def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
+    """Some encoders give (0, 0) arrays for Docs without tokens, and want back what they gave.
+
+    gradient (Vectors): Gradient of the vectors.
+    vectors (Vectors): The vectors.
+    RETURNS (Vectors): The gradient in the vectors' shapes.
+    """
+    return [g if g.shape == v.shape else v for g, v in zip(gradient, vectors, strict=True)]
+
+
+def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
+    tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
+    tok2vec.initialize(X=X)
+    if X is None:
+        head.initialize()
+        return
+    head.initialize(X=tok2vec.predict(X), Y=Y)
+
+
+def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
+    vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
+    scores, backprop_head = model.get_ref("head")(vectors, is_train)
+
+    def backprop(gradient: Vectors) -> Any:
+        return backprop_vectors(as_given(backprop_head(gradient), vectors))
+
+    return scores, backprop
