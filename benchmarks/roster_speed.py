@@ -39,8 +39,8 @@ OBJECTIVES: Dict[str, Dict[str, Any]] = {
 PAGE = """# Training speed of `token_ner`
 
 `OMP_NUM_THREADS=1 python benchmarks/roster_speed.py --encoder MINILM_FOLDER --write`. Updates on {n} sentences of
-{words} random words with MiniLM: forward, loss, gradients, optimizer. The plain loop has the same encoder and batch, and
-reads its words in the same way. Repetitions are interleaved, medians. Asked: at least 0.8 times the plain loop.
+{words} random words with MiniLM: forward, loss, gradients, optimizer. The plain loop has the same encoder and batch,
+and reads its words in the same way. Repetitions are interleaved, medians. Asked: at least 0.8 times the plain loop.
 
 {table}
 
