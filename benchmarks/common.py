@@ -14,7 +14,7 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -187,7 +187,9 @@ def sample(path: Path, n: int, seed: int) -> Tuple[List[Doc], List[Doc]]:
     return [doc for i, doc in enumerate(docs) if i in chosen], [doc for i, doc in enumerate(docs) if i not in chosen]
 
 
-def write_page(benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: List[str]) -> str:
+def write_page(
+    benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: List[str], on_train: Sequence[str] = ()
+) -> str:
     """Fill the tables of a page and draw their bars.
 
     benchmark (str): Its name; the page is `<benchmark>.template.md`.
@@ -195,6 +197,7 @@ def write_page(benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...
     group (Tuple[str, ...]): Keys of which each combination has a table of its own, where the page has
         "{value-value-...}". Rows of method "match" have no encoder: they come to all tables of their data set.
     methods (List[str]): Order of the methods.
+    on_train (Sequence[str]): Methods that are scored on train: marked in the tables, and left out of the plots.
     RETURNS (str): The page.
     """
     page = (EVIDENCE / f"{benchmark}.template.md").read_text(encoding="utf-8")
@@ -202,14 +205,20 @@ def write_page(benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...
         shown = [
             row
             for row in rows
-            if row["dataset"] == values[0] and (row["encoder"] == "-" or tuple(row[key] for key in group) == values)
+            if all(
+                row[key] == value or (row["encoder"] == "-" and key in ("encoder", "strong"))
+                for key, value in zip(group, values, strict=True)
+            )
         ]
         name = "-".join(str(value).replace(":", "-") for value in values)
         if f"{{{name}}}" not in page:
             continue
         several = len({row["weak"] for row in shown if row["weak"]}) > 1 or benchmark == "needle"
-        page = page.replace(f"{{{name}}}", table(shown, ("method", "weak") if several else ("method",), methods))
-        bars = {method: [row["f1"] for row in shown if row["method"] == method] for method in methods}
+        marks = {method: f"{method} (on train)" for method in on_train}
+        named = [{**row, "method": marks.get(row["method"], row["method"])} for row in shown]
+        columns = ("method", "weak") if several else ("method",)
+        page = page.replace(f"{{{name}}}", table(named, columns, [marks.get(method, method) for method in methods]))
+        bars = {m: [row["f1"] for row in shown if row["method"] == m] for m in methods if m not in on_train}
         bars = {method: found for method, found in bars.items() if found}
         bar_chart(f"{' '.join(map(str, values))}: F1 on test", bars, EVIDENCE / f"{benchmark}-{name}.svg")
     return page

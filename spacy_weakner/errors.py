@@ -115,6 +115,10 @@ class Errors:
         "[WK036] '{name}' has no question for the labels {labels}. Give one for each in "
         "[initialize.components.{name}.queries]."
     )
+    WK037 = (
+        "[WK037] The corpus of the training clock has no tokens, so '{name}' has nothing to look at with its teacher. "
+        "Correct 'corpus' in [training.before_update]."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -230,7 +234,7 @@ class Errors:
     WK340 = "[WK340] {path} is no calibration ({reason}). Make it again with 'spacy weakner calibrate'."
     WK341 = (
         "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
-        "pipeline with a crf_ner, or the name of the component (--component)."
+        "pipeline with a crf_ner or a token_ner, or the name of the component (--component)."
     )
     WK342 = (
         "[WK342] {path} holds no sentence with complete gold, so there is nothing to calibrate on. Give held-out gold "
@@ -362,8 +366,8 @@ class Errors:
         'pip install "spacy_weakner[wiki]".'
     )
     WK441 = (
-        "[WK441] No sentence is left of {path} (pages: {pages}). Left out, for too few anchors: {few}, for their length: "
-        "{long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
+        "[WK441] No sentence is left of {path} (pages: {pages}). Left out, for too few anchors: {few}, for their "
+        "length: {long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
     )
     WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
 
@@ -372,6 +376,10 @@ class Warnings:
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
+    )
+    WK903 = (
+        "[WK903] The training clock renews every {interval} steps, and the training has only {total_steps}: there will "
+        "be no renewal after the start. Lower 'interval' in [training.before_update], or train longer."
     )
     WK902 = (
         "[WK902] No example that '{name}' was initialised with has the span group '{key}' (spans_key): there is "

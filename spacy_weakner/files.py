@@ -7,7 +7,7 @@ import shutil
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Callable, Dict, Iterable, Iterator
+from typing import IO, Any, Callable, Dict, Iterable, Iterator
 from uuid import uuid4
 
 from .errors import Errors, WeaknerError
@@ -132,4 +132,4 @@ def read_lines(path: Path) -> Iterator[str]:
             yield line.rstrip("\r\n")
 
 
-_UNPACKERS: Dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}
+_UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}

@@ -51,6 +51,8 @@ SETTINGS = {
     "span_ner": {"max_width": 3, "nested": True, "spans_key": "x", "incorrect_spans_key": "y"},
     "token_ner": {},
 }
+# Settings that have to stay as they were.
+FIXED = {"crf_ner": {"scheme": "IOBES"}, "span_ner": {}, "token_ner": {"scheme": "BIO"}}
 COMMON = {"overwrite": True, "head_learn_rate": 7.0}
 # The setting that decides what is learned, another value of it than the default, and a setting within.
 OBJECTIVES = {
@@ -203,7 +205,9 @@ def test_get_examples_may_be_a_generator(head):
 def test_initialisation_with_empty_docs(head, texts):
     nlp, ner = empty_pipeline(head)
     ner.initialize(lambda: [make_example(nlp, text) for text in texts], nlp=nlp, labels=["X"])
-    assert [len(scores) for scores in ner.score_tokens([make_doc(nlp, "a b")])] == [2]
+    docs = [make_doc(nlp, "a b")]
+    assert [len(scores) for scores in ner.score_tokens(docs)] == [2]
+    assert len(ner.predict(docs)) == 1
 
 
 def test_a_corpus_without_any_annotation_is_warned_about(head):
@@ -509,13 +513,13 @@ def test_settings_of_the_loading_config_win(load, head):
 def test_config_round_trip(head):
     settings = {**SETTINGS[head], **COMMON}
     key, objective = OBJECTIVES[head]
-    nlp = head_pipeline(head, labels=["X"], **{**settings, "spans_key": None} if head == "span_ner" else settings)
-    nlp, ner = empty_pipeline(head, **settings, **{key: objective})
+    nlp, ner = empty_pipeline(head, **settings, **FIXED[head], **{key: objective})
     again = load_model_from_config(Config().from_str(nlp.config.to_str(), interpolate=False))
     assert again.config["components"] == nlp.config["components"]
     other = again.get_pipe(head)
     assert {name: getattr(other, name) for name in settings} == settings
-    assert getattr(other, key) == getattr(ner, key)
+    assert getattr(other, key) == getattr(ner, key) == spacy.registry.resolve({"it": objective})["it"]
+    assert getattr(other, "tag_scheme", None) == FIXED[head].get("scheme")
 
 
 def test_the_scorer_is_used(trained):
@@ -615,8 +619,9 @@ def test_small_docs(load, head, texts, talkative):
     assert [doc_entities(doc) for doc in docs] == [[(0, 1, "PER")] if text == "Bob" else [] for text in texts]
 
 
-def test_pipe_is_one_by_one_in_any_order_and_batch_size(load, head):
-    nlp, group = load(**TALKATIVE[head]), f"pred:{head}"
+def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
+    # Untrained heads find more.
+    nlp, group = head_pipeline(head, **TALKATIVE[head]), f"pred:{head}"
     texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
 
     def run(texts, size):
@@ -646,6 +651,15 @@ def test_temperature_changes_scores_but_not_entities(load, head):
     after = [ent._.weakner_score for ent in nlp(raw(nlp, TEXTS[0])).ents]
     assert max(after) < min(before)
     assert entities_of(nlp, TEXTS) == GOLD
+
+
+@pytest.mark.parametrize("temperature", [0.05, 20.0])
+def test_temperature_changes_no_entity_of_an_untrained_head(nlp, ner, temperature):
+    texts = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g"]
+    before = entities_of(nlp, texts)
+    ner.set_temperature(temperature)
+    assert entities_of(nlp, texts) == before
+    assert any(before)
 
 
 # Storage

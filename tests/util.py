@@ -218,6 +218,19 @@ def all_zero(arrays: Iterable[Any]) -> bool:
     return all(x is None or not numpy.any(x) for x in arrays)
 
 
+def numeric_gradient(function: Callable[[Any], float], values: Any, step: float = 1e-6) -> Any:
+    """Gradient of a function of an array by finite differences."""
+    result = numpy.zeros_like(values)
+    for index in numpy.ndindex(*values.shape):
+        sides = []
+        for sign in (1, -1):
+            moved = values.copy()
+            moved[index] += sign * step
+            sides.append(function(moved))
+        result[index] = (sides[0] - sides[1]) / (2 * step)
+    return result
+
+
 class ClockRecorder:
     """A component that writes down its ticks and renewals."""
 

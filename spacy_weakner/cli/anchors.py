@@ -41,7 +41,7 @@ def anchors_cli(
             progress=True,
         )
         msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", output_path)
-        msg.info(f"Pages: {report.pages}; passed over: {report.redirects} redirects, {report.other} no articles")
+        msg.info(f"Articles: {report.pages}; passed over: {report.redirects} redirects, {report.other} other pages")
         left_out = f"{report.few} with too few anchors, {report.long} too long, {report.duplicates} duplicates"
         msg.info(f"Sentences left out: {left_out}")
         if report.misaligned:

@@ -50,9 +50,12 @@ def read_boundaries(
         unknown = unknown_tokens(example)
     else:
         unknown = numpy.full(n, spans_key not in reference.spans)
+    found = project(example, entities)
+    # An entity tells of its own tokens, for each label, even where they are coarser than those of the reference.
+    for start, end, _ in found:
+        unknown[start:end] = False
     unknown[unclear_tokens(example, entities)] = True
-    target = mark(project(example, entities, max_width), n, label_ids)
-    # An entity tells of its own tokens, for each label, even where those around it are unknown.
+    target = mark([own for own in found if max_width is None or own[1] - own[0] <= max_width], n, label_ids)
     known = ~unknown[:, None, None] | numpy.zeros_like(target)
     return Boundaries(target, known)
 

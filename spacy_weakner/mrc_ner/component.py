@@ -15,6 +15,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
 from ..training.base import Prediction, TrainableHead, trim_whitespace
 from ..training.defaults import default_config
+from ..training.spans import reference_spans, warn_of_spans
 from ..training.teacher import Teacher, require_own_encoder
 from ..ty import Entity
 from .boundaries import ENDS, STARTS, Boundaries, boundary_loss, chances, read_boundaries
@@ -178,7 +179,8 @@ class MRCNer(TrainableHead):
         labels: Optional[Sequence[str]] = None,
         queries: Optional[Dict[str, str]] = None,
     ) -> None:
-        """Take over the questions and build the model.
+        """Take over the questions and build the model; warn of entities that are too wide to be found, and of a span
+        group to learn from that no example has.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -195,6 +197,7 @@ class MRCNer(TrainableHead):
             raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(missing) or "?"))
         self._set_queries()
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def _set_queries(self, model: Optional[Model] = None) -> None:
         # Weights may come from a component with other questions, and a teacher may be older than a question.
@@ -205,9 +208,7 @@ class MRCNer(TrainableHead):
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels of an example's entities."""
-        reference = example.reference
-        spans = reference.ents if self.spans_key is None else reference.spans.get(self.spans_key, [])
-        return (span.label_ for span in spans)
+        return (span.label_ for span in reference_spans(example, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
         """Whether an example says anything on entities."""

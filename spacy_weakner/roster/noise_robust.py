@@ -21,10 +21,15 @@ class NoiseRobustLearning:
     """Hard labels under a loss that wrong ones do not dominate; a part of the tokens that nothing was found in dropped;
     and labels that the model does not agree with removed (Equation 5):
 
-        L = sum_i w_i loss(f_i, y_i),   w_i = 1 if the teacher's probability of label y_i is above the threshold
+        L = sum_i w_i loss(f_i, y_i),   w_i = 1 if the teacher's probability of y_i is above the threshold
 
-    The teacher is the model itself as it was at the last renewal; until the first one nothing is removed. For minority
-    labels nothing is removed ever, while more than `minority` of their tokens would be.
+    where loss(f_i, y_i) is that of both heads, as in `HardLabels`, summed over tokens. (The authors' code takes the
+    mean of each head over its own tokens, so that tags count more.) The teacher is the model itself as it was at the
+    last renewal; until the first one nothing is removed. Of minority tags nothing is removed, while more than
+    `minority` of their tokens would be.
+
+    Tokens without a label must be "O", not missing (`aggregate --unmatched outside`): else nothing ever says what is no
+    entity.
 
     loss (ProbabilityLoss): For example `spacy_weakner.GeneralizedCrossEntropy.v1`.
     drop_outside (float): Share of the tokens labelled "O" that teach nothing: an unlabelled entity is among them. They
@@ -36,7 +41,7 @@ class NoiseRobustLearning:
         that a token belongs to an entity. Else (the paper) one probability, that of the whole tag, decides on both.
     minority (float): See above.
     seed (int): Seed of the dropping; each member of an ensemble wants its own.
-    RAISES (WeaknerError): If a share or a probability is none.
+    RAISES (WeaknerError): If a share or a probability is none, or the seed is negative.
     """
 
     loss: ProbabilityLoss
@@ -45,8 +50,10 @@ class NoiseRobustLearning:
     separate: bool = False
     minority: float = 0.9
     seed: int = 0
-    _minorities: BoolMask = field(default_factory=lambda: numpy.zeros(0, dtype=bool), repr=False)
-    _counts: Dict[str, float] = field(default_factory=dict, repr=False)
+    _minorities: BoolMask = field(
+        default_factory=lambda: numpy.zeros(0, dtype=bool), init=False, repr=False, compare=False
+    )
+    _counts: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     teacher_at_start = False
     uses_augmented = False
@@ -54,6 +61,7 @@ class NoiseRobustLearning:
     def __post_init__(self) -> None:
         check_range("drop_outside", self.drop_outside, 0.0, 1.0)
         check_range("minority", self.minority, 0.0, 1.0)
+        check_range("seed", self.seed, 0, None)
         if self.threshold is not None:
             check_range("threshold", self.threshold, 0.0, 1.0)
 

@@ -23,24 +23,27 @@ class SelfTraining:
         y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j'),   g_j = sum_i f_ij over the corpus
         L = sum_i KL(y_i || f_i(x)) + sum_i KL(y_i || f_i(x'))
 
-    where f_ij is the probability of tag j, given that token i belongs to an entity. The teacher is the model itself as
-    it was at the last renewal. The entity head learns to stay as it is: where the sentence has soft labels (of the
-    ensemble), at their probability of an entity, else at the teacher's.
+    where f_ij is the teacher's probability that token i has tag j. The teacher is the model itself as it was at the
+    last renewal. Both terms are sums over tokens; the authors' code takes the mean of each. The entity head learns to
+    stay as it is: where the sentence has soft labels (of the ensemble), at their probability of an entity, else at the
+    teacher's.
 
     threshold (float): Only tokens that the teacher gives at least this probability of belonging to an entity teach
-        their tag, and count in g. 0: all, as in the paper; 0.8: as in the authors' code.
+        their tag, and count in g, by the probability of each tag given that there is an entity: as in the authors'
+        code. 0 is what the paper says: all tokens teach their tag. But nearly all of them are no entities, so that the
+        tag head would learn for the most part to sharpen what it says of tokens whose tag means nothing.
     agreement (bool): An augmented token teaches only where the model gives its best tag to the original too, as in the
         authors' code.
-    include_outside (bool): Equation 8 over all tags, "O" among them, and for the threshold the largest probability: the
-        self-training of BOND (Liang et al. 2020).
+    include_outside (bool): Equation 8 over all tags, "O" among them, and for the threshold the largest probability: in
+        the manner of BOND (Liang et al. 2020).
     RAISES (WeaknerError): If the threshold is no probability.
     """
 
-    threshold: float = 0.0
+    threshold: float = 0.8
     agreement: bool = False
     include_outside: bool = False
-    _frequencies: Array = field(default_factory=lambda: numpy.zeros(0), repr=False)
-    _counts: Dict[str, float] = field(default_factory=dict, repr=False)
+    _frequencies: Array = field(default_factory=lambda: numpy.zeros(0), init=False, repr=False, compare=False)
+    _counts: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     uses_teacher = True
     teacher_at_start = True
@@ -67,7 +70,9 @@ class SelfTraining:
         total: Array = numpy.zeros(0)
         for _, outputs in batches:
             scores = read_scores(outputs)
-            own = numpy.exp(self._log_f(scores))[self._used(scores)].sum(axis=0)
+            # Where all tokens count, those that are no entities count for little.
+            log_f = scores.joint()[:, 1:] if self._counts_all else self._log_f(scores)
+            own = numpy.exp(log_f)[self._used(scores)].sum(axis=0)
             total = own if not len(total) else total + own
         self._frequencies = total
 
@@ -102,6 +107,10 @@ class SelfTraining:
         if self.include_outside:
             return float(values.sum()), other.joint_gradient(slope)
         return float(values.sum()), other.gradient(numpy.zeros_like(other.entity), slope)
+
+    @property
+    def _counts_all(self) -> bool:
+        return self.threshold == 0.0 and not self.include_outside
 
     def _log_f(self, scores: TokenScores) -> Array:
         return scores.joint() if self.include_outside else scores.types
@@ -139,6 +148,6 @@ def sharpen(log_probabilities: Array, frequencies: Array) -> Array:
     return weights / numpy.where(known, weights.sum(axis=1, keepdims=True), 1.0)
 
 
-def make_self_training(threshold: float = 0.0, agreement: bool = False, include_outside: bool = False) -> SelfTraining:
+def make_self_training(threshold: float = 0.8, agreement: bool = False, include_outside: bool = False) -> SelfTraining:
     """Create the objective; registered as `spacy_weakner.SelfTraining.v1`. Arguments as in `SelfTraining`."""
     return SelfTraining(threshold, agreement, include_outside)

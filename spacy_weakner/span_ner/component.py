@@ -1,7 +1,6 @@
 """Named-entity recognition by classifying spans."""
 
-import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -14,10 +13,11 @@ from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
 from ..annotations.weak import is_weak
-from ..errors import Errors, Warnings, WeaknerError
+from ..errors import Errors, WeaknerError
 from ..losses import log_softmax
 from ..training.base import Prediction, TrainableHead
 from ..training.defaults import default_config
+from ..training.spans import reference_spans, warn_of_spans
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
 from .decoding import Candidates, select
@@ -146,7 +146,7 @@ class SpanNer(TrainableHead):
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels of an example's entities."""
-        return (span.label_ for span in self._annotated_spans(example))
+        return (span.label_ for span in reference_spans(example, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
         """Whether an example says anything on entities. A weakly labelled one does, even if nothing was found in it:
@@ -171,18 +171,7 @@ class SpanNer(TrainableHead):
         RAISES (WeaknerError): If there are no labels.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
-        key = self.spans_key
-        if key is not None and not any(key in example.reference.spans for example in get_examples()):
-            warnings.warn(Warnings.WK902.format(name=self.name, key=key), stacklevel=2)
-        if self.max_width is None:
-            return
-        widths = Counter(len(span) for example in get_examples() for span in self._annotated_spans(example))
-        wide = sum(n for width, n in widths.items() if width > self.max_width)
-        if wide:
-            message = Warnings.WK901.format(
-                name=self.name, n=wide, total=sum(widths.values()), max_width=self.max_width, widest=max(widths)
-            )
-            warnings.warn(message, stacklevel=2)
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def encode_target(self, example: Example) -> SpanTarget:
         """The annotated spans of an example, and those known to be wrong."""
@@ -274,10 +263,6 @@ class SpanNer(TrainableHead):
         every: Any = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
         inputs = (concatenate(vectors), ops.asarray(every, dtype="int64"))
         return ops.to_numpy(self.model.get_ref("head").predict(inputs))
-
-    def _annotated_spans(self, example: Example) -> Iterable[Any]:
-        reference = example.reference
-        return reference.ents if self.spans_key is None else reference.spans.get(self.spans_key, [])
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)

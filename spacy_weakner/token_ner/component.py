@@ -1,6 +1,6 @@
 """Named-entity recognition by classifying tokens."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -149,6 +149,24 @@ class TokenNer(TrainableHead):
 
     # Training
 
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model. An earlier training leaves no teacher.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        self._teacher = Teacher(self._teacher.decay)
+        self._tick = None
+        super().initialize(get_examples, nlp=nlp, labels=labels)
+
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels in what the objective learns from of an example."""
         return self.objective.labels(example.reference)
@@ -207,17 +225,23 @@ class TokenNer(TrainableHead):
         training clock calls this.
 
         examples (Iterable[Example]): The corpus.
+        RAISES (WeaknerError): If it has no tokens.
         """
         started = self._tick is not None and self._tick.step > 0
         if not self.objective.uses_teacher or not (started or self.objective.teacher_at_start):
             return
         self._teacher.renew(self.model)
-        self.objective.renew(self._observe(examples))
+        counts: List[int] = []
+        self.objective.renew(self._observe(examples, counts))
+        if not sum(counts):
+            raise WeaknerError(Errors.WK037.format(name=self.name))
 
-    def _observe(self, examples: Iterable[Example]) -> Iterator[Tuple[Array, Array]]:
+    def _observe(self, examples: Iterable[Example], counts: List[int]) -> Iterator[Tuple[Array, Array]]:
         for batch in minibatch(examples, RENEWAL_BATCH):
             targets = self.encode_targets(batch)
-            yield _concatenate(targets), self._ask_teacher(targets)
+            rows = _concatenate(targets)
+            counts.append(len(rows))
+            yield rows, self._ask_teacher(targets)
 
     def _ask_teacher(self, targets: List[TokenTarget]) -> Any:
         if not self.objective.uses_teacher:

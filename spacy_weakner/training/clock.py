@@ -4,12 +4,13 @@ spaCy tells components neither how long the training will be nor gives them the 
 corpus streams (`max_epochs = -1`) spaCy counts no epochs, so the length has to be given in steps.
 """
 
+import warnings
 from typing import Any, Callable, Dict, Iterable, Optional
 
 from spacy.language import Language
 from spacy.training import Example
 
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Clocked, Renewable, Tick
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -37,6 +38,8 @@ class TrainingClock:
         check_range("interval", interval, 0, None)
         if interval and corpus is None:
             raise WeaknerError(Errors.WK017)
+        if total_steps and interval >= total_steps:
+            warnings.warn(Warnings.WK903.format(interval=interval, total_steps=total_steps), stacklevel=2)
         self.corpus = corpus
         self.total_steps = total_steps
         self.total_epochs = total_epochs

@@ -29,7 +29,9 @@ class Teacher:
 
         model (Model): The model; not changed later by what happens to the teacher, nor the other way round.
         """
-        if self.model is None or self.decay == 0.0:
+        if self.decay == 0.0:
+            self.model = None  # there are never three at a time
+        if self.model is None:
             self.model = deepcopy(model)
             return
         for own, new in zip(self.model.walk(), model.walk(), strict=True):
@@ -58,5 +60,5 @@ def require_own_encoder(name: str, model: Model) -> None:
     model (Model): Its model.
     RAISES (WeaknerError): If it listens.
     """
-    if any(node.name in LISTENERS for node in model.walk()):
+    if any(node.name in LISTENERS or hasattr(node, "upstream_name") for node in model.walk()):
         raise WeaknerError(Errors.WK028.format(name=name))

@@ -91,6 +91,16 @@ def test_convert_warns_of_unknown_keys(data):
     assert "hold lists: entities." in result.output
 
 
+def test_anchors(data):
+    (data / "a.wiki").write_text("[[Anna]] met [[Bob]] in [[Paris]] and [[Rome]], un[[happy]].")
+    (data / "b.html").write_text("<p>No <a href=x>link</a>.</p>")
+    result = invoke("anchors", data / "a.wiki", data / "b.html", data / "out")
+    assert result.exit_code == 0, result.output
+    assert "1 sentences, 10 tokens, 4 anchors" in result.output
+    assert "Articles: 2" in result.output and "1 with too few anchors" in result.output
+    assert "do not end at token borders: 1" in " ".join(result.output.split())
+
+
 def test_every_option_is_passed_on(data, monkeypatch):
     seen = {}
 

@@ -1,132 +1,369 @@
-"""Noise-robust learning."""
+"""Learning from labels many of which are wrong."""
+
+import math
 
 import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import MISSING, make_scheme
+from spacy_weakner.annotations.tags import MISSING, TagScheme
+from spacy_weakner.annotations.weak import set_tags
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy
-from spacy_weakner.roster.noise_robust import NoiseRobustLearning
+from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy, MeanAbsoluteError
+from spacy_weakner.roster.noise_robust import NoiseRobustLearning, make_noise_robust_learning
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.objective import Objective, TokenBatch
 
-from ..token_ner.util import chances, check_finite_differences, outputs, softmax
-from ..util import make_example
+from ..token_ner.util import probabilities, random_outputs
+from ..util import make_example, numeric_gradient
 
-LOSS = GeneralizedCrossEntropy()
-TAGS = numpy.asarray([0, 2, MISSING, 1, 0, 3, 1, 0])
-
-
-def gce(p):
-    return (1 - p**0.7) / 0.7
-
-
-def learning(**settings):
-    return NoiseRobustLearning(LOSS, **{"drop_outside": 0.0, **settings})
+NLP = spacy.blank("xx")
+SCHEME = TagScheme("IO", ["LOC", "ORG", "PER"])
+GCE = GeneralizedCrossEntropy(0.7)
+N_TAGS = len(SCHEME)
+# Two tokens of each, and missing ones.
+TAGS = numpy.asarray([0, 1, 2, 3, MISSING, 0, 1, 2, 3, MISSING, 0, 0])
+both_forms = pytest.mark.parametrize("separate", [False, True])
 
 
-@pytest.mark.parametrize("separate", [False, True])
-@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.7])
-def test_removal_by_brute_force(separate, threshold):
-    given, teacher = outputs(8, 4), outputs(8, 4, seed=1)
-    expected = 0.0
-    for row, other, tag in zip(given, teacher, TAGS, strict=True):
+def gce(p, q=0.7):
+    return (1 - p**q) / q
+
+
+def naive_weights(teacher, tags, threshold, separate, kept=()):
+    """Whether each token teaches the entity head, and the tag head: as the paper, and as the authors' code."""
+    found = []
+    for row, tag in zip(teacher, tags, strict=True):
+        s, types = probabilities(row)
         if tag == MISSING:
-            continue
-        s = 1 / (1 + numpy.exp(-row[0]))
-        joint = chances(other)[tag]
+            found.append((False, False))
+        elif tag == 0:
+            found.append((1 - s > threshold, False))
+        elif tag in kept:
+            found.append((True, True))
+        elif separate:
+            found.append((True, types[tag - 1] > threshold))
+        else:
+            found.append((s * types[tag - 1] > threshold,) * 2)
+    return found
+
+
+def naive(outputs, tags, weights):
+    total = 0.0
+    for row, tag, (entity, type_) in zip(outputs, tags, weights, strict=True):
+        s, types = probabilities(row)
         if tag == 0:
-            expected += gce(1 - s) * (joint > threshold)
-            continue
-        sure = softmax(other[1:])[tag - 1] if separate else joint
-        expected += gce(s) * (separate or joint > threshold)
-        expected += gce(softmax(row[1:])[tag - 1]) * (sure > threshold)
-    objective = learning(threshold=threshold, separate=separate)
-    assert objective(TokenBatch(given, TAGS, teacher)).loss == pytest.approx(expected)
-    gradient = objective(TokenBatch(given, TAGS, teacher)).outputs
-    check_finite_differences(lambda at: objective(TokenBatch(at, TAGS, teacher)).loss, gradient, given)
+            total += entity * gce(1 - s)
+        elif tag > 0:
+            total += entity * gce(s) + type_ * gce(types[tag - 1])
+    return total
 
 
-def test_nothing_is_removed_before_there_is_a_teacher_or_without_a_threshold():
-    given, teacher = outputs(8, 4), outputs(8, 4, seed=1)
-    plain = HardLabels(LOSS)(TokenBatch(given, TAGS)).loss
-    assert learning()(TokenBatch(given, TAGS)).loss == plain
-    assert learning(threshold=None)(TokenBatch(given, TAGS, teacher)).loss == plain
-    assert not learning(threshold=None).uses_teacher and learning().uses_teacher
+def learn(objective, outputs, teacher=None, tags=TAGS):
+    return objective(TokenBatch(outputs, numpy.asarray(tags), teacher))
 
 
-def test_threshold_1_removes_all():
-    given, teacher = outputs(8, 4), outputs(8, 4, seed=1)
-    found = learning(threshold=1.0)(TokenBatch(given, TAGS, teacher))
-    assert found.loss == 0.0 and not found.outputs.any()
+def no_dropping(**settings):
+    return NoiseRobustLearning(GCE, **{"drop_outside": 0.0, **settings})
 
 
-@pytest.mark.parametrize("separate", [False, True])
-def test_minority_labels_are_kept(separate):
-    objective = learning(separate=separate)
-    # 20 tokens of tag 1, of which the teacher doubts 18 or 19; all of tag 2 are sure
-    sure, unsure = [9.0, 0.0, 0.0], [9.0, 0.0, 9.0]
-    tags = numpy.asarray([1] * 20 + [2] * 5)
-    for doubted, kept in ((18, False), (19, True)):
-        teacher = numpy.asarray([unsure] * doubted + [[9.0, 9.0, 0.0]] * (20 - doubted) + [[9.0, 0.0, 9.0]] * 5)
-        # by and by, as a corpus comes
-        objective.renew(iter([(tags[:7], teacher[:7]), (tags[7:], teacher[7:])]))
-        gradient = objective(TokenBatch(numpy.zeros((25, 3)), tags, teacher)).outputs
-        assert bool(gradient[0].all()) == kept, sure
-        assert gradient[21].all()
+def pressed(tag, chance):
+    """Outputs of a token that has a tag with a given probability; the other entity tags share the rest."""
+    logits = numpy.full(N_TAGS, 0.0)
+    if tag == 0:
+        logits[0] = math.log((1 - chance) / chance)
+        return logits
+    logits[0] = 50.0  # an entity, for sure
+    logits[tag] = math.log(chance * (N_TAGS - 2) / (1 - chance))
+    return logits
 
 
-def test_an_empty_corpus_has_no_minorities():
-    objective = learning()
-    objective.renew(iter([]))
-    teacher = outputs(8, 4, seed=1)
-    before = learning()(TokenBatch(outputs(8, 4), TAGS, teacher)).loss
-    assert objective(TokenBatch(outputs(8, 4), TAGS, teacher)).loss == before
+# Equation 5
 
 
-@pytest.mark.parametrize("tags", [[], [0, 0], [MISSING], [1]], ids=str)
-@pytest.mark.parametrize("score", [0.0, 1e4, -1e4])
-def test_no_nan(tags, score):
-    tags = numpy.asarray(tags, dtype="int64")
-    given = numpy.full((len(tags), 3), score)
-    objective = learning()
-    objective.renew(iter([(tags, given)]))
-    found = objective(TokenBatch(given, tags, given))
-    assert numpy.isfinite(found.loss) and numpy.isfinite(found.outputs).all()
+@both_forms
+@pytest.mark.parametrize("threshold", [0.05, 0.3, 0.7])
+def test_equals_brute_force(separate, threshold):
+    objective = no_dropping(threshold=threshold, separate=separate, minority=1.0)
+    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
+    weights = naive_weights(teacher, TAGS, threshold, separate)
+    assert learn(objective, outputs, teacher).loss == pytest.approx(naive(outputs, TAGS, weights), abs=1e-9)
+    # Something is removed, and not everything.
+    assert 0 < sum(a + b for a, b in weights) < 2 * (TAGS > 0).sum() + (TAGS == 0).sum()
 
 
-def encode(text, **settings):
-    example = make_example(spacy.blank("xx"), text, [(0, 2, "PER")])
-    return NoiseRobustLearning(LOSS, **settings).encode(example, make_scheme("IO", ("PER",)))
+@both_forms
+def test_the_two_forms_differ(separate):
+    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
+    found = learn(no_dropping(threshold=0.3, separate=separate), outputs, teacher).loss
+    other = learn(no_dropping(threshold=0.3, separate=not separate), outputs, teacher).loss
+    assert found != pytest.approx(other)
 
 
-def test_dropping():
-    text = " ".join(f"w{i}" for i in range(2000))
-    tags = encode(text, drop_outside=0.5)
-    assert tags[:2].tolist() == [1, 1], "entities are never dropped"
-    assert 0.45 < (tags == MISSING).mean() < 0.55
-    assert encode(text, drop_outside=0.5).tolist() == tags.tolist(), "the same in every epoch"
-    assert encode(text, drop_outside=0.5, seed=1).tolist() != tags.tolist()
-    assert encode(f"{text} x", drop_outside=0.5)[:2000].tolist() != tags.tolist(), "each sentence its own"
-    assert (encode(text, drop_outside=0.0) != MISSING).all()
-    assert (encode(text, drop_outside=1.0)[2:] == MISSING).all()
+@both_forms
+def test_gradient_by_finite_differences(separate):
+    objective = no_dropping(threshold=0.2, separate=separate)
+    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
+    found = learn(objective, outputs, teacher).outputs
+    expected = numeric_gradient(lambda moved: learn(objective, moved, teacher).loss, outputs)
+    numpy.testing.assert_allclose(found, expected, atol=1e-6)
+    assert found.any()
 
 
-def test_statistics():
-    objective = learning(threshold=0.5)
-    teacher = numpy.asarray([[-9.0, 0.0], [9.0, 0.0], [-9.0, 0.0], [9.0, 0.0]])
-    objective(TokenBatch(numpy.zeros((4, 2)), numpy.asarray([0, 0, 1, 1]), teacher))
-    assert objective.statistics() == {"entity_removed": 0.5, "outside_removed": 0.5}
+def test_the_authors_never_remove_that_a_token_belongs_to_an_entity():
+    teacher = numpy.zeros((12, N_TAGS))
+    result = learn(no_dropping(threshold=0.9, separate=True), random_outputs(12), teacher)
+    assert (result.outputs[TAGS > 0, 0] != 0.0).all()
+    assert (result.outputs[TAGS > 0, 1:] == 0.0).all()
+    assert (result.outputs[TAGS == 0] == 0.0).all()
+    assert not learn(no_dropping(threshold=0.9), random_outputs(12), teacher).outputs.any()
+
+
+@pytest.mark.parametrize("loss", [CategoricalCrossentropy(), MeanAbsoluteError(), GeneralizedCrossEntropy(0.3)])
+def test_the_loss_decides(loss):
+    objective = NoiseRobustLearning(loss, drop_outside=0.0, threshold=None)
+    expected = HardLabels(loss)(TokenBatch(random_outputs(12), TAGS))
+    found = learn(objective, random_outputs(12))
+    assert found.loss == expected.loss
+    assert (found.outputs == expected.outputs).all()
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize("teacher", [None, random_outputs(12, seed=1)])
+def test_without_a_threshold_nothing_is_removed_and_no_teacher_needed(teacher):
+    objective = no_dropping(threshold=None)
+    assert not objective.uses_teacher
+    assert (
+        learn(objective, random_outputs(12), teacher).loss == HardLabels(GCE)(TokenBatch(random_outputs(12), TAGS)).loss
+    )
     assert objective.statistics() == {}
 
 
-@pytest.mark.parametrize("setting", ["drop_outside", "threshold", "minority"])
-@pytest.mark.parametrize("value", [-0.1, 1.1])
-def test_unusable_settings(setting, value):
-    with pytest.raises(WeaknerError, match=setting):
-        NoiseRobustLearning(LOSS, **{setting: value})
+@both_forms
+def test_nothing_is_removed_before_the_first_renewal(separate):
+    objective = no_dropping(threshold=1.0, separate=separate)
+    assert objective.uses_teacher and not objective.teacher_at_start
+    assert learn(objective, random_outputs(12)).loss == HardLabels(GCE)(TokenBatch(random_outputs(12), TAGS)).loss
+    assert objective.statistics() == {}
 
 
-def test_is_an_objective():
-    assert isinstance(NoiseRobustLearning(CategoricalCrossentropy()), Objective)
+@both_forms
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("threshold, removed", [(0.0, 0.0), (1.0, 1.0)])
+def test_thresholds_at_the_ends(separate, scale, threshold, removed):
+    """No label is improbable enough for 0, and none probable enough for 1."""
+    objective = no_dropping(threshold=threshold, separate=separate)
+    learn(objective, random_outputs(12), random_outputs(12, seed=1, scale=scale))
+    assert objective.statistics() == {"entity_removed": removed, "outside_removed": removed}
+
+
+@both_forms
+@pytest.mark.parametrize("tag", [0, 2])
+@pytest.mark.parametrize("chance, stays", [(0.69, False), (0.71, True)])
+def test_labels_above_the_threshold_stay(separate, tag, chance, stays):
+    objective = no_dropping(threshold=0.7, separate=separate)
+    result = learn(objective, random_outputs(1), pressed(tag, chance)[None], [tag])
+    part = result.outputs[:, 1:] if separate and tag else result.outputs
+    assert bool(part.any()) is stays
+
+
+# Dropping
+
+
+def encode(text, entities=(), **settings):
+    example = make_example(NLP, text, entities)
+    return NoiseRobustLearning(GCE, **settings).encode(example, SCHEME).tolist()
+
+
+def sentences(n):
+    return [f"sentence number {i} of many" for i in range(n)]
+
+
+def test_dropping_takes_about_its_share_of_the_tokens_outside():
+    for share in (0.25, 0.5):
+        tags = [tag for text in sentences(400) for tag in encode(text, drop_outside=share)]
+        assert tags.count(MISSING) / len(tags) == pytest.approx(share, abs=0.03)
+        assert {*tags} == {0, MISSING}
+
+
+@pytest.mark.parametrize("share, expected", [(0.0, [0, 3, 0]), (1.0, [MISSING, 3, MISSING])])
+def test_dropping_of_nothing_and_of_everything(share, expected):
+    assert encode("a Bob b", [(1, 2, "PER")], drop_outside=share) == expected
+
+
+def test_tokens_of_entities_are_never_dropped():
+    text = "Bob " * 50
+    assert encode(text, [(0, 50, "PER")], drop_outside=1.0) == [3] * 50
+
+
+def test_dropping_is_constant_and_does_not_depend_on_what_came_before():
+    texts = sentences(20)
+    objective, scheme = NoiseRobustLearning(GCE, seed=1), SCHEME
+    examples = {text: make_example(NLP, text) for text in texts}
+    first = {text: objective.encode(examples[text], scheme).tolist() for text in texts}
+    numpy.random.seed(5)
+    again = {text: objective.encode(examples[text], scheme).tolist() for text in reversed(texts)}
+    other_process = {text: encode(text, seed=1) for text in texts}
+    assert first == again == other_process
+
+
+def test_dropping_is_another_for_another_seed_and_another_sentence():
+    by_seed = [[encode(text, seed=seed) for text in sentences(20)] for seed in range(3)]
+    assert by_seed[0] != by_seed[1] != by_seed[2] != by_seed[0]
+    assert len({tuple(tags) for tags in by_seed[0]}) > 10
+
+
+def test_what_is_dropped_teaches_nothing():
+    tags = numpy.asarray(encode(" ".join(sentences(2))))
+    assert MISSING in tags
+    result = learn(no_dropping(threshold=None), random_outputs(len(tags)), tags=tags)
+    assert (result.outputs.any(axis=1) == (tags != MISSING)).all()
+
+
+def test_labels_are_those_of_entities_and_of_completed_tags():
+    example = make_example(NLP, "Anna went", [(0, 1, "PER")])
+    set_tags(example.reference, ["I-LOC", "O"])
+    assert no_dropping().labels(example.reference) == {"LOC", "PER"}
+    assert no_dropping().encode(example, SCHEME).tolist() == [1, 0]
+
+
+# Minority labels
+
+
+def renewed(objective, tags, teacher, batches=1):
+    objective.renew(
+        (numpy.asarray(own), rows)
+        for own, rows in zip(numpy.array_split(tags, batches), numpy.array_split(teacher, batches), strict=True)
+    )
+    return objective
+
+
+@both_forms
+@pytest.mark.parametrize("batches", [1, 3])
+@pytest.mark.parametrize("doubted, kept", [(9, False), (10, True)])
+def test_labels_that_are_almost_all_doubted_are_kept(separate, batches, doubted, kept):
+    """More than nine of ten tokens."""
+    tags = numpy.asarray([2] * 10 + [1] * 10)
+    teacher = numpy.stack(
+        [pressed(2, 0.1)] * doubted
+        + [pressed(2, 0.99)] * (10 - doubted)
+        + [pressed(1, 0.1)] * 5
+        + [pressed(1, 0.99)] * 5
+    )
+    objective = renewed(no_dropping(separate=separate), tags, teacher, batches)
+    outputs = random_outputs(20)
+    weights = naive_weights(teacher, tags, 0.7, separate, kept=(2,) if kept else ())
+    assert learn(objective, outputs, teacher, tags).loss == pytest.approx(naive(outputs, tags, weights), abs=1e-9)
+    removed = 5 + (0 if kept else doubted)
+    assert objective.statistics()["entity_removed"] == pytest.approx(removed / 20)
+
+
+@pytest.mark.parametrize("minority, removed", [(0.4, 0.0), (0.5, 0.5), (1.0, 0.5)])
+def test_minority_is_the_share_that_may_be_removed(minority, removed):
+    teacher = numpy.stack([pressed(1, 0.1), pressed(1, 0.99)])
+    objective = renewed(no_dropping(minority=minority), [1, 1], teacher)
+    learn(objective, random_outputs(2), teacher, [1, 1])
+    assert objective.statistics()["entity_removed"] == removed
+
+
+def test_outside_is_no_minority():
+    teacher = numpy.stack([pressed(0, 0.1)] * 10)
+    objective = renewed(no_dropping(), [0] * 10, teacher)
+    assert not learn(objective, random_outputs(10), teacher, [0] * 10).outputs.any()
+
+
+def test_every_renewal_counts_anew():
+    objective = renewed(no_dropping(), [1, 1], numpy.stack([pressed(1, 0.1)] * 2))
+    renewed(objective, [1, 1], numpy.stack([pressed(1, 0.99)] * 2))
+    assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
+
+
+def test_a_corpus_without_sentences_leaves_nothing_to_keep():
+    objective = no_dropping()
+    objective.renew(iter([]))
+    assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
+
+
+# Numbers
+
+
+@both_forms
+@pytest.mark.parametrize("tags", [[0, 0, 0], [MISSING] * 3, [1, 1, 1], [], [0, 3, 3]])
+def test_batches_without_entities_or_without_some_label(separate, tags):
+    n = len(tags)
+    objective = no_dropping(threshold=0.3, separate=separate)
+    teacher = random_outputs(n, seed=1)
+    renewed(objective, numpy.asarray(tags, dtype="int64"), teacher)
+    result = learn(objective, random_outputs(n), teacher, numpy.asarray(tags, dtype="int64"))
+    assert numpy.isfinite(result.loss)
+    assert result.outputs.shape == (n, N_TAGS)
+    assert numpy.isfinite(result.outputs).all()
+    assert all(0.0 <= value <= 1.0 for value in objective.statistics().values())
+
+
+@both_forms
+@pytest.mark.parametrize("scale", [1e4, -1e4])
+def test_labels_that_are_impossible_to_model_and_teacher_give_numbers(separate, scale):
+    outputs = numpy.full((4, N_TAGS), scale)
+    outputs[:, 1] = -scale
+    tags = numpy.asarray([0, 1, 2, 3])
+    for threshold in (0.0, 0.7):
+        objective = renewed(no_dropping(threshold=threshold, separate=separate), tags, outputs)
+        result = learn(objective, outputs, outputs, tags)
+        assert numpy.isfinite(result.loss)
+        assert numpy.isfinite(result.outputs).all()
+
+
+# Statistics
+
+
+def test_statistics_count_since_they_were_asked_for():
+    objective = no_dropping()
+    teacher = numpy.stack(
+        [pressed(tag, chance) for tag, chance in zip((0, 0, 0, 0, 1, 2), [0.1] * 3 + [0.99] * 3, strict=True)]
+    )
+    for _ in range(2):
+        learn(objective, random_outputs(6), teacher, [0, 0, 0, 0, 1, 2])
+    assert objective.statistics() == {"entity_removed": 0.0, "outside_removed": 0.75}
+    learn(objective, random_outputs(2), teacher[[0, 4]], [1, 1])
+    assert objective.statistics() == {"entity_removed": 0.5, "outside_removed": 0.0}
+    assert objective.statistics() == {}
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"drop_outside": 1.1},
+        {"drop_outside": -0.1},
+        {"threshold": 1.5},
+        {"threshold": float("nan")},
+        {"minority": 2.0},
+        {"seed": -1},
+    ],
+)
+def test_settings_out_of_range(settings):
+    (name,) = settings
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}'"):
+        make_noise_robust_learning(GCE, **settings)
+
+
+def test_the_factory_passes_every_setting_on():
+    settings = {"drop_outside": 0.1, "threshold": 0.2, "separate": True, "minority": 0.3, "seed": 4}
+    objective = make_noise_robust_learning(GCE, **settings)
+    assert {key: getattr(objective, key) for key in settings} == settings
+    assert objective.loss == GCE
+    assert isinstance(objective, Objective)
+    assert not objective.uses_augmented
+
+
+def test_equal_settings_are_equal_whatever_was_counted():
+    one, other = no_dropping(), no_dropping()
+    renewed(one, [1, 1], random_outputs(2))
+    learn(one, random_outputs(12), random_outputs(12, seed=1))
+    assert one == other
+    assert one != no_dropping(seed=1)

@@ -1,36 +1,105 @@
-"""Self-training."""
+"""Learning from one's own confident predictions."""
+
+import math
 
 import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import make_scheme
+from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.roster.self_training import SelfTraining, sharpen
+from spacy_weakner.roster.self_training import SelfTraining, make_self_training, sharpen
 from spacy_weakner.token_ner.objective import Augmented, Objective, TokenBatch
 
-from ..token_ner.util import check_finite_differences, outputs
-from ..util import make_example
+from ..token_ner.util import joint, probabilities, random_outputs
+from ..util import make_example, numeric_gradient
+
+NLP = spacy.blank("xx")
+SCHEME = TagScheme("IO", ["LOC", "PER"])
+N_TAGS = 4
+with_and_without_outside = pytest.mark.parametrize("outside", [False, True])
+
+
+def to_outputs(chances, types):
+    """Outputs of a model that says with these probabilities: an entity, and which."""
+    chances = numpy.asarray(chances)
+    return numpy.column_stack([numpy.log(chances / (1 - chances)), numpy.log(types)])
+
+
+def read(row, outside):
+    """The distribution that is sharpened, and how sure the model is."""
+    s, types = probabilities(row)
+    return (joint(row), max(joint(row))) if outside else (types, s)
+
+
+def naive_frequencies(teacher, threshold=0.0, outside=False):
+    rows = [read(row, outside) for row in teacher]
+    used = [f for f, sure in rows if sure >= threshold]
+    if threshold == 0.0 and not outside:
+        # Where all tokens count, so does what no entity counts.
+        used = [joint(row)[1:] for row in teacher]
+    return [sum(column) for column in zip(*used, strict=True)]
+
+
+def naive_targets(teacher, frequencies, threshold=0.0, outside=False):
+    """Equation 8, one token at a time; None for tokens that teach nothing."""
+    found = []
+    for row in teacher:
+        f, sure = read(row, outside)
+        weights = [p * p / g for p, g in zip(f, frequencies, strict=True)]
+        found.append([w / sum(weights) for w in weights] if sure >= threshold else None)
+    return found
+
+
+def kl(wanted, p):
+    return sum(a * math.log(a / b) for a, b in zip(wanted, p, strict=True) if a)
+
+
+def naive(outputs, targets, chances, augmented=None, tokens=(), agreement=False, outside=False):
+    """Equation 9, one token at a time, and what the entity head is to keep."""
+    total = 0.0
+    for row, wanted, chance in zip(outputs, targets, chances, strict=True):
+        s, _ = probabilities(row)
+        total += kl(wanted, read(row, outside)[0]) if wanted else 0.0
+        total -= 0.0 if outside else chance * math.log(s) + (1 - chance) * math.log(1 - s)
+    for row, token in zip(() if augmented is None else augmented, tokens, strict=True):
+        f, original = read(row, outside)[0], read(outputs[token], outside)[0]
+        if targets[token] and (not agreement or f.index(max(f)) == original.index(max(original))):
+            total += kl(targets[token], f)
+    return total
+
+
+def taught(objective, teacher, batches=1):
+    """The objective after a look at the corpus."""
+    parts = numpy.array_split(teacher, batches)
+    objective.renew((numpy.full(len(part), numpy.nan), part) for part in parts)
+    return objective
+
+
+def batch(outputs, teacher, augmented=None, tokens=None, chances=None):
+    more = None
+    if augmented is not None:
+        more = Augmented(augmented, numpy.arange(len(augmented)) if tokens is None else numpy.asarray(tokens))
+    targets = numpy.full(len(outputs), numpy.nan) if chances is None else numpy.asarray(chances)
+    return TokenBatch(outputs, targets, teacher, more)
+
+
+def own_chances(teacher):
+    return [probabilities(row)[0] for row in teacher]
+
+
+# Equation 8
 
 F = numpy.asarray([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
 
 
-def as_outputs(entity, types):
-    """Outputs of a model that give these probabilities."""
-    entity = numpy.asarray(entity)
-    return numpy.concatenate([numpy.log(entity / (1 - entity))[:, None], numpy.log(types)], axis=1)
-
-
-def entropy(p):
-    return -(p * numpy.log(p) + (1 - p) * numpy.log(1 - p)).sum()
-
-
 @pytest.mark.parametrize(
-    "rows, expected",
+    "rows, frequencies, expected",
     [
         (
-            4,
+            F,
+            [1.7, 1.6, 0.7],
             [
                 [0.880051, 0.076331, 0.043618],
                 [0.750140, 0.199256, 0.050605],
@@ -39,123 +108,282 @@ def entropy(p):
             ],
         ),
         (
-            3,
-            [
-                [0.845201, 0.074303, 0.080495],
-                [0.714868, 0.192464, 0.092668],
-                [0.013407, 0.924029, 0.062564],
-            ],
+            F[:3],
+            [1.4, 1.3, 0.3],
+            [[0.845201, 0.074303, 0.080495], [0.714868, 0.192464, 0.092668], [0.013407, 0.924029, 0.062564]],
         ),
     ],
 )
-def test_soft_labels_by_hand(rows, expected):
-    found = sharpen(numpy.log(F[:rows]), F[:rows].sum(axis=0))
-    numpy.testing.assert_allclose(found, expected, atol=1e-6)
+def test_soft_labels_by_hand(rows, frequencies, expected):
+    numpy.testing.assert_allclose(rows.sum(axis=0), frequencies)
+    numpy.testing.assert_allclose(sharpen(numpy.log(rows), rows.sum(axis=0)), expected, atol=1e-6)
 
 
-def test_tags_that_never_occur_get_nothing():
-    with numpy.errstate(divide="ignore"):
-        found = sharpen(numpy.log([[1.0, 0.0], [1.0, 0.0]]), numpy.asarray([2.0, 0.0]))
-    assert found.tolist() == [[1.0, 0.0], [1.0, 0.0]]
-    assert sharpen(numpy.log([[0.5, 0.5]]), numpy.zeros(2)).tolist() == [[0.0, 0.0]]
+def test_tokens_the_teacher_is_not_sure_of_do_not_count():
+    """The same by way of the objective: the last token hardly is an entity."""
+    teacher = to_outputs([0.9, 0.85, 0.95, 0.1], F)
+    objective = taught(SelfTraining(threshold=0.8), teacher)
+    numpy.testing.assert_allclose(objective._frequencies, F[:3].sum(axis=0))
 
 
-def test_a_step_by_hand():
-    """Three tokens, of which the second is no entity to the teacher; the augmented third gets another tag."""
-    given = as_outputs([0.95, 0.5, 0.85], [[0.6, 0.4], [0.9, 0.1], [0.3, 0.7]])
-    augmented = as_outputs([0.5, 0.5], [[0.55, 0.45], [0.8, 0.2]])
-    targets = numpy.asarray([0.9, 0.4, 0.7])
-    binary, types, more = 3 * 0.573928, 2 * 0.037318, 0.071434
-    objective = SelfTraining(threshold=0.8, agreement=True)
-    objective.renew(iter([(targets[:2], given[:2]), (targets[2:], given[2:])]))
-    found = objective(TokenBatch(given, targets, given))
-    assert found.loss == pytest.approx(binary + types, abs=5e-6)
-    batch = TokenBatch(given, targets, given, Augmented(augmented, numpy.asarray([0, 2])))
-    assert objective(batch).loss == pytest.approx(binary + types + more, abs=5e-6)
-    disagreeing = objective(batch)
-    assert disagreeing.augmented[0].any() and not disagreeing.augmented[1].any()
-    everything = SelfTraining(threshold=0.8)
-    everything.renew(iter([(targets, given)]))
-    assert everything(batch).augmented[1].any()
+def test_a_tag_that_never_occurs_gets_nothing():
+    log_f = numpy.log([[0.6, 0.4], [0.9, 0.1]])
+    assert sharpen(log_f, numpy.asarray([1.5, 0.0])).tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    assert sharpen(log_f, numpy.zeros(2)).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    nothing = numpy.asarray([[0.0, -numpy.inf]])
+    assert sharpen(nothing, numpy.asarray([1.0, 0.0])).tolist() == [[1.0, 0.0]]
 
 
-@pytest.mark.parametrize("settings", [{}, {"threshold": 0.5}, {"agreement": True}, {"include_outside": True}], ids=str)
-def test_finite_differences(settings):
-    given, teacher, other = outputs(5, 4), outputs(5, 4, seed=1), outputs(3, 4, seed=2)
-    targets = numpy.asarray([0.2, numpy.nan, 1.0, 0.0, 0.7])
-    objective = SelfTraining(**settings)
-    objective.renew(iter([(targets, teacher)]))
-
-    def batch(at, augmented=other):
-        return TokenBatch(at, targets, teacher, Augmented(augmented, numpy.asarray([0, 1, 4])))
-
-    found = objective(batch(given))
-    check_finite_differences(lambda at: objective(batch(at)).loss, found.outputs, given)
-    if not settings.get("agreement"):  # which steps where the best tag changes
-        check_finite_differences(lambda at: objective(batch(given, at)).loss, found.augmented, other)
+def test_probabilities_that_vanish():
+    log_f = numpy.asarray([[0.0, -1e4], [-2e3, 0.0]])
+    numpy.testing.assert_allclose(sharpen(log_f, numpy.ones(2)), numpy.eye(2))
 
 
-def test_frequencies_are_those_of_the_corpus():
-    objective = SelfTraining()
-    parts = [outputs(4, 4, seed=seed) for seed in range(3)]
-    objective.renew(iter([(None, part) for part in parts]))
-    expected = sum(numpy.exp(row[1:]) / numpy.exp(row[1:]).sum() for part in parts for row in part)
+@with_and_without_outside
+@pytest.mark.parametrize("threshold", [0.0, 0.6])
+@pytest.mark.parametrize("batches", [1, 2, 6])
+def test_frequencies_are_those_of_the_corpus(outside, threshold, batches):
+    teacher = random_outputs(6)
+    objective = taught(SelfTraining(threshold, include_outside=outside), teacher, batches)
+    expected = naive_frequencies(teacher, threshold, outside)
     numpy.testing.assert_allclose(objective._frequencies, expected)
 
 
-def test_the_entity_head_stays_as_the_teacher_has_it():
-    given = outputs(4, 3)
-    objective = SelfTraining(threshold=1.0)
-    unknown = numpy.full(4, numpy.nan)
-    objective.renew(iter([(unknown, given)]))
-    found = objective(TokenBatch(given, unknown, given))
-    numpy.testing.assert_allclose(found.outputs, 0.0, atol=1e-12)
-    assert found.loss == pytest.approx(entropy(1 / (1 + numpy.exp(-given[:, 0]))))
+def test_every_renewal_counts_anew():
+    objective = taught(taught(SelfTraining(0.0), random_outputs(6)), random_outputs(6, seed=1))
+    numpy.testing.assert_allclose(objective._frequencies, naive_frequencies(random_outputs(6, seed=1)))
 
 
-def test_targets_come_from_soft_labels_where_there_are_any():
-    nlp, scheme = spacy.blank("xx"), make_scheme("IO", ("PER",))
-    example = make_example(nlp, "Bob runs", [(0, 1, "PER")])
-    assert numpy.isnan(SelfTraining().encode(example, scheme)).all()
-    rows = numpy.asarray([[0.25, 0.75], [0.0, 0.0]], dtype="float32")
-    set_soft_labels(example.reference, SoftLabels(("O", "I-PER"), "IO", rows))
-    found = SelfTraining().encode(example, scheme)
-    assert found[0] == 0.75 and numpy.isnan(found[1])
+# A step by hand
+
+CHANCES, TYPES, OTHERS = [0.95, 0.5, 0.85], [[0.6, 0.4], [0.9, 0.1], [0.3, 0.7]], [[0.55, 0.45], [0.5, 0.5], [0.8, 0.2]]
 
 
-@pytest.mark.parametrize("score", [1e4, -1e4])
-@pytest.mark.parametrize("include_outside", [False, True])
-def test_no_nan(score, include_outside):
-    given = numpy.asarray([[score, score, 0.0], [-score, 0.0, 0.0]])
-    objective = SelfTraining(include_outside=include_outside)
-    unknown = numpy.full(2, numpy.nan)
-    objective.renew(iter([(unknown, given)]))
-    found = objective(TokenBatch(given, unknown, given))
-    assert numpy.isfinite(found.loss) and numpy.isfinite(found.outputs).all()
+def step(**settings):
+    """The objective, and what its teacher (the model itself) says of three tokens."""
+    teacher = to_outputs(CHANCES, TYPES)
+    return taught(SelfTraining(threshold=0.8, agreement=True, **settings), teacher), teacher
 
 
-def test_no_tokens_and_no_teacher():
+def test_targets_of_a_step_by_hand():
+    objective, _ = step()
+    targets = sharpen(numpy.log(TYPES), objective._frequencies)[[0, 2]]
+    numpy.testing.assert_allclose(targets, [[0.733333, 0.266667], [0.183333, 0.816667]], atol=1e-6)
+
+
+def test_losses_of_a_step_by_hand():
+    """Means in the authors' code, sums here: two tokens teach their tag, one of them where augmented, three whether
+    they are entities."""
+    objective, teacher = step()
+    wanted = [0.9, 0.4, 0.7]
+    alone = objective(batch(teacher, teacher, chances=wanted)).loss
+    assert alone == pytest.approx(2 * 0.037318 + 3 * 0.573928, abs=1e-5)
+    both = objective(batch(teacher, teacher, to_outputs(CHANCES, OTHERS), chances=wanted)).loss
+    assert both - alone == pytest.approx(0.071434, abs=1e-6)
+
+
+# Equation 9
+
+
+@with_and_without_outside
+@pytest.mark.parametrize("agreement", [False, True])
+@pytest.mark.parametrize("threshold", [0.0, 0.6])
+def test_equals_brute_force(outside, agreement, threshold):
+    outputs, teacher, augmented = (random_outputs(6, seed=seed) for seed in range(3))
+    tokens = [1, 2, 3, 5]
+    objective = taught(SelfTraining(threshold, agreement, outside), teacher)
+    targets = naive_targets(teacher, naive_frequencies(teacher, threshold, outside), threshold, outside)
+    assert (None in targets) is bool(threshold)
+    given = [0.3, numpy.nan, 0.9, numpy.nan, 1.0, 0.0]
+    chances = [a if a == a else b for a, b in zip(given, own_chances(teacher), strict=True)]
+    expected = naive(outputs, targets, chances, augmented[:4], tokens, agreement, outside)
+    result = objective(batch(outputs, teacher, augmented[:4], tokens, given))
+    assert result.loss == pytest.approx(expected, abs=1e-9)
+    assert type(result.loss) is float
+    assert result.augmented.shape == (4, N_TAGS)
+
+
+@with_and_without_outside
+@pytest.mark.parametrize("agreement", [False, True])
+@pytest.mark.parametrize("augment", [False, True])
+def test_gradient_by_finite_differences(outside, agreement, augment):
+    outputs, teacher, noise = (random_outputs(6, seed=seed) for seed in range(3))
+    augmented = outputs[[1, 2, 3, 5]] + noise[:4] / 4  # they agree on some
+    objective = taught(SelfTraining(0.5, agreement, outside), teacher)
+    others, tokens = (augmented, [1, 2, 3, 5]) if augment else (None, None)
+    chances = [0.3, numpy.nan, 0.9, numpy.nan, 1.0, 0.0]
+    found = objective(batch(outputs, teacher, others, tokens, chances))
+    expected = numeric_gradient(lambda x: objective(batch(x, teacher, others, tokens, chances)).loss, outputs)
+    numpy.testing.assert_allclose(found.outputs, expected, atol=1e-6)
+    assert found.outputs.any()
+    if not augment:
+        assert found.augmented is None
+        return
+    expected = numeric_gradient(lambda x: objective(batch(outputs, teacher, x, tokens, chances)).loss, others)
+    numpy.testing.assert_allclose(found.augmented, expected, atol=1e-6)
+    assert found.augmented.any()
+
+
+def test_the_entity_head_learns_nothing_from_augmented_sentences():
+    outputs, teacher, augmented = (random_outputs(6, seed=seed) for seed in range(3))
+    result = taught(SelfTraining(), teacher)(batch(outputs, teacher, augmented))
+    assert (result.augmented[:, 0] == 0.0).all()
+    assert result.augmented[:, 1:].any()
+
+
+def test_only_tokens_on_which_both_forms_agree_teach_where_augmented():
+    objective, teacher = step()
+    gradient = objective(batch(teacher, teacher, to_outputs(CHANCES, OTHERS))).augmented
+    # The second is no entity, the third is another one.
+    assert gradient.any(axis=1).tolist() == [True, False, False]
+    objective.agreement = False
+    gradient = objective(batch(teacher, teacher, to_outputs(CHANCES, OTHERS))).augmented
+    assert gradient.any(axis=1).tolist() == [True, False, True]
+
+
+def test_tokens_below_the_threshold_still_keep_being_entities_or_not():
+    outputs = random_outputs(6)
+    teacher = to_outputs([0.1] * 6, numpy.full((6, 3), 1 / 3))
+    gradient = taught(SelfTraining(threshold=0.8), teacher)(batch(outputs, teacher)).outputs
+    assert not gradient[:, 1:].any()
+    assert gradient[:, 0].all()
+
+
+def test_with_outside_the_threshold_is_on_the_most_probable_tag():
+    teacher = to_outputs([0.05, 0.95, 0.95], [[0.4, 0.3, 0.3], [0.9, 0.05, 0.05], [0.4, 0.3, 0.3]])
+    objective = taught(SelfTraining(threshold=0.8, include_outside=True), teacher)
+    assert objective(batch(random_outputs(3), teacher)).outputs.any(axis=1).tolist() == [True, True, False]
+    objective = taught(SelfTraining(threshold=0.8), teacher)
+    assert objective(batch(random_outputs(3), teacher)).outputs[:, 1:].any(axis=1).tolist() == [False, True, True]
+
+
+# What the entity head learns
+
+
+def entity_gradient(chances):
+    outputs, teacher = random_outputs(2), random_outputs(2, seed=1)
+    found = taught(SelfTraining(), teacher)(batch(outputs, teacher, chances=chances)).outputs[:, 0]
+    return found, own_chances(outputs), own_chances(teacher)
+
+
+def test_the_entity_head_stays_at_the_ensemble_or_at_the_teacher():
+    found, model, teacher = entity_gradient([0.25, numpy.nan])
+    assert found.tolist() == pytest.approx([model[0] - 0.25, model[1] - teacher[1]])
+
+
+def encode(example):
+    return SelfTraining().encode(example, SCHEME)
+
+
+def test_the_probability_of_an_entity_is_read_off_soft_labels():
+    example = make_example(NLP, "Anna went home", [(0, 1, "ORG")])
+    rows = numpy.asarray([[0.2, 0.5, 0.3], [0, 0, 0], [1, 0, 0]], dtype="float32")
+    set_soft_labels(example.reference, SoftLabels(("O", "I-PER", "I-LOC"), "IO", rows))
+    numpy.testing.assert_allclose(encode(example), [0.8, numpy.nan, 0.0], atol=1e-6)
+    assert SelfTraining().labels(example.reference) == {"LOC", "PER"}
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_without_soft_labels_it_is_the_teachers(annotated):
+    example = make_example(NLP, "Anna went", [(0, 1, "PER")], annotated=annotated)
+    assert numpy.isnan(encode(example)).all()
+    assert SelfTraining().labels(example.reference) == ({"PER"} if annotated else set())
+
+
+# Numbers
+
+
+@with_and_without_outside
+@pytest.mark.parametrize("scale", [1e4, -1e4])
+def test_extreme_outputs_give_numbers(outside, scale):
+    outputs = numpy.full((3, N_TAGS), scale)
+    outputs[:, 1] = -scale
+    for threshold in (0.0, 0.8):
+        objective = taught(SelfTraining(threshold, include_outside=outside), outputs)
+        result = objective(batch(-outputs, outputs, outputs))
+        assert numpy.isfinite(result.loss)
+        assert numpy.isfinite(result.outputs).all()
+        assert numpy.isfinite(result.augmented).all()
+
+
+@with_and_without_outside
+def test_a_teacher_that_is_sure_of_nothing(outside):
+    outputs, teacher = random_outputs(6), numpy.zeros((6, N_TAGS))
+    objective = taught(SelfTraining(threshold=0.9, include_outside=outside), teacher)
+    result = objective(batch(outputs, teacher, outputs))
+    assert numpy.isfinite(result.loss)
+    assert not result.outputs[:, 1:].any()
+    assert not result.augmented.any()
+
+
+@with_and_without_outside
+def test_a_tag_that_never_occurs_teaches_numbers(outside):
+    # To the last bit: probabilities of exp(-2000) are 0 when they are added up.
+    teacher = random_outputs(6)
+    teacher[:, 2] = -2000.0
+    objective = taught(SelfTraining(include_outside=outside), teacher)
+    result = objective(batch(random_outputs(6, seed=1), teacher, random_outputs(6, seed=2)))
+    assert numpy.isfinite([result.loss, *result.outputs.ravel(), *result.augmented.ravel()]).all()
+
+
+@pytest.mark.parametrize("n_tokens", [0, 1])
+def test_few_tokens(n_tokens):
+    teacher = random_outputs(6)
+    objective, own = taught(SelfTraining(), teacher), random_outputs(n_tokens)
+    result = objective(batch(own, own, own))
+    assert result.outputs.shape == result.augmented.shape == (n_tokens, N_TAGS)
+    assert numpy.isfinite(result.loss)
+
+
+def test_one_label_only():
+    teacher = random_outputs(6, 2)
+    result = taught(SelfTraining(), teacher)(batch(random_outputs(6, 2, seed=1), teacher))
+    assert (result.outputs[:, 1] == 0.0).all()
+    assert result.outputs[:, 0].all()
+
+
+def test_a_corpus_without_sentences():
     objective = SelfTraining()
     objective.renew(iter([]))
-    empty = numpy.zeros((0, 3))
-    assert objective(TokenBatch(empty, numpy.zeros(0), empty)).loss == 0.0
-    assert objective(TokenBatch(outputs(2, 3), numpy.zeros(2))).loss == 0.0
+    nothing = numpy.zeros((0, N_TAGS))
+    assert objective(batch(nothing, nothing)).loss == 0.0
 
 
-def test_statistics():
-    objective = SelfTraining(threshold=0.5)
-    given = numpy.asarray([[9.0, 0.0], [-9.0, 0.0]])
-    unknown = numpy.full(2, numpy.nan)
-    objective.renew(iter([(unknown, given)]))
-    objective(TokenBatch(given, unknown, given))
-    assert objective.statistics() == {"used": 0.5}
+def test_before_the_first_renewal_there_is_nothing_to_learn():
+    result = SelfTraining()(batch(random_outputs(6), None, random_outputs(6)))
+    assert result.loss == 0.0
+    assert not result.outputs.any()
+
+
+# Statistics and settings
+
+
+def test_statistics_count_since_they_were_asked_for():
+    objective, teacher = step()
+    assert objective.statistics() == {}
+    for _ in range(2):
+        objective(batch(teacher, teacher))
+    assert objective.statistics() == {"used": pytest.approx(2 / 3)}
+    objective(batch(teacher[:1], teacher[:1]))
+    assert objective.statistics() == {"used": 1.0}
     assert objective.statistics() == {}
 
 
-def test_unusable_threshold():
-    with pytest.raises(WeaknerError, match="threshold"):
-        SelfTraining(threshold=1.5)
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
+def test_a_threshold_is_a_probability(threshold):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*'threshold'"):
+        make_self_training(threshold)
 
 
-def test_is_an_objective():
-    assert isinstance(SelfTraining(), Objective)
+def test_the_factory_passes_every_setting_on():
+    settings = {"threshold": 0.2, "agreement": True, "include_outside": True}
+    objective = make_self_training(**settings)
+    assert {key: getattr(objective, key) for key in settings} == settings
+    assert isinstance(objective, Objective)
+    assert objective.uses_teacher and objective.teacher_at_start and objective.uses_augmented
+
+
+def test_equal_settings_are_equal_whatever_was_counted():
+    one, _ = step()
+    assert one == SelfTraining(threshold=0.8, agreement=True)
+    assert one != SelfTraining(threshold=0.8)

@@ -10,12 +10,10 @@ from spacy.util import fix_random_seed
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.training.weights import LoadWeights
 
-from ..crf_ner.test_component import shared_examples
 from ..crf_ner.test_transformer import POOLING, transformer
 from ..util import (
-    LISTENER,
+    GOLD,
     TEXTS,
-    TOK2VEC,
     all_zero,
     clear_gradients,
     entities_of,
@@ -25,10 +23,12 @@ from ..util import (
     make_example,
     make_examples,
     same,
+    shared_examples,
+    shared_pipeline,
     train,
     weights,
 )
-from .util import ALL, GOLD, UNIFORM, span_config
+from .util import UNIFORM, span_config
 
 needs_transformers = [
     pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
@@ -44,25 +44,9 @@ TRANSFORMER_LISTENER = {
 }
 
 
-def shared(encoder, config, listener, order, sampler=ALL):
-    """A pipeline of listeners to one encoder."""
-    fix_random_seed(0)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe(encoder, config={"model": {**config}})
-    for name in order:
-        tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
-        nlp.add_pipe(name, config=span_config(listener, sampler=sampler) if name == "span_ner" else tagger)
-    nlp.initialize(lambda: shared_examples(nlp, annotated=True))
-    return nlp
-
-
-def on_tok2vec(order=("span_ner",), **settings):
-    return shared("tok2vec", TOK2VEC, LISTENER, order, **settings)
-
-
 def on_transformer(path, order=("span_ner",)):
     model = transformer(path, "spacy-transformers.TransformerModel.v3")
-    return shared("transformer", model, TRANSFORMER_LISTENER, order)
+    return shared_pipeline(order, "transformer", model, TRANSFORMER_LISTENER)
 
 
 def with_own_transformer(path):
@@ -78,63 +62,23 @@ ORDERS = pytest.mark.parametrize("order", [("tagger", "span_ner"), ("span_ner", 
 SMALL = pytest.mark.parametrize("texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
 
 
-# A shared tok2vec
+# A shared tok2vec; see `test_heads` too
 
 
-@ORDERS
-def test_an_idle_listener_leaves_the_encoder_to_the_others(order):
-    nlp = on_tok2vec(order)
-    encoder, examples = nlp.get_pipe("tok2vec").model, shared_examples(nlp, annotated=False)
-    train(nlp, shared_examples(nlp, annotated=True), steps=2)  # the tagger begins with zeros
-    together, alone = gradients_with_and_without(nlp, "span_ner", encoder, examples)
-    assert not all_zero(together)
-    assert same(together, alone, tolerance=1e-6)
-
-
-@ORDERS
-def test_a_listener_that_learns_adds_to_the_encoder(order):
-    nlp = on_tok2vec(order)
-    encoder = nlp.get_pipe("tok2vec").model
-    found = []
-    for annotated in (False, True):
-        clear_gradients(encoder)
-        nlp.update(shared_examples(nlp, annotated), sgd=False)
-        found.append(gradients(encoder))
-    assert not same(*found, tolerance=1e-6)
-
-
-@pytest.mark.parametrize("sampler", [ALL, UNIFORM])
-def test_a_listener_trains_and_returns_from_disk(tmp_path, sampler):
-    nlp = on_tok2vec(("tagger", "span_ner"), sampler=sampler)
+def test_a_listener_with_a_sampler_trains_and_returns_from_disk(tmp_path):
+    nlp = shared_pipeline(("tagger", "span_ner"), sampler=UNIFORM)
     train(nlp, shared_examples(nlp, annotated=True), steps=80)
     nlp.to_disk(tmp_path)
     assert entities_of(nlp, TEXTS) == GOLD
     assert entities_of(spacy.load(tmp_path), ["", *TEXTS]) == [[], *GOLD]
 
 
-@SMALL
-def test_empty_docs_with_a_listener(texts):
-    nlp = on_tok2vec(("tagger", "span_ner"))
-    losses = nlp.update([make_example(nlp, text) for text in texts])
-    assert numpy.isfinite(losses["span_ner"])
-    assert len(list(nlp.pipe(texts))) == len(texts)
-
-
-def test_listeners_can_be_replaced():
-    nlp = on_tok2vec()
-    train(nlp, make_examples(nlp))
-    nlp.replace_listeners("tok2vec", "span_ner", ["model.tok2vec"])
-    nlp.remove_pipe("tok2vec")
-    assert entities_of(nlp, TEXTS) == GOLD
-    assert train(nlp, make_examples(nlp), steps=1)["span_ner"] < 1
-
-
 def test_weights_of_an_earlier_stage_are_loaded_by_part(tmp_path):
-    source = on_tok2vec()
+    source = shared_pipeline(("span_ner",))
     train(source, make_examples(source))
     source.to_disk(tmp_path)
     for parts, heads_alike in ((["encoder", "head"], True), (["encoder"], False)):
-        nlp = LoadWeights(tmp_path, {"tok2vec": ["all"], "span_ner": parts})(on_tok2vec())
+        nlp = LoadWeights(tmp_path, {"tok2vec": ["all"], "span_ner": parts})(shared_pipeline(("span_ner",)))
         heads = [x.get_pipe("span_ner").model.get_ref("head") for x in (source, nlp)]
         assert same(*map(weights, heads)) is heads_alike
 

@@ -19,6 +19,7 @@ from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import Tick
 
 from ..util import (
+    GOLD,
     TEXTS,
     all_zero,
     clear_gradients,
@@ -29,7 +30,7 @@ from ..util import (
     make_examples,
     same,
 )
-from .util import GOLD, UNIFORM, WEIGHTED, add_group, all_spans, force_scores, recorded_ner, span_pipeline, with_hidden
+from .util import UNIFORM, WEIGHTED, add_group, all_spans, force_scores, recorded_ner, span_pipeline, with_hidden
 
 TEXT, ENTITIES = "Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]
 LONG_TEXT = "Anna went to New York today and left again " * 57

@@ -8,7 +8,7 @@ from spacy_weakner.span_ner import scoring
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.scoring import build_span_scorer, concatenate
 
-from ..crf_ner.test_component import Recorder
+from ..util import Recorder
 from .util import all_spans
 
 PARAMETERS = ("A", "B", "C", "b", "W", "c")

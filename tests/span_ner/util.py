@@ -3,11 +3,9 @@
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import fix_random_seed
 from thinc.api import Model
 
 from spacy_weakner.annotations.weak import GOLD_GROUP, set_group
@@ -16,11 +14,9 @@ from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.samplers import AllNegatives, NegativeSampler
 from spacy_weakner.ty import Entity
 
-from ..crf_ner.test_component import Recorder
-from ..util import SENTENCES, TOK2VEC, make_example, make_examples
+from ..util import ALL_SPANS, Recorder, head_config, head_pipeline, make_example, make_examples
 
-GOLD = [entities for _, entities in SENTENCES]
-ALL = {"@misc": "spacy_weakner.AllNegatives.v1"}
+ALL = ALL_SPANS
 UNIFORM = {"@misc": "spacy_weakner.UniformNegativeSampler.v1"}
 WEIGHTED = {"@misc": "spacy_weakner.WeightedNegativeSampler.v1"}
 # Overlapping entities of one sentence.
@@ -30,21 +26,12 @@ NESTED: List[Entity] = [(1, 5, "ORG"), (3, 5, "LOC")]
 
 def span_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dict[str, Any]:
     """Config of a small span_ner, which takes all that is not annotated as "O" unless told otherwise."""
-    model = {"@architectures": "spacy_weakner.SpanClassifier.v1", "tok2vec": tok2vec or TOK2VEC, "hidden_width": 16}
-    return {"model": model, "sampler": ALL, **settings}
+    return head_config("span_ner", tok2vec, **settings)
 
 
-def span_pipeline(
-    tok2vec: Optional[Dict[str, Any]] = None, seed: int = 0, labels: Optional[Sequence[str]] = None, **settings: Any
-) -> Language:
-    """An initialised pipeline with a small span_ner."""
-    fix_random_seed(seed)
-    nlp = spacy.blank("xx")
-    ner = nlp.add_pipe("span_ner", config=span_config(tok2vec, **settings))
-    for label in labels or ():
-        ner.add_label(label)
-    nlp.initialize(None if labels else lambda: make_examples(nlp))
-    return nlp
+def span_pipeline(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Language:
+    """An initialised pipeline with a small span_ner; see `head_pipeline`."""
+    return head_pipeline("span_ner", tok2vec, **settings)
 
 
 def recorded_ner(nlp: Language, sampler: Optional[NegativeSampler] = None, **encoder: int) -> Tuple[SpanNer, Recorder]:

@@ -12,24 +12,16 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.stages.temperature import fit_temperature, minimize
 
-from ..util import SENTENCES, TOK2VEC, crf_pipeline, make_doc, make_example, make_examples, train
+from ..util import HEADS, SENTENCES, head_pipeline, make_doc, make_example, make_examples, train
 
 NLP = spacy.blank("xx")
 # What no model trained on the others can know.
 WRONG = [("Anna went to New York", [(0, 1, "LOC"), (3, 5, "PER")])]
 
 
-def span_pipeline():
-    nlp = spacy.blank("xx")
-    model = {"@architectures": "spacy_weakner.SpanClassifier.v1", "tok2vec": TOK2VEC, "hidden_width": 16}
-    nlp.add_pipe("span_ner", config={"model": model, "sampler": {"@misc": "spacy_weakner.AllNegatives.v1"}})
-    nlp.initialize(lambda: make_examples(nlp))
-    return nlp
-
-
-@pytest.fixture(scope="module", params=["crf_ner", "span_ner"])
+@pytest.fixture(scope="module", params=HEADS)
 def model(request, tmp_path_factory):
-    nlp = crf_pipeline() if request.param == "crf_ner" else span_pipeline()
+    nlp = head_pipeline(request.param)
     train(nlp, make_examples(nlp), steps=40)
     path = tmp_path_factory.mktemp("model") / request.param
     nlp.to_disk(path)
@@ -64,7 +56,7 @@ def test_it_is_the_best_temperature(tmp_path, model):
 
 
 def test_loss_of_spans_is_that_of_all_spans_one_by_one():
-    nlp = span_pipeline()
+    nlp = head_pipeline("span_ner")
     ner = nlp.get_pipe("span_ner")
     examples = make_examples(nlp)[:2]
     total, n = 0.0, 0
@@ -101,7 +93,7 @@ def test_unusable_input(tmp_path, model):
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])
 def test_temperature_changes_no_entity_of_an_untrained_model(temperature):
-    nlp = span_pipeline()
+    nlp = head_pipeline("span_ner")
     ner = nlp.get_pipe("span_ner")
     head = ner.model.get_ref("head")
     head.set_param("W", head.get_param("W") * 3)

@@ -1,56 +1,138 @@
-"""Learning from tags."""
+"""Learning from one tag per token."""
+
+import math
 
 import numpy
 import pytest
+import spacy
 
-from spacy_weakner.annotations.tags import MISSING
-from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy
-from spacy_weakner.token_ner.hard_labels import HardLabels
+from spacy_weakner.annotations.tags import MISSING, TagScheme
+from spacy_weakner.annotations.weak import set_tags
+from spacy_weakner.losses import (
+    CategoricalCrossentropy,
+    GeneralizedCrossEntropy,
+    MeanAbsoluteError,
+    MeanSquaredError,
+)
+from spacy_weakner.token_ner.hard_labels import HardLabels, hard_label_loss
 from spacy_weakner.token_ner.objective import Objective, TokenBatch
 
-from .util import chances, check_finite_differences, outputs, softmax
+from ..util import make_example, numeric_gradient
+from .util import joint, probabilities, random_outputs
 
-TAGS = numpy.asarray([0, 2, MISSING, 1, 0])
-
-
-def gce(p):
-    return (1 - p**0.7) / 0.7
-
-
-def test_cross_entropy_is_that_of_the_joint_distribution():
-    given = outputs(5, 4)
-    found = HardLabels(CategoricalCrossentropy())(TokenBatch(given, TAGS))
-    expected = sum(-numpy.log(chances(row)[tag]) for row, tag in zip(given, TAGS, strict=True) if tag != MISSING)
-    assert found.loss == pytest.approx(expected)
+NLP = spacy.blank("xx")
+# Each loss of a hard label, as a function of the probability of that label (of two classes, for the squared error).
+LOSSES = {
+    "cross-entropy": (CategoricalCrossentropy(), lambda p: -math.log(p)),
+    "generalised": (GeneralizedCrossEntropy(0.7), lambda p: (1 - p**0.7) / 0.7),
+    "absolute": (MeanAbsoluteError(), lambda p: 1 - p),
+}
+TAGS = numpy.asarray([0, 1, 2, MISSING, 0, 2, 1])
 
 
-def test_other_losses_count_each_head_for_itself():
-    given = outputs(5, 4)
-    expected = 0.0
-    for row, tag in zip(given, TAGS, strict=True):
-        s = 1 / (1 + numpy.exp(-row[0]))
+def naive(loss, outputs, tags):
+    """One token and one head after the other."""
+    total = 0.0
+    for row, tag in zip(outputs, tags, strict=True):
+        s, types = probabilities(row)
         if tag == 0:
-            expected += gce(1 - s)
+            total += loss(1 - s)
         elif tag > 0:
-            expected += gce(s) + gce(softmax(row[1:])[tag - 1])
-    assert HardLabels(GeneralizedCrossEntropy())(TokenBatch(given, TAGS)).loss == pytest.approx(expected)
+            total += loss(s) + loss(types[tag - 1])
+    return total
 
 
-@pytest.mark.parametrize("loss", [CategoricalCrossentropy(), GeneralizedCrossEntropy()])
-def test_finite_differences(loss):
-    given, objective = outputs(5, 4), HardLabels(loss)
-    gradient = objective(TokenBatch(given, TAGS)).outputs
-    check_finite_differences(lambda at: objective(TokenBatch(at, TAGS)).loss, gradient, given)
-    assert not gradient[2].any(), "missing tags teach nothing"
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("tags", [TAGS, [0] * 7, [MISSING] * 7, [1] * 7, [3, 3, 1, 2, 0, 0, MISSING]])
+def test_equals_brute_force(name, tags):
+    loss, formula = LOSSES[name]
+    outputs = random_outputs(len(TAGS))
+    result = HardLabels(loss)(TokenBatch(outputs, numpy.asarray(tags)))
+    assert result.loss == pytest.approx(naive(formula, outputs, tags), abs=1e-9)
+    assert type(result.loss) is float
+    assert result.augmented is None
 
 
-@pytest.mark.parametrize("tags", [[], [MISSING, MISSING], [0, 0], [1, 1]], ids=str)
-def test_parts_may_be_absent(tags):
-    tags = numpy.asarray(tags, dtype="int64")
-    found = HardLabels(GeneralizedCrossEntropy())(TokenBatch(outputs(len(tags), 3), tags))
-    assert numpy.isfinite(found.loss) and numpy.isfinite(found.outputs).all()
-    assert bool(found.loss) == bool((tags != MISSING).any())
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("n_tags", [2, 4])
+def test_gradient_by_finite_differences(name, n_tags):
+    objective, outputs = HardLabels(LOSSES[name][0]), random_outputs(len(TAGS), n_tags)
+    tags = numpy.minimum(TAGS, n_tags - 1)
+    found = objective(TokenBatch(outputs, tags)).outputs
+    expected = numeric_gradient(lambda moved: objective(TokenBatch(moved, tags)).loss, outputs)
+    numpy.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_is_an_objective():
-    assert isinstance(HardLabels(CategoricalCrossentropy()), Objective)
+def test_gradient_of_the_squared_error_too():
+    objective, outputs = HardLabels(MeanSquaredError()), random_outputs(len(TAGS))
+    expected = numeric_gradient(lambda moved: objective(TokenBatch(moved, TAGS)).loss, outputs)
+    numpy.testing.assert_allclose(objective(TokenBatch(outputs, TAGS)).outputs, expected, atol=1e-6)
+
+
+def test_under_cross_entropy_it_is_the_loss_of_the_joint_distribution():
+    outputs = random_outputs(len(TAGS))
+    expected = -sum(math.log(joint(row)[tag]) for row, tag in zip(outputs, TAGS, strict=True) if tag != MISSING)
+    assert HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, TAGS)).loss == pytest.approx(expected)
+
+
+def test_missing_tags_teach_nothing():
+    outputs = random_outputs(len(TAGS))
+    result = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, TAGS))
+    assert (result.outputs[TAGS == MISSING] == 0.0).all()
+    assert (result.outputs[TAGS != MISSING, 0] != 0.0).all()
+    known = TAGS != MISSING
+    alone = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs[known], TAGS[known]))
+    assert result.loss == pytest.approx(alone.loss)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_tokens_outside_teach_no_tag(name):
+    outputs = random_outputs(len(TAGS))
+    result = HardLabels(LOSSES[name][0])(TokenBatch(outputs, numpy.zeros(len(outputs), dtype="int64")))
+    assert (result.outputs[:, 1:] == 0.0).all()
+    assert (result.outputs[:, 0] > 0.0).all()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("scale", [1e4, -1e4])
+def test_labels_that_are_impossible_to_the_model_give_numbers(name, scale):
+    outputs = numpy.full((3, 3), scale)
+    outputs[:, 1] = -scale
+    result = HardLabels(LOSSES[name][0])(TokenBatch(outputs, numpy.asarray([0, 1, 2])))
+    assert numpy.isfinite(result.loss)
+    assert numpy.isfinite(result.outputs).all()
+
+
+@pytest.mark.parametrize("n_tokens", [0, 1])
+def test_few_tokens(n_tokens):
+    result = HardLabels(GeneralizedCrossEntropy())(TokenBatch(random_outputs(n_tokens), numpy.zeros(n_tokens, "int64")))
+    assert result.outputs.shape == (n_tokens, 4)
+    assert (result.loss > 0.0) is bool(n_tokens)
+
+
+def test_each_head_learns_from_its_own_tokens():
+    outputs = random_outputs(len(TAGS))
+    masks = numpy.asarray([True, False, True, False, False, True, True]), numpy.asarray([True] * 3 + [False] * 4)
+    result = hard_label_loss(CategoricalCrossentropy(), outputs, numpy.maximum(TAGS, 0), *masks)
+    assert (result.outputs[:, 0] != 0.0).tolist() == masks[0].tolist()
+    assert (result.outputs[:, 1:] != 0.0).any(axis=1).tolist() == [False, True, True, False, False, False, False]
+
+
+def test_what_is_read_off_an_example():
+    objective, scheme = HardLabels(CategoricalCrossentropy()), TagScheme("BIO", ["LOC", "PER"])
+    example = make_example(NLP, "Anna went to New York", [(3, 5, "LOC")], missing=[1])
+    assert objective.encode(example, scheme).tolist() == [0, MISSING, 0, 1, 2]
+    assert objective.labels(example.reference) == {"LOC"}
+    set_tags(example.reference, ["B-PER", None, "O", "O", "O"])
+    assert objective.encode(example, scheme).tolist() == [3, MISSING, 0, 0, 0]
+    assert objective.labels(example.reference) == {"LOC", "PER"}
+    with pytest.raises(KeyError, match="ORG"):
+        objective.encode(make_example(NLP, "Anna went", [(0, 1, "ORG")]), scheme)
+
+
+def test_it_is_a_plain_objective():
+    objective = HardLabels(CategoricalCrossentropy())
+    assert isinstance(objective, Objective)
+    assert not (objective.uses_teacher or objective.teacher_at_start or objective.uses_augmented)
+    objective.renew(iter([]))
+    assert objective.statistics() == {}

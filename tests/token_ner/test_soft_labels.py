@@ -1,61 +1,206 @@
-"""Learning from distributions."""
+"""Learning from a distribution over tags per token."""
+
+import math
 
 import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import make_scheme
-from spacy_weakner.annotations.weak import SoftLabels as Stored
+from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.annotations.weak import SoftLabels as StoredLabels
 from spacy_weakner.annotations.weak import set_soft_labels
-from spacy_weakner.token_ner.objective import TokenBatch
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.losses import CategoricalCrossentropy
+from spacy_weakner.token_ner.hard_labels import HardLabels
+from spacy_weakner.token_ner.objective import Objective, TokenBatch
 from spacy_weakner.token_ner.soft_labels import SoftLabels, split
 
-from ..util import make_example
-from .util import chances, check_finite_differences, outputs
+from ..util import make_example, numeric_gradient
+from .util import joint, probabilities, random_outputs
 
-MEAN = numpy.asarray([[0.35, 0.4, 0.175, 0.075]])
+NLP = spacy.blank("xx")
+SCHEME = TagScheme("IO", ["LOC", "PER"])
+# The probabilities of a model, and the mean of two others.
 OUTPUTS = numpy.asarray([[0.4, 2.0, 0.5, -0.5]])
+MEAN = numpy.asarray([[0.35, 0.4, 0.175, 0.075]])
+both_forms = pytest.mark.parametrize("separate", [False, True])
 
 
-def test_mean_of_an_ensemble_by_hand():
-    assert SoftLabels()(TokenBatch(OUTPUTS, MEAN)).loss == pytest.approx(0.042911, abs=1e-6)
-    assert SoftLabels(separate=True)(TokenBatch(OUTPUTS, MEAN)).loss == pytest.approx(0.710465, abs=1e-6)
+def random_case(n_tokens=5, n_tags=4, seed=0):
+    wanted = numpy.random.RandomState(seed).dirichlet(numpy.ones(n_tags), n_tokens)
+    return random_outputs(n_tokens, n_tags, seed), wanted
+
+
+def naive(outputs, wanted, separate):
+    """Both forms, one token at a time."""
+    total = 0.0
+    for row, own in zip(outputs, wanted, strict=True):
+        if not any(own):
+            continue
+        s, types = probabilities(row)
+        chance = sum(own[1:])
+        if separate:
+            total -= own[0] * math.log(1 - s) + chance * math.log(s)
+            total += sum(q / chance * math.log(q / chance / p) for q, p in zip(own[1:], types, strict=True) if q)
+        else:
+            total += sum(q * math.log(q / p) for q, p in zip(own, joint(row), strict=True) if q)
+    return total
+
+
+def loss(outputs, wanted, separate=False):
+    return SoftLabels(separate)(TokenBatch(numpy.asarray(outputs), numpy.asarray(wanted))).loss
+
+
+@pytest.mark.parametrize("separate, expected", [(False, 0.042911), (True, 0.710465)])
+def test_a_case_by_hand(separate, expected):
+    assert numpy.mean([[0.5, 0.3, 0.15, 0.05], [0.2, 0.5, 0.2, 0.1]], axis=0) == pytest.approx(MEAN[0])
+    assert loss(OUTPUTS, MEAN, separate) == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_each_head_learns_in_that_case():
     entity, types = split(MEAN)
-    assert entity[0].tolist() == pytest.approx([0.35, 0.65])
-    assert types[0].tolist() == pytest.approx([0.615385, 0.269231, 0.115385], abs=1e-6)
+    numpy.testing.assert_allclose(entity, [[0.35, 0.65]])
+    numpy.testing.assert_allclose(types, [[0.615385, 0.269231, 0.115385]], atol=1e-6)
 
 
-@pytest.mark.parametrize("separate", [False, True])
-def test_finite_differences(separate):
-    given = outputs(4, 3)
-    wanted = numpy.random.RandomState(1).dirichlet(numpy.ones(3), 4)
-    wanted[2] = 0.0  # nothing is known
-    wanted[3] = [1.0, 0.0, 0.0]
-    objective = SoftLabels(separate)
-    gradient = objective(TokenBatch(given, wanted)).outputs
-    check_finite_differences(lambda at: objective(TokenBatch(at, wanted)).loss, gradient, given)
-    assert not gradient[2].any()
+@both_forms
+def test_equals_brute_force(separate):
+    outputs, wanted = random_case()
+    wanted[1] = 0.0
+    wanted[2] = [1, 0, 0, 0]
+    wanted[3] = [0, 0, 1, 0]
+    assert loss(outputs, wanted, separate) == pytest.approx(naive(outputs, wanted, separate), abs=1e-9)
 
 
-def test_nothing_is_left_to_learn_at_the_labels():
-    given = outputs(4, 3)
-    found = SoftLabels()(TokenBatch(given, numpy.asarray([chances(row) for row in given])))
-    assert found.loss == pytest.approx(0.0, abs=1e-12)
-    numpy.testing.assert_allclose(found.outputs, 0.0, atol=1e-12)
+@both_forms
+@pytest.mark.parametrize("n_tags", [2, 4])
+def test_gradient_by_finite_differences(separate, n_tags):
+    outputs, wanted = random_case(n_tags=n_tags)
+    wanted[1] = 0.0
+    wanted[2] = numpy.eye(n_tags)[0]
+    found = SoftLabels(separate)(TokenBatch(outputs, wanted)).outputs
+    expected = numeric_gradient(lambda moved: loss(moved, wanted, separate), outputs)
+    numpy.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_tokens", [0, 2])
-def test_nothing_known(n_tokens):
-    found = SoftLabels()(TokenBatch(outputs(n_tokens, 3), numpy.zeros((n_tokens, 3))))
-    assert found.loss == 0.0 and not found.outputs.any() and found.outputs.shape == (n_tokens, 3)
+def test_chain_rule():
+    """The divergence of the joint distribution is that of the entity head, plus that of the tag head times the
+    probability of an entity."""
+    outputs, wanted = random_case()
+    total = 0.0
+    for row, own in zip(outputs, wanted, strict=True):
+        s, types = probabilities(row)
+        chance = sum(own[1:])
+        total += own[0] * math.log(own[0] / (1 - s)) + chance * math.log(chance / s)
+        total += chance * sum(q / chance * math.log(q / chance / p) for q, p in zip(own[1:], types, strict=True))
+    assert loss(outputs, wanted) == pytest.approx(total, abs=1e-9)
 
 
-def test_sentences_with_and_without_soft_labels():
-    nlp, scheme = spacy.blank("xx"), make_scheme("IO", ("LOC", "PER"))
-    example = make_example(nlp, "Bob runs away", [(0, 1, "PER")], missing=[2])
-    assert SoftLabels().encode(example, scheme).tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0]]
+def test_only_the_separate_form_learns_tags_of_tokens_that_are_hardly_entities():
+    outputs, _ = random_case(n_tokens=1)
+    wanted = numpy.asarray([[1 - 3e-6, 1e-6, 2e-6, 0.0]])
+    gradient = {form: SoftLabels(form)(TokenBatch(outputs, wanted)).outputs[0, 1:] for form in (False, True)}
+    assert abs(gradient[False]).max() < 1e-5
+    assert abs(gradient[True]).max() > 0.1
+
+
+@both_forms
+def test_unknown_rows_teach_nothing(separate):
+    outputs, wanted = random_case()
+    wanted[[0, 3]] = 0.0
+    result = SoftLabels(separate)(TokenBatch(outputs, wanted))
+    assert (result.outputs[[0, 3]] == 0.0).all()
+    assert (result.outputs[[1, 2, 4]] != 0.0).any(axis=1).all()
+    assert result.loss == pytest.approx(loss(outputs[[1, 2, 4]], wanted[[1, 2, 4]], separate))
+
+
+@both_forms
+@pytest.mark.parametrize("n_tokens", [0, 3])
+def test_nothing_known_at_all(separate, n_tokens):
+    result = SoftLabels(separate)(TokenBatch(random_case(n_tokens)[0], numpy.zeros((n_tokens, 4))))
+    assert result.loss == 0.0
+    assert result.outputs.shape == (n_tokens, 4)
+    assert not result.outputs.any()
+
+
+@both_forms
+def test_hard_soft_labels_are_hard_labels(separate):
+    outputs, _ = random_case()
+    tags = numpy.asarray([0, 1, 2, 3, 0])
+    soft = SoftLabels(separate)(TokenBatch(outputs, numpy.eye(4)[tags]))
+    hard = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, tags))
+    assert soft.loss == pytest.approx(hard.loss)
+    numpy.testing.assert_allclose(soft.outputs, hard.outputs, atol=1e-12)
+
+
+def test_what_the_model_believes_already_teaches_nothing():
+    outputs, _ = random_case()
+    wanted = numpy.asarray([joint(row) for row in outputs])
+    result = SoftLabels()(TokenBatch(outputs, wanted))
+    assert result.loss == pytest.approx(0.0, abs=1e-12)
+    numpy.testing.assert_allclose(result.outputs, 0.0, atol=1e-12)
+
+
+@both_forms
+@pytest.mark.parametrize("scale", [1e4, -1e4])
+def test_extreme_outputs_give_numbers(separate, scale):
+    outputs = numpy.full((2, 4), scale)
+    outputs[:, 1] = -scale
+    result = SoftLabels(separate)(TokenBatch(outputs, numpy.asarray([[0.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]])))
+    assert numpy.isfinite(result.loss)
+    assert numpy.isfinite(result.outputs).all()
+
+
+# What is read off examples
+
+
+def soft_example(labels=("O", "I-PER", "I-LOC"), scheme="IO", rows=((0.2, 0.5, 0.3), (0, 0, 0)), text="Anna went"):
+    example = make_example(NLP, text, [(0, 1, "ORG")])
+    set_soft_labels(example.reference, StoredLabels(labels, scheme, numpy.asarray(rows, dtype="float32")))
+    return example
+
+
+def test_soft_labels_come_before_hard_ones_and_into_the_columns_of_the_component():
+    example = soft_example()
+    numpy.testing.assert_allclose(SoftLabels().encode(example, SCHEME), [[0.2, 0.3, 0.5], [0, 0, 0]], atol=1e-6)
+    assert SoftLabels().labels(example.reference) == {"LOC", "PER"}
+
+
+def test_sentences_without_soft_labels_are_learned_from_by_their_tags():
+    example = make_example(NLP, "Anna went home", [(0, 1, "PER")], missing=[1])
+    assert SoftLabels().encode(example, SCHEME).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
     assert SoftLabels().labels(example.reference) == {"PER"}
-    rows = numpy.asarray([[0.5, 0.5], [1.0, 0.0], [0.0, 0.0]], dtype="float32")
-    set_soft_labels(example.reference, Stored(("O", "I-LOC"), "IO", rows))
-    assert SoftLabels().encode(example, scheme).tolist() == [[0.5, 0.5, 0], [1, 0, 0], [0, 0, 0]]
-    assert SoftLabels().labels(example.reference) == {"LOC"}
+
+
+def test_both_kinds_in_one_batch():
+    kinds = [soft_example(), make_example(NLP, "Anna went home", [(0, 1, "PER")], missing=[1])]
+    wanted = numpy.concatenate([SoftLabels().encode(example, SCHEME) for example in kinds])
+    outputs, _ = random_case(n_tags=3)
+    parts = loss(outputs[:2], wanted[:2]) + loss(outputs[2:], wanted[2:])
+    assert loss(outputs, wanted) == pytest.approx(parts)
+    assert parts == pytest.approx(naive(outputs, wanted, False), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "example, message",
+    [
+        (soft_example(scheme="BIO"), r"\[WK020\].*BIO.*IO"),
+        (soft_example(rows=[(0.9, 0.9, 0.9), (1, 0, 0)]), r"\[WK022\]"),
+    ],
+)
+def test_soft_labels_that_cannot_be_used(example, message):
+    with pytest.raises(WeaknerError, match=message):
+        SoftLabels().encode(example, SCHEME)
+
+
+def test_soft_labels_of_unknown_labels():
+    with pytest.raises(KeyError, match="ORG"):
+        SoftLabels().encode(soft_example(labels=("O", "I-ORG", "I-LOC")), SCHEME)
+
+
+def test_it_is_a_plain_objective():
+    objective = SoftLabels()
+    assert isinstance(objective, Objective)
+    assert not (objective.uses_teacher or objective.teacher_at_start or objective.uses_augmented)
+    objective.renew(iter([]))
+    assert objective.statistics() == {}

@@ -117,7 +117,7 @@ def test_renewals_come_at_the_interval_with_the_whole_corpus_and_after_the_tick(
 def test_every_component_gets_its_own_reading_of_the_corpus():
     nlp, first = recorded()
     second = nlp.add_pipe("clock_recorder", name="second")
-    tick(TrainingClock(lambda nlp: iter(make_examples(nlp)), total_steps=1, interval=1), nlp, (0, 0))
+    tick(TrainingClock(lambda nlp: iter(make_examples(nlp)), total_steps=2, interval=1), nlp, (0, 0))
     assert first.renewals == second.renewals
     assert len(first.renewals[0][1]) == len(SENTENCES)
 
@@ -127,6 +127,12 @@ def test_without_an_interval_nothing_is_renewed(settings):
     nlp, recorder = recorded()
     tick(TrainingClock(total_steps=5, **settings), nlp, (0, 0), (1, 0))
     assert recorder.renewals == []
+
+
+def test_a_training_without_renewals_is_warned_of():
+    with pytest.warns(UserWarning, match="WK903"):
+        TrainingClock(read, total_steps=5, interval=5)
+    TrainingClock(read, total_steps=5, interval=4)
 
 
 def test_components_that_want_no_clock_are_left_alone():

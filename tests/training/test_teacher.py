@@ -1,15 +1,57 @@
 """Snapshots of models."""
 
+from importlib.util import find_spec
+
 import numpy
 import pytest
+import spacy
+from spacy import registry
 from thinc.api import Linear, chain
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.teacher import Teacher, require_own_encoder
 
-from ..util import LISTENER, SENTENCES, crf_pipeline, entities_of, make_examples, train, weights
+from ..crf_ner.test_transformer import POOLING, transformer
+from ..encoders.test_bilstm import CONFIG as BILSTM
+from ..util import (
+    LISTENER,
+    TEXTS,
+    TOK2VEC,
+    crf_pipeline,
+    head_pipeline,
+    make_doc,
+    make_examples,
+    same,
+    shared_pipeline,
+    train,
+    weights,
+)
 
-TEXTS = [text for text, _ in SENTENCES]
+needs_transformers = [
+    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
+    # Of libraries that we cannot change.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+DOCS = [make_doc(spacy.blank("xx"), text) for text in TEXTS]
+# Weights of Thinc; with those of a CRF or a BiLSTM, which are torch modules, too.
+MODELS = {
+    "token_ner": ("token_ner", TOK2VEC),
+    "crf": ("crf_ner", TOK2VEC),
+    "bilstm": ("token_ner", BILSTM),
+}
+
+
+@pytest.fixture(params=MODELS)
+def pipeline(request):
+    """Makes a pipeline with one head, from a seed."""
+    name, encoder = MODELS[request.param]
+
+    def make(seed=0):
+        nlp = head_pipeline(name, encoder, seed)
+        return nlp, nlp.get_pipe(name).model
+
+    return make
 
 
 def linear(seed):
@@ -21,40 +63,48 @@ def linear(seed):
     return model
 
 
-def test_a_teacher_does_not_change_with_the_model():
-    nlp = crf_pipeline()
-    ner = nlp.get_pipe("crf_ner")
+def mixed(decay, old, new):
+    return [decay * a + (1 - decay) * b for a, b in zip(weights(old), weights(new), strict=True)]
+
+
+def test_there_is_no_teacher_before_the_first_renewal():
+    assert Teacher().model is None
+
+
+def test_a_teacher_is_the_model_as_it_was(pipeline):
+    nlp, model = pipeline()
     teacher = Teacher()
-    assert teacher.model is None
-    teacher.renew(ner.model)
-    before = [own.copy() for own in weights(teacher.model)]
+    teacher.renew(model)
+    before, said = weights(model), model.predict(DOCS)
+    assert same(weights(teacher.model), before)
     train(nlp, make_examples(nlp), steps=3)
-    assert all((a == b).all() for a, b in zip(weights(teacher.model), before, strict=True))
-    assert any((a != b).any() for a, b in zip(weights(ner.model), before, strict=True))
-    teacher.renew(ner.model)
-    assert all((a == b).all() for a, b in zip(weights(teacher.model), weights(ner.model), strict=True))
-    assert entities_of(nlp, TEXTS)
+    assert same(weights(teacher.model), before)
+    assert same(teacher.model.predict(DOCS), said)
+    assert not same(weights(model), before)
+    teacher.renew(model)
+    assert same(weights(teacher.model), weights(model))
+    assert same(teacher.model.predict(DOCS), model.predict(DOCS))
 
 
-def test_the_model_does_not_change_with_the_teacher():
-    nlp = crf_pipeline()
-    model = nlp.get_pipe("crf_ner").model
-    before = [own.copy() for own in weights(model)]
+def test_the_model_does_not_change_with_the_teacher(pipeline):
+    _, model = pipeline()
+    before = weights(model)
     teacher = Teacher(decay=0.5)
     teacher.renew(model)
-    teacher.renew(crf_pipeline(seed=1).get_pipe("crf_ner").model)
-    assert all((a == b).all() for a, b in zip(weights(model), before, strict=True))
+    teacher.renew(pipeline(seed=1)[1])
+    assert same(weights(model), before)
 
 
 @pytest.mark.parametrize("decay", [0.25, 1.0])
-def test_moving_average(decay):
-    # crf_ner has weights of Thinc and of torch
-    old, new = (crf_pipeline(seed=seed).get_pipe("crf_ner").model for seed in (0, 1))
+def test_moving_average(pipeline, decay):
+    old, new = (pipeline(seed)[1] for seed in (0, 1))
     teacher = Teacher(decay)
     teacher.renew(old)
+    said = teacher.model.predict(DOCS)
     teacher.renew(new)
-    for found, a, b in zip(weights(teacher.model), weights(old), weights(new), strict=True):
-        numpy.testing.assert_allclose(found, decay * a + (1 - decay) * b, atol=1e-6)
+    assert same(weights(teacher.model), mixed(decay, old, new), tolerance=1e-6)
+    # It is used, too.
+    assert same(teacher.model.predict(DOCS), said) is (decay == 1.0)
 
 
 def test_moving_average_over_several_renewals():
@@ -65,16 +115,53 @@ def test_moving_average_over_several_renewals():
         numpy.testing.assert_allclose(found, a / 4 + b / 4 + c / 2, atol=1e-6)
 
 
-@pytest.mark.parametrize("decay", [-0.1, 1.1])
+@pytest.mark.parametrize("decay", [-0.1, 1.1, float("nan")])
 def test_unusable_decay(decay):
-    with pytest.raises(WeaknerError, match="teacher_decay"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*teacher_decay"):
         Teacher(decay)
 
 
-def test_listeners_are_refused():
-    from spacy import registry
-
+def test_models_that_listen_are_refused():
     require_own_encoder("x", linear(0))
+    require_own_encoder("x", crf_pipeline().get_pipe("crf_ner").model)
     model = registry.resolve({"made": {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": LISTENER}})["made"]
-    with pytest.raises(WeaknerError, match="WK028"):
+    with pytest.raises(WeaknerError, match=r"\[WK028\] 'x'"):
         require_own_encoder("x", model)
+
+
+def test_a_listener_that_was_replaced_by_its_encoder_is_none():
+    nlp = shared_pipeline(("crf_ner",))
+    model = nlp.get_pipe("crf_ner").model
+    with pytest.raises(WeaknerError, match=r"\[WK028\]"):
+        require_own_encoder("x", model)
+    nlp.replace_listeners("tok2vec", "crf_ner", ["model.tok2vec"])
+    require_own_encoder("x", nlp.get_pipe("crf_ner").model)
+
+
+class TestTransformer:
+    pytestmark = needs_transformers
+
+    def test_moving_average(self, tiny_bert):
+        architecture = "spacy-transformers.Tok2VecTransformer.v3"
+        encoder = {**transformer(tiny_bert, architecture), "pooling": POOLING, "grad_factor": 1.0}
+        nlp = head_pipeline("token_ner", encoder)
+        model, teacher = nlp.get_pipe("token_ner").model, Teacher(0.25)
+        teacher.renew(model)
+        old, said = teacher.model.copy(), model.predict(DOCS)
+        train(nlp, make_examples(nlp), steps=2)
+        assert same(weights(teacher.model), weights(old))
+        assert same(teacher.model.predict(DOCS), said, tolerance=1e-6)
+        teacher.renew(model)
+        assert same(weights(teacher.model), mixed(0.25, old, model), tolerance=1e-6)
+        assert not same(weights(teacher.model), weights(old), tolerance=1e-6)
+        assert not same(teacher.model.predict(DOCS), said, tolerance=1e-6)
+
+    def test_a_listener_is_refused(self):
+        listener = {
+            "@architectures": "spacy-transformers.TransformerListener.v1",
+            "pooling": POOLING,
+            "grad_factor": 1.0,
+            "upstream": "*",
+        }
+        with pytest.raises(WeaknerError, match=r"\[WK028\]"):
+            require_own_encoder("x", registry.resolve({"it": listener})["it"])

@@ -102,6 +102,7 @@ class _Walker:
                 self._add(line)
 
     def _link(self, node: Any) -> None:
+        self._after_anchor = False
         named = node.text is not None and bool(str(node.text).strip())
         title = unescape(str(node.title)).strip()
         kind = self.titles.kind(title, named)
