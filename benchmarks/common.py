@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -218,7 +219,10 @@ def write_page(
         named = [{**row, "method": marks.get(row["method"], row["method"])} for row in shown]
         columns = ("method", "weak") if several else ("method",)
         page = page.replace(f"{{{name}}}", table(named, columns, [marks.get(method, method) for method in methods]))
-        bars = {m: [row["f1"] for row in shown if row["method"] == m] for m in methods if m not in on_train}
+        # Bars show one amount of weak labels: that of most rows.
+        amounts = Counter(row["weak"] for row in shown if row["weak"]).most_common(1)
+        plain = [row for row in shown if row["weak"] in (0, *(amount for amount, _ in amounts))]
+        bars = {m: [row["f1"] for row in plain if row["method"] == m] for m in methods if m not in on_train}
         bars = {method: found for method, found in bars.items() if found}
         bar_chart(f"{' '.join(map(str, values))}: F1 on test", bars, EVIDENCE / f"{benchmark}-{name}.svg")
     return page

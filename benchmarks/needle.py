@@ -353,7 +353,7 @@ def over(rows: List[Dict[str, Any]], axis: str, fixed: str) -> Tuple[Dict[str, L
     sizes = sorted({size for _, size in found if size})
     lines = {m: [(float(n), found[m, n]) for n in sizes if (m, n) in found] for m in CURVE_METHODS}
     out = [f"| {axis} | " + " | ".join(map(str, sizes)) + " |", "|" + "---|" * (len(sizes) + 1)]
-    for method in CURVE_METHODS:
+    for method in (m for m in CURVE_METHODS if lines[m]):
         cells = [f"{found[method, n]:.1f}" if (method, n) in found else "" for n in sizes]
         out.append(f"| `{method}` | " + " | ".join(cells) + " |")
     return {method: points for method, points in lines.items() if points}, "\n".join(out)
