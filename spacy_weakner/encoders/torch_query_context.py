@@ -66,8 +66,6 @@ def make_reader(config: str, tokenizer: str, padding: int) -> Reader:
     from transformers import AutoConfig, AutoModel
 
     values = json.loads(config)
-    # The weights are stored in float32, whatever the config says of those that it came with.
-    values["torch_dtype"] = "float32"
     with quiet():
         made = AutoConfig.for_model(values.pop("model_type"), **values)
         return Reader(AutoModel.from_config(made, trust_remote_code=False), tokenizer, padding)

@@ -216,6 +216,8 @@ class TokenNer(TrainableHead):
         outputs = numpy.concatenate(scores)
         tags = numpy.concatenate([self.scheme.from_example(eg) for eg in used])
         rows = numpy.flatnonzero(tags != MISSING)
+        if not len(rows):  # what is annotated does not align
+            raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature).joint()[rows, tags[rows]].mean())
 
     # The teacher

@@ -17,7 +17,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
-from ..annotations.weak import PREDICTED_PREFIX, set_group
+from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, set_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Entity, Tick
 
@@ -193,7 +193,7 @@ class TrainableHead(TrainablePipe):
             raise WeaknerError(Errors.WK001.format(name=self.name))
         # nlp.initialize() without examples makes one up.
         given = len(list(islice(get_examples(), 2))) > 1
-        if given and not any(self.is_annotated(eg) for eg in get_examples()):
+        if given and not any(self.is_annotated(eg) or get_soft_labels(eg.reference) for eg in get_examples()):
             warnings.warn(Warnings.WK900.format(name=self.name), stacklevel=2)
         docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
         docs = docs or [Doc(self.vocab, words=["x"])]

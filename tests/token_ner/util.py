@@ -13,7 +13,8 @@ GCE = {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}
 HARD = {"@misc": "spacy_weakner.HardLabels.v1", "loss": CE}
 SOFT = {"@misc": "spacy_weakner.SoftLabels.v1"}
 ROBUST = {"@misc": "spacy_weakner.NoiseRobustLearning.v1", "loss": GCE, "drop_outside": 0.0}
-SELF = {"@misc": "spacy_weakner.SelfTraining.v1"}
+# All tokens teach, those too that an untrained teacher is not sure of.
+SELF = {"@misc": "spacy_weakner.SelfTraining.v1", "threshold": 0.0}
 
 
 def token_pipeline(objective: Dict[str, Any] = HARD, **settings: Any) -> Language:
