@@ -1,0 +1,298 @@
+"""Self-picking: what a teacher says becomes what is learned."""
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.cofee.picking import SelfPicking, make_self_picking
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
+from spacy_weakner.mrc_ner.relabelling import Relabeller
+from spacy_weakner.training.clock import TrainingClock
+
+from ..mrc_ner.util import QUERIES, mrc_pipeline
+from ..util import (
+    GOLD,
+    SENTENCES,
+    TEXTS,
+    clear_gradients,
+    entities_of,
+    gradients,
+    make_example,
+    make_examples,
+    same,
+    train,
+    weights,
+)
+
+IDS = {"PER": 0, "LOC": 1}
+P_START = [0.9, 0.05, 0.3, 0.15, 0.02]
+P_END = [0.05, 0.4, 0.2, 0.12, 0.6]
+PICKING = {"@misc": "spacy_weakner.SelfPicking.v1", "threshold": 0.5}
+
+
+def probabilities(**by_label):
+    """Of two labels, five tokens."""
+    found = numpy.zeros((5, 2, 2))
+    for label, (starts, ends) in by_label.items():
+        found[:, IDS[label], 0], found[:, IDS[label], 1] = starts, ends
+    return found
+
+
+def target_of(*entities, known=None):
+    wanted = mark(entities, 5, IDS)
+    return Boundaries(wanted, numpy.ones_like(wanted) if known is None else known)
+
+
+# Relabelling a sentence
+
+
+@pytest.mark.parametrize(
+    "threshold, picked",
+    [
+        (0.1, [(0, 2, "LOC"), (2, 3, "LOC"), (3, 4, "LOC")]),
+        (0.3, [(0, 2, "LOC")]),
+        (0.5, [(0, 5, "LOC")]),
+        (0.95, []),
+    ],
+)
+@pytest.mark.parametrize("given", [[], [(1, 2, "PER")], [(0, 5, "LOC"), (4, 5, "PER")]])
+@pytest.mark.parametrize("union", [False, True])
+def test_by_hand(threshold, picked, given, union):
+    found = SelfPicking(threshold, union)(target_of(*given), probabilities(LOC=(P_START, P_END)))
+    assert (found.wanted == mark([*picked, *(given if union else [])], 5, IDS)).all()
+
+
+def test_the_probability_must_be_above_the_threshold():
+    flat = probabilities(PER=([0.5] * 5, [0.5] * 5))
+    assert not SelfPicking(0.5)(target_of(), flat).wanted.any()
+    assert SelfPicking(0.49)(target_of(), flat).wanted[:, 0].all()
+
+
+def test_labels_do_not_mix():
+    # A start of one and an end of the other make no entity.
+    found = SelfPicking()(target_of(), probabilities(PER=([1, 0, 0, 0, 0], [0] * 5), LOC=([0] * 5, [0, 1, 0, 0, 0])))
+    assert not found.wanted.any()
+    both = probabilities(PER=([1, 0, 0, 0, 0], [0, 1, 0, 0, 0]), LOC=([0, 0, 1, 0, 0], [0, 0, 1, 0, 0]))
+    assert (SelfPicking()(target_of(), both).wanted == mark([(0, 2, "PER"), (2, 3, "LOC")], 5, IDS)).all()
+
+
+def test_a_start_and_an_end_alone_are_not_picked():
+    lonely = probabilities(PER=([0, 0, 0, 0, 1], [1, 1, 0, 0, 0]))
+    assert not SelfPicking()(target_of(), lonely).wanted.any()
+
+
+@pytest.mark.parametrize("max_width, picked", [(None, [(0, 5, "PER")]), (5, [(0, 5, "PER")]), (4, [])])
+def test_what_is_too_wide_is_not_picked(max_width, picked):
+    wide = probabilities(PER=([1, 0, 0, 0, 0], [0, 0, 0, 0, 1]))
+    assert (SelfPicking(max_width=max_width)(target_of(), wide).wanted == mark(picked, 5, IDS)).all()
+
+
+@pytest.mark.parametrize("union", [False, True])
+def test_what_is_known_stays_so_and_the_annotation_too(union):
+    known = numpy.random.RandomState(0).rand(5, 2, 2) < 0.5
+    target = target_of((1, 2, "PER"), known=known.copy())
+    found = SelfPicking(union=union)(target, probabilities(LOC=(P_START, P_END)))
+    assert (found.known == known).all() and (target.known == known).all()
+    assert (target.wanted == mark([(1, 2, "PER")], 5, IDS)).all()
+
+
+def test_nothing_to_pick_from():
+    empty = Boundaries(numpy.zeros((0, 2, 2), dtype=bool), numpy.zeros((0, 2, 2), dtype=bool))
+    assert SelfPicking()(empty, numpy.zeros((0, 2, 2))).wanted.shape == (0, 2, 2)
+
+
+def test_it_is_a_relabeller_with_its_settings():
+    assert isinstance(SelfPicking(), Relabeller)
+    assert make_self_picking() == SelfPicking(0.1, False, 10)
+    assert make_self_picking(0.3, True, None) == SelfPicking(0.3, True, None)
+
+
+@pytest.mark.parametrize("settings", [{"threshold": -0.1}, {"threshold": 1.1}, {"max_width": 0}])
+def test_settings_out_of_range(settings):
+    (name,) = settings
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
+        SelfPicking(**settings)
+
+
+# In training
+
+
+def run(nlp, examples, steps, interval=5, first=0, learn_rate=0.02):
+    """Train with a clock, as spaCy does."""
+    clock = TrainingClock(lambda nlp: examples, total_steps=100, interval=interval)
+    optimizer = nlp.create_optimizer()
+    optimizer.learn_rate = learn_rate
+    for step in range(first, first + steps):
+        clock(nlp, {"step": step, "epoch": 0})
+        nlp.update(examples, sgd=optimizer)
+
+
+def picking_pipeline(**settings):
+    return mrc_pipeline(relabel={**PICKING, **settings.pop("picking", {})}, **settings)
+
+
+def teacher_of(nlp):
+    return nlp.get_pipe("mrc_ner")._teacher.model
+
+
+def test_without_a_clock():
+    nlp = picking_pipeline()
+    with pytest.raises(WeaknerError, match=r"\[WK004\] 'mrc_ner'"):
+        nlp.update(make_examples(nlp))
+
+
+def test_a_clock_that_never_renews():
+    nlp = picking_pipeline()
+    TrainingClock(total_steps=10)(nlp, {"step": 0, "epoch": 0})
+    with pytest.raises(WeaknerError, match=r"\[WK029\] 'mrc_ner'"):
+        nlp.update(make_examples(nlp))
+
+
+def test_prediction_needs_no_clock():
+    assert len(list(picking_pipeline().pipe(TEXTS))) == 4
+
+
+def test_the_given_labels_are_learned_until_the_first_interval_is_over():
+    nlp, plain = picking_pipeline(), mrc_pipeline()
+    run(nlp, make_examples(nlp), steps=5)
+    assert teacher_of(nlp) is None
+    optimizer = plain.create_optimizer()
+    optimizer.learn_rate = 0.02
+    for _ in range(5):
+        plain.update(make_examples(plain), sgd=optimizer)
+    assert same(*(weights(x.get_pipe("mrc_ner").model) for x in (nlp, plain)))
+    run(nlp, make_examples(nlp), steps=1, first=5)
+    assert teacher_of(nlp) is not None
+
+
+def test_the_teacher_is_the_model_as_it_was_at_the_last_renewal():
+    nlp = picking_pipeline()
+    model = nlp.get_pipe("mrc_ner").model
+    run(nlp, make_examples(nlp), steps=5)
+    for first in (5, 10):
+        before = weights(model)
+        run(nlp, make_examples(nlp), steps=4, first=first)
+        assert same(weights(teacher_of(nlp)), before) and not same(weights(model), before)
+        run(nlp, make_examples(nlp), steps=1, first=first + 4)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.75])
+def test_the_old_teacher_stays_in_part(decay):
+    nlp = picking_pipeline(teacher_decay=decay)
+    model = nlp.get_pipe("mrc_ner").model
+    run(nlp, make_examples(nlp), steps=6)
+    old = weights(teacher_of(nlp))
+    run(nlp, make_examples(nlp), steps=4, first=6)
+    new = weights(model)
+    run(nlp, make_examples(nlp), steps=1, first=10)
+    expected = [decay * a + (1 - decay) * b for a, b in zip(old, new, strict=True)]
+    assert same(weights(teacher_of(nlp)), expected, tolerance=1e-6)
+
+
+@pytest.fixture
+def expert():
+    """A pipeline whose teacher knows all sentences by heart."""
+    nlp = picking_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    ner.needs_clock, relabel, ner.relabel = False, ner.relabel, None
+    train(nlp, make_examples(nlp))
+    ner.needs_clock, ner.relabel = True, relabel
+    TrainingClock(lambda nlp: [], total_steps=10, interval=5)(nlp, {"step": 5, "epoch": 0})
+    assert teacher_of(nlp) is not None
+    return nlp
+
+
+def silent_examples(nlp):
+    """Sentences whose entities nobody has marked."""
+    return [make_example(nlp, text) for text in TEXTS]
+
+
+def test_targets_are_the_picks(expert):
+    ner = expert.get_pipe("mrc_ner")
+    for (_, gold), target in zip(SENTENCES, ner.encode_targets(silent_examples(expert)), strict=True):
+        assert (target.wanted == mark(gold, len(target.wanted), IDS)).all() and target.known.all()
+
+
+def test_targets_of_all_kinds_of_docs(expert):
+    ner = expert.get_pipe("mrc_ner")
+    examples = [
+        make_example(expert, ""),
+        make_example(expert, TEXTS[0], missing=[0]),
+        make_example(expert, TEXTS[0], annotated=False),
+        make_example(expert, "Bob"),
+    ]
+    targets = ner.encode_targets(examples)
+    assert [target.wanted.shape[0] for target in targets] == [0, 5, 5, 1]
+    # What is missing stays so.
+    assert not targets[1].known[0].any() and targets[1].known[1:].all() and not targets[2].known.any()
+    assert (targets[3].wanted == mark([(0, 1, "PER")], 1, IDS)).all()
+    assert ner.update(examples)["mrc_ner"] > 0
+
+
+def test_given_labels_are_replaced_or_joined(expert):
+    ner = expert.get_pipe("mrc_ner")
+    example = make_example(expert, TEXTS[0], [(1, 3, "PER")])
+    for union, more in ((False, []), (True, [(1, 3, "PER")])):
+        ner.relabel = SelfPicking(0.5, union)
+        (target,) = ner.encode_targets([example])
+        assert (target.wanted == mark([*GOLD[0], *more], 5, IDS)).all()
+
+
+def test_the_picks_are_really_learned(expert):
+    """The model has forgotten everything, and the corpus says that there are no entities; the teacher knows better."""
+    ner, fresh = expert.get_pipe("mrc_ner"), mrc_pipeline(seed=1).get_pipe("mrc_ner")
+    ner.model.from_bytes(fresh.model.to_bytes())
+    assert entities_of(expert, TEXTS) != GOLD
+    train(expert, silent_examples(expert))
+    assert entities_of(expert, TEXTS) == GOLD
+
+
+def test_without_a_teacher_the_corpus_is_believed(expert):
+    ner = expert.get_pipe("mrc_ner")
+    ner.relabel = None
+    train(expert, silent_examples(expert))
+    assert entities_of(expert, TEXTS) == [[]] * 4
+
+
+def test_gradients_are_those_of_the_picked_labels(expert):
+    ner = expert.get_pipe("mrc_ner")
+    expert.update(silent_examples(expert), sgd=False)
+    found = gradients(ner.model)
+    clear_gradients(ner.model)
+    ner.relabel = None
+    expert.update(make_examples(expert), sgd=False)
+    assert same(found, gradients(ner.model), tolerance=1e-6)
+
+
+def test_the_teacher_does_not_change_and_has_no_part_in_gradients(expert):
+    before = weights(teacher_of(expert))
+    expert.update(silent_examples(expert), drop=0.5, sgd=expert.create_optimizer())
+    assert same(weights(teacher_of(expert)), before)
+    assert all(own is None or not own.any() for own in gradients(teacher_of(expert)))
+
+
+def test_a_question_that_is_asked_after_the_renewal(expert):
+    ner = expert.get_pipe("mrc_ner")
+    ner.ask("PLACE", QUERIES["LOC"])
+    (target,) = ner.encode_targets(silent_examples(expert)[:1])
+    ids = {**IDS, "PLACE": 2}
+    assert (target.wanted == mark([*GOLD[0], (3, 5, "PLACE")], 5, ids)).all()
+
+
+def test_more_is_found_than_the_gazetteer_has(tmp_path):
+    """Some names are marked only once of three times; the model trained on that is unsure, and picks them."""
+    texts = [("Anna went home", [(0, 1, "PER")]), ("Anna went home", []), ("Anna went home", [])]
+    found = {}
+    for name, interval in (("picked", 10), ("given", 90)):
+        nlp = picking_pipeline(picking={"threshold": 0.1}, seed=0)
+        run(nlp, [make_example(nlp, *case) for case in texts], steps=60, interval=interval)
+        found[name] = entities_of(nlp, ["Anna went home"])
+    assert found == {"picked": [[(0, 1, "PER")]], "given": [[]]}
+
+
+def test_the_teacher_is_not_stored(expert, tmp_path):
+    expert.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    assert teacher_of(other) is None
+    assert entities_of(other, TEXTS) == GOLD

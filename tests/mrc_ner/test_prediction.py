@@ -1,0 +1,205 @@
+"""What the component writes to Docs."""
+
+import math
+
+import numpy
+import pytest
+from spacy.tokens import Doc
+
+from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
+from spacy_weakner.training import base
+
+from ..util import GOLD, TEXTS, entities_of, make_doc, make_examples, train
+from .util import QUERIES, give_scores, log_odds, mrc_pipeline, table
+
+GROUP = "pred:mrc_ner"
+LABELS = list(QUERIES)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    nlp = mrc_pipeline()
+    train(nlp, make_examples(nlp))
+    return nlp
+
+
+@pytest.fixture
+def nlp():
+    """Believes what it is given."""
+    return mrc_pipeline(nested=True)
+
+
+def raw(nlp, text):
+    return make_doc(nlp, text, annotated=False)
+
+
+def brute_force(scores, threshold, max_width, temperature):
+    """Candidates with their probabilities, one start at a time; and of these the entities, greedily."""
+    found = {}
+    n = len(scores)
+    for k, label in enumerate(LABELS):
+        p = [[1 / (1 + math.exp(-x)) for x in row] for row in scores[:, k]]
+        cooled = [[1 / (1 + math.exp(-x / temperature)) for x in row] for row in scores[:, k]]
+        for start in range(n):
+            end = next((i for i in range(start, n) if p[i][1] > threshold), None)
+            if p[start][0] > threshold and end is not None and (max_width is None or end - start < max_width):
+                found[start, end + 1, label] = (p[start][0] * p[end][1], cooled[start][0] * cooled[end][1])
+    chosen = []
+    for entity in sorted(found, key=lambda entity: (-found[entity][0], entity)):
+        if all(entity[1] <= other[0] or other[1] <= entity[0] for other in chosen):
+            chosen.append(entity)
+    return {entity: score for entity, (_, score) in found.items()}, sorted(chosen)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.1, 0.0])
+@pytest.mark.parametrize("max_width", [None, 2, 10])
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_equals_brute_force(nlp, threshold, max_width, temperature):
+    ner = nlp.get_pipe("mrc_ner")
+    ner.threshold, ner.max_width = threshold, max_width
+    ner.set_temperature(temperature)
+    for seed in range(10):
+        n = 1 + seed
+        scores = numpy.random.RandomState(seed).normal(size=(n, 2, 2)) * 3 - 1
+        give_scores(nlp, scores)
+        candidates, entities = brute_force(scores, threshold, max_width, temperature)
+        doc = nlp(raw(nlp, "x " * n))
+        found = dict(zip(group_entities(doc, GROUP), group_scores(doc, GROUP), strict=True))
+        assert found == pytest.approx(candidates)
+        assert list(found) == sorted(found)
+        assert doc_entities(doc) == entities
+        assert [ent._.weakner_score for ent in doc.ents] == [found[entity] for entity in entities]
+
+
+def test_by_hand(nlp):
+    start, end = [0.9, 0.05, 0.3, 0.15, 0.02], [0.05, 0.4, 0.2, 0.12, 0.6]
+    scores = numpy.full((5, 2, 2), -20.0)
+    scores[:, 1] = log_odds(numpy.stack([start, end], axis=1))
+    give_scores(nlp, scores)
+    doc = nlp(raw(nlp, "a b c d e"))
+    assert doc_entities(doc) == [(0, 5, "LOC")]
+    assert [ent._.weakner_score for ent in doc.ents] == pytest.approx([0.54])
+    nlp.get_pipe("mrc_ner").threshold = 0.1
+    doc = nlp(raw(nlp, "a b c d e"))
+    assert doc_entities(doc) == [(0, 2, "LOC"), (2, 3, "LOC"), (3, 4, "LOC")]
+    assert [ent._.weakner_score for ent in doc.ents] == pytest.approx([0.36, 0.06, 0.018])
+
+
+def test_the_most_probable_of_what_overlaps_wins(nlp):
+    scores = table(4, PER=[(0, 3)], LOC=[(2, 3)])
+    scores[2, 1] = 2.0
+    give_scores(nlp, scores)
+    doc = nlp(raw(nlp, "a b c d"))
+    assert doc_entities(doc) == [(0, 3, "PER")]
+    assert group_entities(doc, GROUP) == [(0, 3, "PER"), (2, 3, "LOC")]
+    scores[0, 0, 0] = 0.5
+    assert doc_entities(nlp(raw(nlp, "a b c d"))) == [(2, 3, "LOC")]
+
+
+def test_a_span_may_have_two_labels_among_the_candidates(nlp):
+    scores = table(2, PER=[(0, 2)], LOC=[(0, 2)])
+    scores[0, 0, 0] = 1.0
+    give_scores(nlp, scores)
+    doc = nlp(raw(nlp, "a b"))
+    assert group_entities(doc, GROUP) == [(0, 2, "LOC"), (0, 2, "PER")]
+    assert doc_entities(doc) == [(0, 2, "LOC")]
+
+
+def test_temperature_changes_scores_but_not_entities(trained):
+    ner = trained.get_pipe("mrc_ner")
+    before = [ent._.weakner_score for ent in trained(raw(trained, TEXTS[0])).ents]
+    ner.set_temperature(10.0)
+    after = [ent._.weakner_score for ent in trained(raw(trained, TEXTS[0])).ents]
+    assert max(after) < min(before)
+    assert entities_of(trained, TEXTS) == GOLD
+    ner.set_temperature(1.0)
+
+
+def test_scores_are_probabilities(trained):
+    for text, gold in zip(TEXTS, GOLD, strict=True):
+        scores = [ent._.weakner_score for ent in trained(raw(trained, text)).ents]
+        assert len(scores) == len(gold)
+        assert all(type(score) is float and 0.25 < score <= 1.0 for score in scores)
+
+
+# White space
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        (["\n", "a", "b"], [(1, 3, "PER")]),
+        (["a", "b", " "], [(0, 2, "PER")]),
+        ([" ", "a", "\n"], [(1, 2, "PER")]),
+        (["a", " ", "b"], [(0, 3, "PER")]),
+        ([" ", "\n", " "], []),
+    ],
+)
+def test_white_space_is_taken_off(nlp, words, expected):
+    give_scores(nlp, table(3, PER=[(0, 3)]))
+    doc = nlp(Doc(nlp.vocab, words=words))
+    assert doc_entities(doc) == group_entities(doc, GROUP) == expected
+
+
+def test_scores_of_what_is_left_without_white_space(nlp):
+    scores = table(3, PER=[(0, 3)])
+    scores[1, 0], scores[2, 0, 1] = [1.0, -2.0], 3.0
+    give_scores(nlp, scores)
+    doc = nlp(Doc(nlp.vocab, words=["\n", "a", "b"]))
+    expected = 1 / (1 + math.exp(-1)) / (1 + math.exp(-3))
+    assert [ent._.weakner_score for ent in doc.ents] == pytest.approx([expected])
+
+
+# Span groups
+
+
+def test_candidates_are_not_written_unless_asked_for(trained):
+    assert dict(trained(raw(trained, TEXTS[0])).spans) == {}
+
+
+@pytest.mark.parametrize("words", [[], [" "], ["a"]])
+def test_the_group_is_written_even_if_it_is_empty(nlp, words):
+    give_scores(nlp, table(1))
+    (doc,) = nlp.pipe([Doc(nlp.vocab, words=words)])
+    assert GROUP in doc.spans and group_scores(doc, GROUP) == []
+
+
+def test_the_group_has_the_name_of_the_component(nlp):
+    nlp.rename_pipe("mrc_ner", "mine")
+    nlp.get_pipe("mine").name = "mine"
+    assert "pred:mine" in nlp("a").spans
+
+
+# Docs of all kinds
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", ""], ["", "Bob", ""], [" "], ["\n\n", "Bob"], ["Bob"], ["  \n "]])
+def test_small_docs(trained, texts):
+    docs = list(trained.pipe(texts))
+    assert [doc_entities(doc) for doc in docs] == [[(0, 1, "PER")] if text == "Bob" else [] for text in texts]
+
+
+@pytest.mark.parametrize("padded_tokens", [1, 12, 10000])
+def test_pipe_is_one_by_one_in_any_order_and_batch_size(monkeypatch, padded_tokens):
+    monkeypatch.setattr(base, "PADDED_TOKENS", padded_tokens)
+    nlp = mrc_pipeline(nested=True, threshold=0.3)
+    train(nlp, make_examples(nlp), steps=5)
+    texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
+
+    def run(texts, size):
+        result = {}
+        for doc in nlp.pipe(texts, batch_size=size):
+            scores = [ent._.weakner_score for ent in doc.ents] + group_scores(doc, GROUP)
+            result[doc.text] = (doc_entities(doc), group_entities(doc, GROUP), [round(score, 4) for score in scores])
+        return result
+
+    expected = {text: run([text], 1)[text] for text in texts}
+    assert any(entities for entities, _, _ in expected.values())
+    assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected
+
+
+def test_predict_does_not_touch_the_docs(trained):
+    docs = [raw(trained, text) for text in TEXTS]
+    predictions = trained.get_pipe("mrc_ner").predict(iter(docs))
+    assert [prediction.entities for prediction in predictions] == GOLD
+    assert not any(doc.has_annotation("ENT_IOB") or doc.spans for doc in docs)
