@@ -40,7 +40,6 @@ GOLDEN = {
         "spacy_weakner.AllNegatives.v1",
         "spacy_weakner.HardLabels.v1",
         "spacy_weakner.NoiseRobustLearning.v1",
-        "spacy_weakner.Queries.v1",
         "spacy_weakner.SelfPicking.v1",
         "spacy_weakner.SelfTraining.v1",
         "spacy_weakner.SoftLabels.v1",
@@ -62,6 +61,7 @@ GOLDEN = {
     ],
     "spacy_readers": [
         "spacy_weakner.JsonlCorpus.v1",
+        "spacy_weakner.Queries.v1",
         "spacy_weakner.StrongWeakCorpus.v1",
         "spacy_weakner.TermList.v1",
     ],
@@ -267,7 +267,7 @@ def test_self_picking():
 
 
 def test_queries():
-    assert make("misc", "spacy_weakner.Queries.v1", queries={"PER": "people"}) == {"PER": "people"}
+    assert make("readers", "spacy_weakner.Queries.v1", queries={"PER": "people"}) == {"PER": "people"}
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ factory = "mrc_ner"
 [initialize.components.mrc_ner]
 
 [initialize.components.mrc_ner.queries]
-@misc = "spacy_weakner.Queries.v1"
+@readers = "spacy_weakner.Queries.v1"
 
 [corpora]
 
