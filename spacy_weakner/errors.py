@@ -119,6 +119,18 @@ class Errors:
         "[WK037] The corpus of the training clock has no tokens, so '{name}' has nothing to look at with its teacher. "
         "Correct 'corpus' in [training.before_update]."
     )
+    WK038 = (
+        "[WK038] '{name}' is to learn {n_types} types, and its model has no layer for them. Set n_types = {n_types} in "
+        "its [model]."
+    )
+    WK039 = (
+        "[WK039] {n} entities were found, too few for {n_types} types. Lower n_types, or give a larger corpus to the "
+        "training clock."
+    )
+    WK040 = (
+        "[WK040] Types are found by scikit-learn, which is not installed. Install the extra 'cofee': "
+        'pip install "spacy_weakner[cofee]".'
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."

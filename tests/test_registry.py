@@ -19,6 +19,7 @@ from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.linear_chain.kernel import CRFParameters
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.relabelling import Relabeller
+from spacy_weakner.mrc_ner.typing import Typing
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.objective import Objective
@@ -38,6 +39,7 @@ GOLDEN = {
     ],
     "spacy_misc": [
         "spacy_weakner.AllNegatives.v1",
+        "spacy_weakner.FineTyping.v1",
         "spacy_weakner.HardLabels.v1",
         "spacy_weakner.NoiseRobustLearning.v1",
         "spacy_weakner.SelfPicking.v1",
@@ -264,6 +266,13 @@ def test_self_picking():
     picking = make("misc", "spacy_weakner.SelfPicking.v1", **arguments)
     assert isinstance(picking, Relabeller)
     assert {key: getattr(picking, key) for key in arguments} == arguments
+
+
+def test_fine_typing():
+    arguments = {"n_types": 3, "gamma": 0.5, "realign": False, "max_entities": 100, "seed": 4}
+    typing = make("misc", "spacy_weakner.FineTyping.v1", **arguments)
+    assert isinstance(typing, Typing)
+    assert {key: getattr(typing, key) for key in arguments} == arguments
 
 
 def test_queries():

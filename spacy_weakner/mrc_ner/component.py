@@ -1,13 +1,14 @@
 """Named-entity recognition as reading comprehension: every label is a question about the text."""
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import Model
+from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
 from ..annotations.overlaps import without_overlaps
@@ -22,7 +23,9 @@ from .boundaries import ENDS, STARTS, Boundaries, boundary_loss, chances, read_b
 from .decoding import nearest_ends
 from .queries import check_queries
 from .relabelling import Relabeller
+from .typing import Mentions, Typing, learn_types, mention_spans, move_types, pool
 
+RENEWAL_BATCH = 256
 DEFAULT_CONFIG = """
 [model]
 @architectures = "spacy_weakner.MRCExtractor.v1"
@@ -42,6 +45,7 @@ DEFAULTS = default_config(DEFAULT_CONFIG, "encoder")
         "max_width": 10,
         "positive_weight": 1.0,
         "relabel": None,
+        "typing": None,
         "teacher_decay": 0.0,
         "nested": False,
         "spans_key": None,
@@ -59,6 +63,7 @@ def make_mrc_ner(
     max_width: Optional[int],
     positive_weight: float,
     relabel: Optional[Relabeller],
+    typing: Optional[Typing],
     teacher_decay: float,
     nested: bool,
     spans_key: Optional[str],
@@ -75,6 +80,7 @@ def make_mrc_ner(
         max_width=max_width,
         positive_weight=positive_weight,
         relabel=relabel,
+        typing=typing,
         teacher_decay=teacher_decay,
         nested=nested,
         spans_key=spans_key,
@@ -82,6 +88,17 @@ def make_mrc_ner(
         overwrite=overwrite,
         scorer=scorer,
     )
+
+
+class Target(NamedTuple):
+    """What one sentence is trained on.
+
+    boundaries (Boundaries): Where entities start and end.
+    mentions (Optional[Mentions]): Its entities, for the types; None: there are none to learn.
+    """
+
+    boundaries: Boundaries
+    mentions: Optional[Mentions] = None
 
 
 class MRCNer(TrainableHead):
@@ -101,6 +118,8 @@ class MRCNer(TrainableHead):
         that are none.
     relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
         it was at the last renewal by the training clock. For example `spacy_weakner.SelfPicking.v1`.
+    typing (Optional[Typing]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The model
+        needs a layer for them (its `n_types`).
     teacher_decay (float): How much of the old teacher stays at each renewal.
     nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
         span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
@@ -123,6 +142,7 @@ class MRCNer(TrainableHead):
         max_width: Optional[int] = 10,
         positive_weight: float = 1.0,
         relabel: Optional[Relabeller] = None,
+        typing: Optional[Typing] = None,
         teacher_decay: float = 0.0,
         nested: bool = False,
         spans_key: Optional[str] = None,
@@ -140,8 +160,13 @@ class MRCNer(TrainableHead):
         self.max_width = max_width
         self.positive_weight = positive_weight
         self.relabel = relabel
-        self.needs_clock = relabel is not None
+        layer = model.maybe_get_ref("typing")
+        if typing is not None and (layer is None or layer.get_dim("nO") != typing.n_types):
+            raise WeaknerError(Errors.WK038.format(name=name, n_types=typing.n_types))
+        self.typing = typing
+        self.needs_clock = relabel is not None or typing is not None
         self._teacher = Teacher(teacher_decay)
+        self._relabels = False
         self.nested = nested
         self.spans_key = spans_key
         self.cfg["queries"] = {}
@@ -225,47 +250,96 @@ class MRCNer(TrainableHead):
         label_ids = {label: i for i, label in enumerate(self.labels)}
         return read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width)
 
-    def encode_targets(self, examples: Iterable[Example]) -> List[Boundaries]:
-        """The same of several examples; once there is a teacher, as it says."""
+    def encode_targets(self, examples: Iterable[Example]) -> List["Target"]:
+        """The same of several examples; once there is a teacher, with what it says.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (List[Target]): One each.
+        RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
+        """
         examples = list(examples)
-        targets = super().encode_targets(examples)
-        if self.relabel is None:
-            return targets
-        if self._teacher.model is None:
-            if self._tick is None or self._tick.interval == 0:
-                raise WeaknerError(Errors.WK029.format(name=self.name))
+        targets = [Target(own) for own in super().encode_targets(examples)]
+        if not self.needs_clock:
             return targets
         teacher = self._teacher.model
-        empty = numpy.zeros((0, self.n_outputs, 2))
+        if teacher is None:
+            if self.typing is not None or self._tick is None or self._tick.interval == 0:
+                raise WeaknerError(Errors.WK029.format(name=self.name))
+            return targets
         docs = [eg.predicted for eg in examples]
-        said = self.map_scores(docs, lambda _, own: list(map(chances, self._scores(own, teacher))), empty, teacher)
-        return [self.relabel(target, own) for target, own in zip(targets, said, strict=True)]
+        if self.relabel is not None and self._relabels:
+            empty = numpy.zeros((0, self.n_outputs, 2))
+            said = self.map_scores(docs, lambda _, own: list(map(chances, self._scores(own, teacher))), empty, teacher)
+            targets = [Target(self.relabel(to.boundaries, own)) for to, own in zip(targets, said, strict=True)]
+        if self.typing is not None:
+            boundaries = [to.boundaries for to in targets]
+            found = self._mentions(docs, boundaries)
+            targets = [to._replace(mentions=own) for to, own in zip(targets, found, strict=True)]
+        return targets
+
+    def _mentions(self, docs: List[Doc], targets: List[Boundaries]) -> List[Mentions]:
+        """The entities of some sentences, with their vectors by the teacher."""
+        spans = {id(doc): mention_spans(to, self.max_width) for doc, to in zip(docs, targets, strict=True)}
+        ops = self.model.ops
+
+        def read(some: List[Doc], vectors: Any) -> List[Mentions]:
+            return [
+                Mentions(spans[id(doc)], ops.to_numpy(pool(ops.xp, own, spans[id(doc)])))
+                for doc, own in zip(some, vectors, strict=True)
+            ]
+
+        nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
+        return self.map_scores(docs, read, nothing, self._teacher.model)
 
     def renew(self, examples: Iterable[Example]) -> None:
-        """Make the model as it is now the teacher. The training clock calls this.
+        """Make the model as it is now the teacher, and find types in the corpus. The training clock calls this.
 
-        examples (Iterable[Example]): The corpus; not looked at.
+        examples (Iterable[Example]): The corpus.
         """
-        if self.relabel is not None and self._tick is not None and self._tick.step > 0:
-            self._teacher.renew(self.model)
+        started = self._tick is not None and self._tick.step > 0
+        if self.typing is None and (self.relabel is None or not started):
+            return
+        self._teacher.renew(self.model)
+        self._relabels = started
+        if self.typing is not None:
+            move_types(self.model.get_ref("typing"), self.typing.renew(self._entity_vectors(examples)))
 
-    def compute_loss(self, scores: List[Floats2d], targets: List[Boundaries]) -> Tuple[float, List[Floats2d]]:
+    def _entity_vectors(self, examples: Iterable[Example]) -> Iterator[Array]:
+        for batch in minibatch(examples, RENEWAL_BATCH):
+            boundaries = super().encode_targets(batch)
+            found = self._mentions([eg.predicted for eg in batch], boundaries)
+            yield from (own.vectors for own in found if len(own.spans))
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights from the gradients.
+
+        sgd (Optimizer): The optimizer.
+        """
+        super().finish_update(sgd)
+        if self.typing is not None:
+            self.model.get_ref("typing").finish_update(sgd)
+
+    def compute_loss(self, scores: List[Floats2d], targets: List["Target"]) -> Tuple[float, List[Floats2d]]:
         """The loss of all questions; gradients of the head are added to it.
 
         scores (List[Floats2d]): Vectors of the tokens, per Doc (n_tokens, n_labels, width).
-        targets (List[Boundaries]): One per Doc.
+        targets (List[Target]): One per Doc.
         RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
         """
         ops, vectors = self.model.ops, list(map(_as_any, scores))
         output, backprop = self.model.get_ref("head").begin_update(_rows(ops.xp, vectors))
         parts = self._split(ops.to_numpy(output), vectors)
-        results = [boundary_loss(own, to, self.positive_weight) for own, to in zip(parts, targets, strict=True)]
+        wanted = [to.boundaries for to in targets]
+        results = [boundary_loss(own, to, self.positive_weight) for own, to in zip(parts, wanted, strict=True)]
         gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
         back: Any = backprop(ops.asarray2f(gradient))  # type: ignore[arg-type]
         borders = numpy.cumsum([own.shape[0] * own.shape[1] for own in vectors])[:-1].tolist()
         given = [part.reshape(own.shape) for part, own in zip(ops.xp.split(back, borders), vectors, strict=True)]
-        n_sentences = sum(len(own) > 0 for own in vectors)
-        return sum(loss for loss, _ in results) / max(1, n_sentences), given
+        total = sum(loss for loss, _ in results)
+        if self.typing is not None:
+            layer = self.model.get_ref("typing")
+            total += learn_types(self.typing, layer, vectors, [to.mentions for to in targets], given)
+        return total / max(1, sum(len(own) > 0 for own in vectors)), given
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)

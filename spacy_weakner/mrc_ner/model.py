@@ -7,12 +7,13 @@ from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats3d
 
 from ..encoders.queried import Queried
+from ..errors import check_range
 
 Vectors = List[Floats3d]
 
 
 def build_mrc_extractor(
-    encoder: Model[Queried, List[Floats3d]], nO: Optional[int] = None
+    encoder: Model[Queried, List[Floats3d]], n_types: int = 0, nO: Optional[int] = None
 ) -> Model[List[Doc], List[Floats3d]]:
     """Build an extractor that finds the spans which answer questions. Registered as `spacy_weakner.MRCExtractor.v1`.
 
@@ -25,11 +26,14 @@ def build_mrc_extractor(
 
     encoder (Model[Queried, List[Floats3d]]): `spacy_weakner.QueryContextEncoder.v1`, which reads questions and text
         together, or `spacy_weakner.ConditionedEncoder.v1`, on any other encoder.
+    n_types (int): If above 0, there is a layer (reference "typing") that scores types of entities, for
+        `spacy_weakner.FineTyping.v1`.
     nO (Optional[int]): The number of scores, 2.
     RETURNS (Model[List[Doc], List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
     """
     head: Model[Any, Any] = chain(Dropout(), Linear(nO=nO))
-    return Model(
+    check_range("n_types", n_types, 0, None)
+    model: Model[Any, Any] = Model(
         "mrc_extractor",
         _forward,
         init=_init,
@@ -37,6 +41,11 @@ def build_mrc_extractor(
         refs={"tok2vec": encoder, "head": head},
         attrs={"queries": []},
     )
+    if n_types:
+        typing: Model[Any, Any] = Linear(nO=n_types)
+        model.layers.append(typing)
+        model.set_ref("typing", typing)
+    return model
 
 
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
@@ -49,6 +58,8 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
     encoder.initialize(X=asked)
     vectors = encoder.predict(asked)[0]
     head.initialize(X=vectors[:1, 0], Y=model.ops.alloc2f(1, 2))
+    if model.has_ref("typing"):
+        model.get_ref("typing").initialize(X=vectors[:1, 0])
 
 
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:

@@ -19,6 +19,7 @@ from thinc.api import Config
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.component import make_mrc_ner
@@ -343,6 +344,7 @@ SETTINGS = {
     "max_width": 3,
     "positive_weight": 4.0,
     "relabel": SelfPicking(0.3),
+    "typing": FineTyping(4),
     "nested": True,
     "spans_key": "x",
     "head_learn_rate": 5.0,
@@ -352,7 +354,7 @@ SETTINGS = {
 
 
 def test_the_factory_passes_every_setting_on():
-    model = mrc_pipeline().get_pipe("mrc_ner").model
+    model = mrc_pipeline(n_types=4).get_pipe("mrc_ner").model
     ner = make_mrc_ner(mrc_pipeline(), "mine", model, **SETTINGS, teacher_decay=0.5)
     assert {key: getattr(ner, key) for key in SETTINGS} == SETTINGS
     assert ner.name == "mine" and ner._teacher.decay == 0.5
@@ -391,7 +393,7 @@ def test_relabelling_decides_whether_a_clock_is_needed(relabel, needed):
 
 
 def test_settings_of_the_loading_config_win(path):
-    settings = {key: value for key, value in SETTINGS.items() if key not in ("scorer", "relabel", "max_width")}
+    settings = {key: value for key, value in SETTINGS.items() if key not in ("scorer", "relabel", "typing", "max_width")}
     nlp = load(path, **settings, max_width=1, relabel={**PICKING, "union": True}, scorer=None)
     ner = nlp.get_pipe("mrc_ner")
     assert {key: getattr(ner, key) for key in settings} == settings
@@ -536,7 +538,7 @@ def test_a_pipeline_that_is_not_initialised_is_stored(tmp_path):
 
 
 def test_config_round_trip():
-    settings = {key: value for key, value in SETTINGS.items() if key not in ("scorer", "relabel")}
+    settings = {key: value for key, value in SETTINGS.items() if key not in ("scorer", "relabel", "typing")}
     nlp = spacy.blank("xx")
     empty_pipe(nlp, **settings, relabel={**PICKING, "threshold": 0.3}, teacher_decay=0.5)
     again = load_model_from_config(Config().from_str(nlp.config.to_str(), interpolate=False))

@@ -32,9 +32,9 @@ def together(path: Any) -> Dict[str, Any]:
     }
 
 
-def mrc_config(encoder: Optional[Dict[str, Any]] = None, **settings: Any) -> Dict[str, Any]:
+def mrc_config(encoder: Optional[Dict[str, Any]] = None, n_types: int = 0, **settings: Any) -> Dict[str, Any]:
     """Config of a small mrc_ner."""
-    model = {"@architectures": "spacy_weakner.MRCExtractor.v1", "encoder": encoder or conditioned()}
+    model = {"@architectures": "spacy_weakner.MRCExtractor.v1", "encoder": encoder or conditioned(), "n_types": n_types}
     return {"model": model, **settings}
 
 

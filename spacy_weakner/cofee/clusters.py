@@ -1,0 +1,106 @@
+"""Fine-grained types as clusters of entities (Xue et al. 2020, Section 4.3)."""
+
+from typing import List, NamedTuple, Optional
+
+import numpy
+from numpy.typing import NDArray
+
+from ..errors import Errors, WeaknerError
+from ..losses import Array
+
+# Clusters of fewer entities are no types: a single one has no spread.
+MIN_SIZE = 2
+# Smallest spread: equal vectors would have infinite weight.
+MIN_SPREAD = 1e-3
+DROPPED = -1
+
+
+class Clusters(NamedTuple):
+    """What was found in a corpus.
+
+    centers (Array): Shape (n_types, width): m_k.
+    spreads (Array): Shape (n_types,): V_k; infinite for dropped clusters.
+    weights (Array): Shape (n_types,): alpha_k; 0 for dropped clusters.
+    """
+
+    centers: Array
+    spreads: Array
+    weights: Array
+
+    def assign(self, vectors: Array) -> NDArray[numpy.int64]:
+        """The nearest cluster of each entity.
+
+        vectors (Array): Shape (n, width).
+        RETURNS (NDArray[numpy.int64]): Shape (n,).
+        """
+        wide = numpy.asarray(vectors, dtype="float64")
+        distances = (self.centers**2).sum(axis=1)[None] - 2.0 * wide @ self.centers.T
+        result: NDArray[numpy.int64] = distances.argmin(axis=1)
+        return result
+
+
+def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
+    """Group entities by k-means.
+
+    vectors (Array): Shape (n, width): one per entity.
+    n_types (int): Number of clusters.
+    seed (int): Seed of the initial centers.
+    RETURNS (Clusters): The clusters.
+    RAISES (WeaknerError): If there are fewer entities than clusters, or scikit-learn is missing.
+    """
+    if len(vectors) < n_types:
+        raise WeaknerError(Errors.WK039.format(n=len(vectors), n_types=n_types))
+    try:
+        from sklearn.cluster import KMeans
+    except ModuleNotFoundError as error:
+        raise WeaknerError(Errors.WK040) from error
+    fitted = KMeans(n_types, n_init=1, random_state=seed).fit(numpy.asarray(vectors, dtype="float64"))
+    spreads = numpy.full(n_types, numpy.inf)
+    for k in range(n_types):
+        members = vectors[fitted.labels_ == k]
+        if len(members) >= MIN_SIZE:
+            spreads[k] = spread(members)
+    return Clusters(fitted.cluster_centers_, spreads, cluster_weights(spreads))
+
+
+def spread(members: Array) -> float:
+    """V_k: mean squared distance of a cluster's entities from its center, per dimension. (With the sum over entities
+    and dimensions, as the paper writes it, 1 / V is next to 0 for every cluster but single entities, and all weights
+    are equal.)
+
+    members (Array): Shape (n, width).
+    RETURNS (float): The spread.
+    """
+    wide = numpy.asarray(members, dtype="float64")
+    return float(((wide - wide.mean(axis=0)) ** 2).mean())
+
+
+def cluster_weights(spreads: Array) -> Array:
+    """alpha_k, proportional to exp(1 / V_k) (Equation 10), with a mean of 1 over the clusters that are kept.
+
+    spreads (Array): Shape (n_types,): V_k; infinite where a cluster is dropped.
+    RETURNS (Array): Shape (n_types,); 0 where a cluster is dropped.
+    """
+    kept = numpy.isfinite(spreads)
+    if not kept.any():
+        return numpy.zeros(len(spreads))
+    inverse = 1.0 / numpy.maximum(spreads, MIN_SPREAD)
+    weights = numpy.where(kept, numpy.exp(inverse - inverse[kept].max()), 0.0)
+    return weights * kept.sum() / weights.sum()
+
+
+def match_clusters(old: Optional[Clusters], new: Clusters) -> List[int]:
+    """Which cluster of an earlier renewal each new one goes on from: k-means numbers them anew every time. The sum of
+    the distances of the centers is the smallest possible.
+
+    old (Optional[Clusters]): The earlier ones; None: there are none.
+    new (Clusters): The new ones.
+    RETURNS (List[int]): For every new one an old one, each once.
+    """
+    if old is None:
+        return list(range(len(new.centers)))
+    from scipy.optimize import linear_sum_assignment
+
+    distances = ((new.centers[:, None] - old.centers[None]) ** 2).sum(axis=2)
+    _, columns = linear_sum_assignment(distances)
+    return [int(column) for column in columns]

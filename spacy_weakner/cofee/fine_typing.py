@@ -1,0 +1,92 @@
+"""Learning fine-grained types beside the labels (Xue et al. 2020, Section 4.3)."""
+
+from dataclasses import dataclass, field
+from typing import Iterator, List, Optional, Tuple
+
+import numpy
+
+from ..errors import check_range
+from ..losses import Array, CategoricalCrossentropy, log_softmax, log_softmax_gradient
+from .clusters import Clusters, find_clusters, match_clusters
+
+
+@dataclass
+class FineTyping:
+    """Group the entities of the corpus by their vectors at every renewal, and teach a head which group each belongs
+    to. The more compact a group is, the more its entities count (Equations 8 to 10):
+
+        L = L_MRC + gamma * mean over the sentence's entities of alpha_{y_i} (-log P(y_i | e_i))
+
+    where e_i is the sum of the vectors of an entity's tokens, and y_i its group by the teacher's vector: the model as
+    it was at the renewal.
+
+    n_types (int): The number of groups, K.
+    gamma (float): Weight of this loss beside that of the boundaries.
+    realign (bool): At a renewal the weights of a group go to the new one that is nearest to it. Else they begin anew,
+        since the numbers of groups mean nothing.
+    max_entities (int): Entities that groups are found in, at most: drawn from the corpus.
+    seed (int): Seed of that draw, and of k-means.
+    RAISES (WeaknerError): For settings out of range.
+    """
+
+    n_types: int = 10
+    gamma: float = 0.9
+    realign: bool = True
+    max_entities: int = 50_000
+    seed: int = 0
+    _clusters: Optional[Clusters] = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_range("n_types", self.n_types, 2, None)
+        check_range("gamma", self.gamma, 0.0, None)
+        check_range("max_entities", self.max_entities, self.n_types, None)
+
+    def renew(self, batches: Iterator[Array]) -> Optional[List[int]]:
+        """Find groups.
+
+        batches (Iterator[Array]): Vectors of entities by the teacher, shape (n, width), by and by.
+        RETURNS (Optional[List[int]]): For every group the earlier one whose weights it takes over; None: all begin
+            anew.
+        RAISES (WeaknerError): If there are fewer entities than groups.
+        """
+        vectors = self._draw(batches)
+        new = find_clusters(vectors, self.n_types, self.seed)
+        parents = match_clusters(self._clusters, new) if self.realign else None
+        self._clusters = new
+        return parents
+
+    def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
+        """The loss of some entities.
+
+        scores (Array): Shape (n, n_types): those of the head.
+        vectors (Array): Shape (n, width): the teacher's vectors of the same entities.
+        RETURNS (Tuple[Array, Array]): Loss of each entity, and its gradient, shape (n, n_types); 0 before there are
+            groups.
+        """
+        if self._clusters is None or not len(scores):
+            return numpy.zeros(len(scores)), numpy.zeros(scores.shape)
+        types = self._clusters.assign(vectors)
+        weights = self.gamma * self._clusters.weights[types]
+        found = log_softmax(scores)
+        values, slope = CategoricalCrossentropy()(found, numpy.eye(self.n_types)[types])
+        return weights * values, weights[:, None] * log_softmax_gradient(found, slope)
+
+    def _draw(self, batches: Iterator[Array]) -> Array:
+        # Each entity of the corpus has the same chance (Vitter's algorithm R).
+        random = numpy.random.default_rng(self.seed)
+        kept: List[Array] = []
+        for seen, vector in enumerate(vector for batch in batches for vector in batch):
+            if seen < self.max_entities:
+                kept.append(vector)
+                continue
+            place = int(random.integers(seen + 1))
+            if place < self.max_entities:
+                kept[place] = vector
+        return numpy.asarray(kept)
+
+
+def make_fine_typing(
+    n_types: int = 10, gamma: float = 0.9, realign: bool = True, max_entities: int = 50_000, seed: int = 0
+) -> FineTyping:
+    """Create it; registered as `spacy_weakner.FineTyping.v1`. Arguments as in `FineTyping`."""
+    return FineTyping(n_types, gamma, realign, max_entities, seed)

@@ -1,0 +1,126 @@
+"""Types within labels, learned beside the boundaries from the vectors of entities: the form that such methods have, and
+what the component does with one."""
+
+from typing import Any, Iterator, List, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
+
+import numpy
+from numpy.typing import NDArray
+from thinc.api import Model
+
+from ..losses import Array
+from .boundaries import ENDS, STARTS, Boundaries
+from .decoding import nearest_ends
+
+
+class Mentions(NamedTuple):
+    """The entities of a sentence.
+
+    spans (NDArray[numpy.int64]): Shape (n, 3): start, end and label.
+    vectors (Array): Shape (n, width): each one's vector by the teacher, the sum over its tokens.
+    """
+
+    spans: NDArray[numpy.int64]
+    vectors: Array
+
+
+@runtime_checkable
+class Typing(Protocol):
+    """Finds types in the entities of a corpus, and teaches them."""
+
+    @property
+    def n_types(self) -> int:
+        """The number of types."""
+
+    def renew(self, batches: Iterator[Array]) -> Optional[List[int]]:
+        """Find types.
+
+        batches (Iterator[Array]): Vectors of entities by the teacher, shape (n, width), by and by.
+        RETURNS (Optional[List[int]]): For every type the earlier one whose weights it takes over; None: all begin anew.
+        """
+
+    def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
+        """The loss of some entities.
+
+        scores (Array): Shape (n, n_types): scores of their types.
+        vectors (Array): Shape (n, width): their vectors by the teacher.
+        RETURNS (Tuple[Array, Array]): Loss of each, and its gradient, shape (n, n_types).
+        """
+
+
+def mention_spans(target: Boundaries, max_width: Optional[int]) -> NDArray[numpy.int64]:
+    """The entities that a target tells of.
+
+    target (Boundaries): The target.
+    max_width (Optional[int]): Tokens of an entity, at most.
+    RETURNS (NDArray[numpy.int64]): Shape (n, 3): start, end and label.
+    """
+    found = [
+        (start, end, k)
+        for k in range(target.wanted.shape[1])
+        for start, end in nearest_ends(target.wanted[:, k, STARTS], target.wanted[:, k, ENDS], max_width)
+    ]
+    return numpy.asarray(found, dtype="int64").reshape(-1, 3)
+
+
+def pool(xp: Any, vectors: Any, spans: NDArray[numpy.int64]) -> Any:
+    """Sum the vectors of entities' tokens, each under the question of its label.
+
+    xp (Any): numpy or CuPy.
+    vectors (Any): Shape (n_tokens, n_labels, width).
+    spans (NDArray[numpy.int64]): Shape (n, 3).
+    RETURNS (Any): Shape (n, width).
+    """
+    if not len(spans):
+        return xp.zeros((0, vectors.shape[2]), dtype="float32")
+    return xp.stack([vectors[start:end, k].sum(axis=0) for start, end, k in spans.tolist()])
+
+
+def learn_types(
+    typing: Typing, layer: Model, vectors: List[Any], mentions: List[Optional[Mentions]], gradients: List[Any]
+) -> float:
+    """The loss of the types, the mean over the entities of each sentence; its gradient is added to that of the vectors,
+    and to that of the layer.
+
+    typing (Typing): The method.
+    layer (Model): Scores of types from vectors of entities.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
+    mentions (List[Optional[Mentions]]): Per Doc its entities; None as long as there is no teacher.
+    gradients (List[Any]): Per Doc the gradient of its vectors; added to.
+    RETURNS (float): Sum over sentences.
+    """
+    used = [i for i, own in enumerate(mentions) if own is not None and len(own.spans)]
+    if not used:
+        return 0.0
+    ops = layer.ops
+    given: List[Mentions] = [own for own in mentions if own is not None and len(own.spans)]
+    pooled = ops.xp.concatenate([pool(ops.xp, vectors[i], own.spans) for i, own in zip(used, given, strict=True)])
+    scores, backprop = layer.begin_update(pooled)
+    values, slope = typing(ops.to_numpy(scores), numpy.concatenate([own.vectors for own in given]))
+    shares = numpy.concatenate([numpy.full(len(own.spans), 1.0 / len(own.spans)) for own in given])
+    back = backprop(ops.asarray2f((slope * shares[:, None]).astype("float32")))
+    row = 0
+    for i, own in zip(used, given, strict=True):
+        for start, end, k in own.spans.tolist():
+            gradients[i][start:end, k] += back[row]
+            row += 1
+    return float((values * shares).sum())
+
+
+def move_types(layer: Model, parents: Optional[List[int]]) -> None:
+    """Give the weights of types to those that go on from them.
+
+    layer (Model): A linear layer.
+    parents (Optional[List[int]]): As `Typing.renew` gave it.
+    """
+    if parents is None:
+        weights = layer.get_param("W")
+        layer.set_param("W", layer.ops.asarray2f(_glorot(weights.shape)))
+        layer.set_param("b", layer.ops.alloc1f(weights.shape[0]))
+        return
+    for name in ("W", "b"):
+        layer.set_param(name, layer.get_param(name)[parents].copy())
+
+
+def _glorot(shape: Tuple[int, ...]) -> Any:
+    scale = numpy.sqrt(6.0 / sum(shape))
+    return numpy.random.uniform(-scale, scale, shape).astype("float32")

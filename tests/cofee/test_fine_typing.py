@@ -1,0 +1,193 @@
+"""Types within labels, and how mrc_ner learns them."""
+
+import numpy
+import pytest
+from thinc.api import Linear
+
+from spacy_weakner.cofee.clusters import Clusters
+from spacy_weakner.cofee.fine_typing import FineTyping
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
+from spacy_weakner.mrc_ner.typing import Mentions, Typing, learn_types, mention_spans, move_types, pool
+from spacy_weakner.ty import Tick
+
+from ..mrc_ner.util import mrc_pipeline
+from ..util import TEXTS, entities_of, make_examples
+
+pytest.importorskip("sklearn")
+P = numpy.asarray([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25]])
+TYPING = {"@misc": "spacy_weakner.FineTyping.v1", "n_types": 2, "gamma": 0.5}
+
+
+def with_clusters(weights, gamma=1.0):
+    """Types whose centers are the axes."""
+    typing = FineTyping(len(weights), gamma)
+    typing._clusters = Clusters(numpy.eye(len(weights)), numpy.ones(len(weights)), numpy.asarray(weights))
+    return typing
+
+
+def test_loss_by_hand():
+    """Equation 9 of an oracle: alpha = softmax(1 / V) for V = [.5, 1, 2], targets 0, 1, 2, 1."""
+    typing = with_clusters([0.628532, 0.231224, 0.140244])
+    values, _ = typing(numpy.log(P), numpy.eye(3)[[0, 1, 2, 1]])
+    assert values.mean() == pytest.approx(0.154092, abs=1e-6)
+
+
+def test_gradient_by_finite_differences():
+    typing, vectors = with_clusters([2.0, 0.0, 1.0], gamma=0.7), numpy.eye(3)[[0, 1, 2, 0]]
+    scores = numpy.random.RandomState(0).normal(size=(4, 3))
+    _, gradient = typing(scores, vectors)
+    for index in numpy.ndindex(*scores.shape):
+        sides = []
+        for sign in (1, -1):
+            moved = scores.copy()
+            moved[index] += sign * 1e-6
+            sides.append(typing(moved, vectors)[0].sum())
+        assert gradient[index] == pytest.approx((sides[0] - sides[1]) / 2e-6, abs=1e-7)
+    assert not gradient[1].any(), "dropped types teach nothing"
+
+
+def test_nothing_is_learned_before_there_are_types():
+    values, gradient = FineTyping(3)(numpy.zeros((2, 3)), numpy.zeros((2, 5)))
+    assert not values.any() and not gradient.any()
+
+
+def test_renewal_keeps_the_numbers_of_types():
+    random = numpy.random.RandomState(0)
+    vectors = numpy.concatenate([random.normal(size=(30, 2)) * 0.1 + center for center in ([0, 0], [9, 0], [0, 9])])
+    typing = FineTyping(3)
+    assert typing.renew(iter([vectors[:10], vectors[10:]])) == [0, 1, 2]
+    before = typing._clusters
+    typing.seed = 7
+    parents = typing.renew(iter([vectors[::-1] + 0.01]))
+    assert sorted(parents) == [0, 1, 2]
+    numpy.testing.assert_allclose(typing._clusters.centers, before.centers[parents], atol=0.1)
+    assert FineTyping(3, realign=False).renew(iter([vectors])) is None
+
+
+def test_draws_from_the_whole_corpus():
+    typing = FineTyping(2, max_entities=50)
+    drawn = typing._draw(numpy.arange(2000.0).reshape(100, 20, 1)[i] for i in range(100))
+    assert len(drawn) == 50 and drawn.max() > 1000 and len({*drawn[:, 0].tolist()}) == 50
+    assert (drawn == typing._draw(iter([numpy.arange(2000.0)[:, None]]))).all(), "however it comes"
+
+
+@pytest.mark.parametrize("settings", [{"n_types": 1}, {"gamma": -1.0}, {"max_entities": 3}], ids=str)
+def test_unusable_settings(settings):
+    with pytest.raises(WeaknerError, match=next(iter(settings))):
+        FineTyping(**settings)
+
+
+def test_entities_of_a_target():
+    target = Boundaries(mark([(0, 2, "A"), (1, 2, "B"), (3, 4, "A")], 4, {"A": 0, "B": 1}), None)
+    assert mention_spans(target, None).tolist() == [[0, 2, 0], [3, 4, 0], [1, 2, 1]]
+    vectors = numpy.arange(4 * 2 * 3, dtype="f").reshape(4, 2, 3)
+    found = pool(numpy, vectors, mention_spans(target, None))
+    numpy.testing.assert_allclose(found, [vectors[0, 0] + vectors[1, 0], vectors[3, 0], vectors[1, 1]])
+    assert pool(numpy, vectors, numpy.zeros((0, 3), dtype="int64")).shape == (0, 3)
+
+
+def test_learning_by_brute_force():
+    """Value, and gradient of vectors and weights, one entity at a time."""
+    random = numpy.random.RandomState(0)
+    vectors = [random.normal(size=(n, 2, 4)).astype("f") for n in (3, 0, 5)]
+    spans = [numpy.asarray([[0, 2, 0], [1, 2, 1]]), numpy.zeros((0, 3), dtype="int64"), numpy.asarray([[2, 5, 1]])]
+    mentions = [Mentions(own, numpy.eye(3)[[i % 3 for i in range(len(own))]]) for own in spans]
+    layer = Linear(3, 4)
+    layer.initialize()
+    layer.set_param("W", random.normal(size=(3, 4)).astype("f"))
+    typing = with_clusters([2.0, 0.5, 0.5])
+
+    def value():
+        total = 0.0
+        for own, to in zip(vectors, mentions, strict=True):
+            losses = []
+            for (start, end, k), teacher in zip(to.spans, to.vectors, strict=True):
+                scores = layer.get_param("W") @ own[start:end, k].sum(axis=0) + layer.get_param("b")
+                p = numpy.exp(scores) / numpy.exp(scores).sum()
+                kind = int(teacher.argmax())
+                losses.append(-typing._clusters.weights[kind] * numpy.log(p[kind]))
+            total += numpy.mean(losses) if losses else 0.0
+        return total
+
+    gradients = [numpy.ones_like(own) for own in vectors]
+    assert learn_types(typing, layer, vectors, mentions, gradients) == pytest.approx(value(), rel=1e-5)
+    for own, gradient in zip(vectors, gradients, strict=True):
+        for index in numpy.ndindex(*own.shape):
+            sides = []
+            for sign in (1, -1):
+                own[index] += sign * 1e-2
+                sides.append(value())
+                own[index] -= sign * 1e-2
+            assert gradient[index] - 1.0 == pytest.approx((sides[0] - sides[1]) / 2e-2, abs=2e-3)
+    assert layer.get_grad("W").any()
+
+
+def test_no_entities():
+    vectors = [numpy.zeros((2, 1, 4), dtype="f")]
+    nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 4)))
+    for mentions in (nothing, None):
+        assert learn_types(with_clusters([1.0, 1.0]), Linear(2, 4), vectors, [mentions], [vectors[0].copy()]) == 0.0
+
+
+def test_weights_move_with_their_types():
+    layer = Linear(3, 2)
+    layer.initialize()
+    layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
+    move_types(layer, [2, 0, 1])
+    assert layer.get_param("W").tolist() == [[4, 5], [0, 1], [2, 3]]
+    move_types(layer, None)
+    assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
+
+
+# In the component
+
+
+def typed_pipeline(**settings):
+    return mrc_pipeline(typing={**TYPING, **settings}, n_types=2)
+
+
+def test_the_component_learns_both():
+    nlp = typed_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    assert isinstance(ner.typing, Typing)
+    optimizer = nlp.create_optimizer()
+    optimizer.learn_rate = 0.02
+    losses = []
+    for step in range(40):
+        ner.tick(Tick(step, 0, step / 40, 10))
+        if step % 10 == 0:
+            ner.renew(make_examples(nlp))
+        losses.append(nlp.update(make_examples(nlp), sgd=optimizer, losses={})["mrc_ner"])
+    assert losses[-1] < 0.1 * losses[0]
+    assert entities_of(nlp, TEXTS)[0] == [(0, 1, "PER"), (3, 5, "LOC")]
+    docs = [eg.predicted for eg in make_examples(nlp)]
+    targets = [to.boundaries for to in ner.encode_targets(make_examples(nlp))]
+    mentions = ner._mentions(docs, targets)
+    kinds = [ner.typing._clusters.assign(own.vectors).tolist() for own in mentions if len(own.spans)]
+    assert {kind for own in kinds for kind in own} == {0, 1}
+
+
+def test_the_loss_is_that_of_both():
+    nlp, plain = typed_pipeline(), mrc_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    plain.get_pipe("mrc_ner").model.get_ref("tok2vec").from_bytes(ner.model.get_ref("tok2vec").to_bytes())
+    plain.get_pipe("mrc_ner").model.get_ref("head").from_bytes(ner.model.get_ref("head").to_bytes())
+    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.renew(make_examples(nlp))
+    both = nlp.update(make_examples(nlp), sgd=False, losses={})["mrc_ner"]
+    alone = plain.update(make_examples(plain), sgd=False, losses={})["mrc_ner"]
+    assert both > alone
+
+
+def test_there_must_be_a_layer_and_a_clock():
+    with pytest.raises(WeaknerError, match="WK038"):
+        mrc_pipeline(typing=TYPING)
+    with pytest.raises(WeaknerError, match="WK038"):
+        mrc_pipeline(typing=TYPING, n_types=3)
+    nlp = typed_pipeline()
+    with pytest.raises(WeaknerError, match="WK004"):
+        nlp.update(make_examples(nlp), sgd=False)
+    nlp.get_pipe("mrc_ner").tick(Tick(0, 0, 0.0, 10))
+    with pytest.raises(WeaknerError, match="WK029"):
+        nlp.update(make_examples(nlp), sgd=False)
