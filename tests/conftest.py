@@ -1,4 +1,5 @@
 import os
+import signal
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -10,6 +11,9 @@ from spacy.util import fix_random_seed
 from .util import crf_pipeline, make_examples, train
 
 torch.set_num_threads(1)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell has started the tests in the background, where Ctrl-C is not meant for them; some tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

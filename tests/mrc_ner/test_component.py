@@ -393,7 +393,8 @@ def test_relabelling_decides_whether_a_clock_is_needed(relabel, needed):
 
 
 def test_settings_of_the_loading_config_win(path):
-    settings = {key: value for key, value in SETTINGS.items() if key not in ("scorer", "relabel", "typing", "max_width")}
+    other = ("scorer", "relabel", "typing", "max_width")
+    settings = {key: value for key, value in SETTINGS.items() if key not in other}
     nlp = load(path, **settings, max_width=1, relabel={**PICKING, "union": True}, scorer=None)
     ner = nlp.get_pipe("mrc_ner")
     assert {key: getattr(ner, key) for key in settings} == settings
