@@ -10,9 +10,11 @@ from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.types import Floats3d
 from thinc.util import get_torch_default_device
 
+from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
 from ..torch_io import module_from_bytes, module_to_bytes
 from .queried import Queried
+from .spacing import spaced
 
 # Pieces that are read at once, and those of them that a question must leave to the text, at least.
 MIN_LENGTH, MIN_ROOM = 16, 8
@@ -96,15 +98,16 @@ def _forward(
     transformer, ops = model.layers[0], model.ops
     module = transformer.shims[0]._model
     check_range("max_length", limits.max_length, MIN_LENGTH, module.max_pieces)
+    texts = [_text(doc) for doc in asked.docs]
     readings, owners = [], []
     for q, query in enumerate(asked.queries):
-        for number, parts in enumerate(_read(module.tokenizer, query, asked.docs, limits)):
+        for number, parts in enumerate(_read(module.tokenizer, query, texts, limits)):
             readings.extend(parts)
             owners.extend([(number, q)] * len(parts))
     n_queries = len(asked.queries)
     outputs: List[Any] = [ops.alloc3f(len(doc), n_queries, 2 * module.width) for doc in asked.docs]
     backs = []
-    for batch in _batches([len(reading.ids) for reading in readings], limits.batch_pieces):
+    for batch in group_by_length([len(reading.ids) for reading in readings], limits.batch_pieces):
         vectors, back = transformer([readings[i] for i in batch], is_train)
         # Where the rows of the batch belong.
         places = [(owners[i], readings[i].words) for i in batch]
@@ -121,7 +124,23 @@ def _forward(
     return outputs, backprop
 
 
-def _read(tokenizer: Any, query: str, docs: List[Doc], limits: Limits) -> List[List[Reading]]:
+class Text(NamedTuple):
+    """A text as the tokenizer wants it.
+
+    words (List[str]): Its tokens that are no white space, with the spaces before them.
+    tokens (NDArray[numpy.int64]): Which tokens these are.
+    """
+
+    words: List[str]
+    tokens: NDArray[numpy.int64]
+
+
+def _text(doc: Doc) -> Text:
+    kept = [token.i for token in doc if not token.is_space]
+    return Text([spaced(doc, i) for i in kept], numpy.asarray(kept, dtype="int64"))
+
+
+def _read(tokenizer: Any, query: str, texts: List[Text], limits: Limits) -> List[List[Reading]]:
     """A question with every text; a list of parts for each."""
     question = [f" {word}" for word in query.split()]
     tokenizer.no_truncation()
@@ -132,17 +151,9 @@ def _read(tokenizer: Any, query: str, docs: List[Doc], limits: Limits) -> List[L
     tokenizer.enable_truncation(
         limits.max_length, stride=min(limits.stride, room // 2), strategy="only_second", direction="right"
     )
-    kept = [numpy.asarray([token.i for token in doc if not token.is_space], dtype="int64") for doc in docs]
-    texts = [[_spaced(doc, i) for i in own.tolist()] for doc, own in zip(docs, kept, strict=True)]
-    encodings = tokenizer.encode_batch([(question, words) for words in texts], is_pretokenized=True)
-    parts = [_parts([one, *one.overflowing], own) for one, own in zip(encodings, kept, strict=True)]
+    encodings = tokenizer.encode_batch([(question, text.words) for text in texts], is_pretokenized=True)
+    parts = [_parts([one, *one.overflowing], text.tokens) for one, text in zip(encodings, texts, strict=True)]
     return [[reading for reading in own if len(reading.words)] for own in parts]
-
-
-def _spaced(doc: Doc, i: int) -> str:
-    """A token with the space before it, which byte-level tokenizers tell words by."""
-    attached = i > 0 and not doc[i - 1].whitespace_ and not doc[i - 1].is_space
-    return doc[i].text if attached else f" {doc[i].text}"
 
 
 def _parts(encodings: List[Any], tokens: NDArray[numpy.int64]) -> List[Reading]:
@@ -171,16 +182,6 @@ def _best_windows(found: List[Any]) -> List[Reading]:
         kept = numpy.flatnonzero([best[word][2] == -number for word in words.tolist()])
         result.append(Reading(encoding.ids, encoding.type_ids, words[kept], first[kept], last[kept]))
     return result
-
-
-def _batches(lengths: List[int], batch_pieces: int) -> List[List[int]]:
-    """Indices by length, in groups of so many pieces when padded."""
-    batches: List[List[int]] = []
-    for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        if not batches or lengths[i] * (len(batches[-1]) + 1) > batch_pieces:
-            batches.append([])
-        batches[-1].append(i)
-    return batches
 
 
 def _convert_inputs(

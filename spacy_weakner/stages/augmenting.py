@@ -8,6 +8,7 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..encoders.spacing import spaced
 from ..encoders.transformer import MaskedLM
 from ..roster.augmentation import Slot, Vocabulary
 
@@ -85,7 +86,7 @@ class Reader:
     def __call__(self, docs: List[Doc]) -> List[Read]:
         """Cut sentences into pieces. White space is passed over."""
         tokens = [[token.i for token in doc if token.text.strip()] for doc in docs]
-        texts = [[_spaced(doc, i) for i in given] for doc, given in zip(docs, tokens, strict=True)]
+        texts = [[spaced(doc, i) for i in given] for doc, given in zip(docs, tokens, strict=True)]
         encodings = self._tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
         result = []
         for doc, given, encoding in zip(docs, tokens, encodings, strict=True):
@@ -180,12 +181,6 @@ def _is_uncased(tokenizer: Any) -> bool:
     return "a" in text and "A" not in text
 
 
-def _spaced(doc: Doc, i: int) -> str:
-    """A token with the space before it, which byte-level tokenizers tell words by."""
-    attached = i > 0 and not doc[i - 1].whitespace_ and doc[i - 1].text.strip()
-    return doc[i].text if attached else f" {doc[i].text}"
-
-
 def _positions(encoding: Any) -> Iterator[Tuple[int, List[int]]]:
     """Per word the positions of its pieces; words that the tokenizer leaves nothing of have none."""
     for word, positions in groupby(range(len(encoding.ids)), key=lambda i: encoding.word_ids[i]):
@@ -194,6 +189,6 @@ def _positions(encoding: Any) -> Iterator[Tuple[int, List[int]]]:
 
 def _word(encoding: Any, doc: Doc, token: int, positions: List[int]) -> _Word:
     offsets = [encoding.offsets[i] for i in positions]
-    shift = len(_spaced(doc, token)) - len(doc[token].text)
+    shift = len(spaced(doc, token)) - len(doc[token].text)
     starts = [max(0, start - shift) for start, _ in offsets]
     return _Word(token, [encoding.ids[i] for i in positions], starts, [max(0, end - shift) for _, end in offsets])

@@ -18,6 +18,7 @@ from thinc.types import Floats2d
 
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, set_group
+from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Entity, Tick
 
@@ -344,7 +345,7 @@ class TrainableHead(TrainablePipe):
         model = self.model if model is None else model
         docs = list(docs)
         results = [nothing for _ in docs]
-        for group in _by_length(docs):
+        for group in group_by_length([len(doc) for doc in docs], PADDED_TOKENS):
             some = [docs[i] for i in group]
             scores = model.predict(some)
             if self.outputs_on_host:
@@ -407,18 +408,6 @@ def _blocked_tokens(doc: Doc) -> List[Span]:
     annotation = doc.to_array([ENT_IOB, ENT_TYPE])
     found = numpy.flatnonzero((annotation[:, 0] == BEGINS) & (annotation[:, 1] == 0)).tolist()
     return [doc[i : i + 1] for i in found]
-
-
-def _by_length(docs: Sequence[Doc]) -> Iterator[List[int]]:
-    # Indices of the Docs that have tokens, in groups of at most PADDED_TOKENS when padded.
-    group: List[int] = []
-    for i in sorted((i for i, doc in enumerate(docs) if len(doc)), key=lambda i: len(docs[i])):
-        if group and len(docs[i]) * (len(group) + 1) > PADDED_TOKENS:
-            yield group
-            group = []
-        group.append(i)
-    if group:
-        yield group
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:

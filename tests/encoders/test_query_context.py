@@ -121,7 +121,9 @@ def test_a_word_is_its_first_and_its_last_piece(bert, words, expected):
     model = make(bert)
     doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
     (found,) = model.predict(Queried([doc], ["who"]))
-    parts = query_context._read(module_of(model).tokenizer, "who", [doc], query_context.Limits(32, 4, 100))[0]
+    parts = query_context._read(
+        module_of(model).tokenizer, "who", [query_context._text(doc)], query_context.Limits(32, 4, 100)
+    )[0]
     places = {}
     for part in parts:
         rows = zip(part.words.tolist(), part.first.tolist(), part.last.tolist(), strict=True)
@@ -227,7 +229,7 @@ def test_every_word_is_read_once(bert, n, max_length, stride):
     limits = query_context.Limits(max_length, stride, 100)
     words = [["bob", "annas", "xyz", "\n"][i % 4] for i in range(n)]
     doc = Doc(NLP.vocab, words=words)
-    (parts,) = query_context._read(module_of(make(bert)).tokenizer, "who", [doc], limits)
+    (parts,) = query_context._read(module_of(make(bert)).tokenizer, "who", [query_context._text(doc)], limits)
     read = sorted(word for part in parts for word in part.words.tolist())
     assert read == [i for i, word in enumerate(words) if word != "\n"]
     assert all(len(part.ids) <= max_length and len(part.words) for part in parts)
