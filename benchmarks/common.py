@@ -188,6 +188,15 @@ def sample(path: Path, n: int, seed: int) -> Tuple[List[Doc], List[Doc]]:
     return [doc for i, doc in enumerate(docs) if i in chosen], [doc for i, doc in enumerate(docs) if i not in chosen]
 
 
+def count(path: Path) -> int:
+    """Number of sentences of a corpus.
+
+    path (Path): A `.spacy` file.
+    RETURNS (int): The number.
+    """
+    return sum(1 for _ in read_docs(path, Vocab()))
+
+
 def write_page(
     benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: List[str], on_train: Sequence[str] = ()
 ) -> str:

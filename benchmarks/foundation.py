@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, table, train
+from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, count, evaluate, find, table, train
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
@@ -215,11 +215,6 @@ def write(target: Path, source: Path, change: Callable[[Any], None]) -> None:
     for doc in docs:
         change(doc)
     write_docs(target, docs)
-
-
-def count(path: Path) -> int:
-    """Number of sentences."""
-    return sum(1 for _ in read_docs(path, Vocab()))
 
 
 def render(evidence: Evidence) -> None:

@@ -21,6 +21,7 @@ from common import (
     ROOT,
     Evidence,
     Run,
+    count,
     encoder_name,
     evaluate,
     find,
@@ -316,11 +317,6 @@ class Experiment:
         for unmatched in ("outside", "missing"):
             aggregate(self.corpus("sources"), self.corpus(f"weak-{unmatched}"), unmatched=unmatched, **how)
         (folder / "done").touch()
-
-
-def count(path: Path) -> int:
-    """Number of sentences."""
-    return sum(1 for _ in read_docs(path, Vocab()))
 
 
 def render(evidence: Evidence) -> None:

@@ -20,6 +20,7 @@ from common import (
     ROOT,
     Evidence,
     Run,
+    count,
     dev_scores,
     encoder_name,
     evaluate,
@@ -113,7 +114,7 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
     preset = "quick" if arguments.train else "full"
     folder = arguments.work / arguments.dataset.replace(":", "-") / f"{preset}{arguments.train}" / f"seed{seed}"
     prepare(arguments, seed, folder)
-    n_train = sum(1 for _ in read_docs(folder / "train-outside.spacy", Vocab()))
+    n_train = count(folder / "train-outside.spacy")
     for method in arguments.methods.split(","):
         run = Run(BENCHMARK, arguments.dataset, name, preset, method, seed, 0, n_train)
         if evidence.has(run) and not arguments.dev:

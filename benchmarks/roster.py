@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, encoder_name, evaluate, find, sample, train, write_page
+from common import EVIDENCE, ROOT, Evidence, Run, count, encoder_name, evaluate, find, sample, train, write_page
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.quality.compare import gold_against_weak
@@ -113,9 +113,9 @@ class Experiment:
     def run(self) -> None:
         """Run the methods whose rows are missing."""
         self.prepare()
+        n = count(self.corpus("weak"))
         for name in self.arguments.methods.split(","):
             encoder, seed = ("-", 0) if name == "match" else (self.encoder, self.seed)
-            n = len(sample(self.corpus("weak"), 0, 0)[0])
             run = Run(BENCHMARK, self.arguments.dataset, encoder, self.preset, name, seed, 0, n)
             if name == "supervised":
                 run = run._replace(strong=n, weak=0)
