@@ -15,6 +15,16 @@ def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
     return reference.spans[key] if key is not None and key in reference.spans else []
 
 
+def reference_spans(reference: Any, key: Optional[str]) -> Iterable[Span]:
+    """The spans that a reference says are to be learned.
+
+    reference (Doc): The Doc.
+    key (Optional[str]): Span group; None: its entities.
+    RETURNS (Iterable[Span]): The spans; none if there is no such group.
+    """
+    return reference.ents if key is None else span_group(reference, key)
+
+
 def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = None) -> List[Entity]:
     """Spans of the reference on the tokens of the predicted Doc.
 

@@ -6,7 +6,7 @@ import numpy
 from numpy.typing import NDArray
 from spacy.training import Example
 
-from ..annotations.alignment import project, span_group, unclear_tokens, unknown_tokens
+from ..annotations.alignment import project, reference_spans, unclear_tokens, unknown_tokens
 from ..losses import Array
 from ..ty import Entity
 
@@ -42,7 +42,7 @@ def read_boundaries(
     RAISES (KeyError): With the label as argument, for an unknown label.
     """
     reference = example.reference
-    entities = reference.ents if spans_key is None else span_group(reference, spans_key)
+    entities = reference_spans(reference, spans_key)
     for span in entities:
         label_ids[span.label_]  # all must be known
     n = len(example.predicted)

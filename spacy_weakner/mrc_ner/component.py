@@ -11,13 +11,15 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
+from ..annotations.alignment import reference_spans
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
-from ..training.base import Prediction, TrainableHead, trim_whitespace
+from ..training.base import Prediction, trim_whitespace
 from ..training.defaults import default_config
-from ..training.spans import reference_spans, warn_of_spans
-from ..training.teacher import Teacher, require_own_encoder
+from ..training.spans import warn_of_spans
+from ..training.taught import RENEWAL_BATCH, TaughtHead
+from ..training.teacher import require_own_encoder
 from ..ty import Entity
 from .boundaries import ENDS, STARTS, Boundaries, boundary_loss, chances, read_boundaries
 from .decoding import nearest_ends
@@ -25,7 +27,6 @@ from .queries import check_queries
 from .relabelling import Relabeller
 from .typing import Mentions, Typing, learn_types, mention_spans, move_types, pool
 
-RENEWAL_BATCH = 256
 DEFAULT_CONFIG = """
 [model]
 @architectures = "spacy_weakner.MRCExtractor.v1"
@@ -101,7 +102,7 @@ class Target(NamedTuple):
     mentions: Optional[Mentions] = None
 
 
-class MRCNer(TrainableHead):
+class MRCNer(TaughtHead):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
@@ -150,7 +151,15 @@ class MRCNer(TrainableHead):
         overwrite: bool = False,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            teacher_decay=teacher_decay,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            scorer=scorer,
+        )
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
         if max_width is not None:
@@ -165,11 +174,16 @@ class MRCNer(TrainableHead):
             raise WeaknerError(Errors.WK038.format(name=name, n_types=typing.n_types))
         self.typing = typing
         self.needs_clock = relabel is not None or typing is not None
-        self._teacher = Teacher(teacher_decay)
         self._relabels = False
         self.nested = nested
         self.spans_key = spans_key
         self.cfg["queries"] = {}
+
+    @property
+    def teacher_at_start(self) -> bool:
+        """RETURNS (bool): Types are found before the first update; labels are not replaced until the first renewal
+        after it."""
+        return self.typing is not None
 
     # Labels and questions
 
@@ -221,6 +235,7 @@ class MRCNer(TrainableHead):
         if missing or not self.cfg["queries"]:
             raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(missing) or "?"))
         self._set_queries()
+        self._relabels = False
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
@@ -233,7 +248,7 @@ class MRCNer(TrainableHead):
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels of an example's entities."""
-        return (span.label_ for span in reference_spans(example, self.spans_key))
+        return (span.label_ for span in reference_spans(example.reference, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
         """Whether an example says anything on entities."""
@@ -261,10 +276,8 @@ class MRCNer(TrainableHead):
         targets = [Target(own) for own in super().encode_targets(examples)]
         if not self.needs_clock:
             return targets
-        teacher = self._teacher.model
+        teacher = self.ask_for_teacher()
         if teacher is None:
-            if self.typing is not None or self._tick is None or self._tick.interval == 0:
-                raise WeaknerError(Errors.WK029.format(name=self.name))
             return targets
         docs = [eg.predicted for eg in examples]
         if self.relabel is not None and self._relabels:
@@ -291,16 +304,12 @@ class MRCNer(TrainableHead):
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
         return self.map_scores(docs, read, nothing, self._teacher.model)
 
-    def renew(self, examples: Iterable[Example]) -> None:
-        """Make the model as it is now the teacher, and find types in the corpus. The training clock calls this.
+    def look_through_teacher(self, examples: Iterable[Example]) -> None:
+        """Find types in the corpus.
 
         examples (Iterable[Example]): The corpus.
         """
-        started = self._tick is not None and self._tick.step > 0
-        if self.typing is None and (self.relabel is None or not started):
-            return
-        self._teacher.renew(self.model)
-        self._relabels = started
+        self._relabels = self.has_begun
         if self.typing is not None:
             move_types(self.model.get_ref("typing"), self.typing.renew(self._entity_vectors(examples)))
 
@@ -326,13 +335,14 @@ class MRCNer(TrainableHead):
         targets (List[Target]): One per Doc.
         RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
         """
-        ops, vectors = self.model.ops, list(map(_as_any, scores))
+        ops: Any = self.model.ops
+        vectors: List[Any] = list(scores)
         output, backprop = self.model.get_ref("head").begin_update(_rows(ops.xp, vectors))
         parts = self._split(ops.to_numpy(output), vectors)
         wanted = [to.boundaries for to in targets]
         results = [boundary_loss(own, to, self.positive_weight) for own, to in zip(parts, wanted, strict=True)]
         gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
-        back: Any = backprop(ops.asarray2f(gradient))  # type: ignore[arg-type]
+        back: Any = backprop(ops.asarray2f(gradient))
         borders = numpy.cumsum([own.shape[0] * own.shape[1] for own in vectors])[:-1].tolist()
         given = [part.reshape(own.shape) for part, own in zip(ops.xp.split(back, borders), vectors, strict=True)]
         total = sum(loss for loss, _ in results)
@@ -344,7 +354,7 @@ class MRCNer(TrainableHead):
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
         targets = super().encode_targets(used)  # the gold, whatever a teacher says
-        scores = self.map_scores([eg.predicted for eg in used], lambda _, own: self._scores(own), _as_any(None))
+        scores = self.map_scores([eg.predicted for eg in used], lambda _, own: self._scores(own), None)
         signed = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, targets, strict=True)]
         every = numpy.concatenate(signed)
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
@@ -394,7 +404,7 @@ class MRCNer(TrainableHead):
 
     def _scores(self, vectors: Any, model: Optional[Model] = None) -> List[Array]:
         """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
-        given = list(map(_as_any, vectors))
+        given: List[Any] = list(vectors)
         ops, head = self.model.ops, (self.model if model is None else model).get_ref("head")
         return self._split(ops.to_numpy(head.predict(_rows(ops.xp, given))), given)
 
@@ -405,7 +415,3 @@ class MRCNer(TrainableHead):
 
 def _rows(xp: Any, vectors: List[Any]) -> Any:
     return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
-
-
-def _as_any(value: Any) -> Any:
-    return value

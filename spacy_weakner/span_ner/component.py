@@ -11,13 +11,14 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..annotations.alignment import reference_spans
 from ..annotations.tags import BoolMask
 from ..annotations.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..losses import log_softmax
 from ..training.base import Prediction, TrainableHead
 from ..training.defaults import default_config
-from ..training.spans import reference_spans, warn_of_spans
+from ..training.spans import warn_of_spans
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
 from .decoding import Candidates, select
@@ -146,7 +147,7 @@ class SpanNer(TrainableHead):
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels of an example's entities."""
-        return (span.label_ for span in reference_spans(example, self.spans_key))
+        return (span.label_ for span in reference_spans(example.reference, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
         """Whether an example says anything on entities. A weakly labelled one does, even if nothing was found in it:

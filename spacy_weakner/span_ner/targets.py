@@ -7,7 +7,7 @@ import numpy
 from numpy.typing import NDArray
 from spacy.training import Example
 
-from ..annotations.alignment import project, span_group, unclear_tokens
+from ..annotations.alignment import project, reference_spans, span_group, unclear_tokens
 from ..annotations.weak import GOLD_GROUP
 from ..errors import Errors, WeaknerError
 from .candidates import Spans
@@ -63,7 +63,7 @@ def read_target(
     RAISES (WeaknerError): If a span has several labels.
     """
     reference = example.reference
-    entities = reference.ents if spans_key is None else reference.spans.get(spans_key, [])
+    entities = reference_spans(reference, spans_key)
     found = project(example, entities, max_width)
     _check_labels(example, spans_key, found)
     for _, _, label in found:

@@ -1,6 +1,6 @@
 """Named-entity recognition by classifying tokens."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 from spacy.language import Language
@@ -15,14 +15,14 @@ from ..annotations.tags import MISSING, SCHEMES, TagScheme, make_scheme, same_to
 from ..annotations.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..losses import Array
-from ..training.base import Prediction, TrainableHead, trim_whitespace
+from ..training.base import Prediction, trim_whitespace
 from ..training.defaults import default_config
-from ..training.teacher import Teacher, require_own_encoder
+from ..training.taught import RENEWAL_BATCH, TaughtHead
+from ..training.teacher import require_own_encoder
 from ..ty import PathScore
 from .distribution import read_scores
 from .objective import Augmented, Objective, TokenBatch
 
-RENEWAL_BATCH = 256
 DEFAULT_CONFIG = """
 [model]
 @architectures = "spacy_weakner.TokenClassifier.v1"
@@ -88,7 +88,7 @@ class TokenTarget(NamedTuple):
     augmented: bool
 
 
-class TokenNer(TrainableHead):
+class TokenNer(TaughtHead):
     """Classify tokens by two heads, whether a token belongs to an entity and which tag it has if it does, and write the
     entities to `doc.ents`.
 
@@ -122,7 +122,15 @@ class TokenNer(TrainableHead):
         overwrite: bool = False,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            teacher_decay=teacher_decay,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            scorer=scorer,
+        )
         if scheme not in SCHEMES:
             raise WeaknerError(Errors.WK009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
         if objective.uses_teacher or objective.uses_augmented:
@@ -130,7 +138,11 @@ class TokenNer(TrainableHead):
         self.objective = objective
         self.needs_clock = objective.uses_teacher
         self.tag_scheme = scheme
-        self._teacher = Teacher(teacher_decay)
+
+    @property
+    def teacher_at_start(self) -> bool:
+        """RETURNS (bool): What the objective says."""
+        return self.objective.teacher_at_start
 
     @property
     def scheme(self) -> TagScheme:
@@ -148,24 +160,6 @@ class TokenNer(TrainableHead):
         return self.scheme.tags
 
     # Training
-
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Optional[Language] = None,
-        labels: Optional[Sequence[str]] = None,
-    ) -> None:
-        """Find the labels and build the model. An earlier training leaves no teacher.
-
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
-        nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
-        RAISES (WeaknerError): If there are no labels.
-        """
-        self._teacher = Teacher(self._teacher.decay)
-        self._tick = None
-        super().initialize(get_examples, nlp=nlp, labels=labels)
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels in what the objective learns from of an example."""
@@ -203,10 +197,12 @@ class TokenNer(TrainableHead):
             ]
             batch = batch._replace(augmented=Augmented(numpy.concatenate(outputs[n:]), numpy.concatenate(tokens)))
         result = self.objective(batch)
-        gradient = result.outputs if result.augmented is None else numpy.concatenate([result.outputs, result.augmented])
-        if len(gradient) < sum(map(len, outputs)):
-            gradient = numpy.concatenate([gradient, numpy.zeros_like(batch.augmented.outputs)])  # type: ignore[union-attr]
-        parts: List[Any] = numpy.split(gradient.astype("float32"), numpy.cumsum([len(own) for own in outputs])[:-1])
+        gradients = [result.outputs]
+        if batch.augmented is not None:
+            unused = result.augmented is None
+            gradients.append(numpy.zeros_like(batch.augmented.outputs) if unused else result.augmented)
+        gradient = numpy.concatenate(gradients).astype("float32")
+        parts: List[Any] = numpy.split(gradient, numpy.cumsum([len(own) for own in outputs])[:-1])
         n_sentences = sum(len(target.rows) > 0 for target in targets)
         return result.loss / max(1, n_sentences), [ops.asarray2f(part) for part in parts]
 
@@ -222,17 +218,12 @@ class TokenNer(TrainableHead):
 
     # The teacher
 
-    def renew(self, examples: Iterable[Example]) -> None:
-        """Make the model as it is now the teacher, and let the objective look at the corpus through its eyes. The
-        training clock calls this.
+    def look_through_teacher(self, examples: Iterable[Example]) -> None:
+        """Let the objective see what the teacher makes of the corpus.
 
         examples (Iterable[Example]): The corpus.
         RAISES (WeaknerError): If it has no tokens.
         """
-        started = self._tick is not None and self._tick.step > 0
-        if not self.objective.uses_teacher or not (started or self.objective.teacher_at_start):
-            return
-        self._teacher.renew(self.model)
         counts: List[int] = []
         self.objective.renew(self._observe(examples, counts))
         if not sum(counts):
@@ -246,15 +237,12 @@ class TokenNer(TrainableHead):
             yield rows, self._ask_teacher(targets)
 
     def _ask_teacher(self, targets: List[TokenTarget]) -> Any:
-        if not self.objective.uses_teacher:
-            return None
-        if self._teacher.model is None:
-            if self.objective.teacher_at_start or self._tick is None or self._tick.interval == 0:
-                raise WeaknerError(Errors.WK029.format(name=self.name))
+        teacher = self.ask_for_teacher() if self.needs_clock else None
+        if teacher is None:
             return None
         nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
         docs = [target.doc for target in targets]
-        return numpy.concatenate(self.map_scores(docs, lambda _, scores: scores, nothing, self._teacher.model))
+        return numpy.concatenate(self.map_scores(docs, lambda _, scores: scores, nothing, teacher))
 
     def training_statistics(self) -> Dict[str, float]:
         """RETURNS (Dict[str, float]): What the objective counted since the last call."""

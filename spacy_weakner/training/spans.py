@@ -2,22 +2,12 @@
 
 import warnings
 from collections import Counter
-from typing import Any, Callable, Iterable, Optional
+from typing import Callable, Iterable, Optional
 
 from spacy.training import Example
 
+from ..annotations.alignment import reference_spans
 from ..errors import Warnings
-
-
-def reference_spans(example: Example, key: Optional[str]) -> Iterable[Any]:
-    """The spans to learn from.
-
-    example (Example): The example.
-    key (Optional[str]): Span group of its reference; None: its entities.
-    RETURNS (Iterable[Any]): The spans; none if there is no such group.
-    """
-    reference = example.reference
-    return reference.ents if key is None else reference.spans.get(key, [])
 
 
 def warn_of_spans(
@@ -34,7 +24,7 @@ def warn_of_spans(
         warnings.warn(Warnings.WK902.format(name=name, key=key), stacklevel=3)
     if max_width is None:
         return
-    widths = Counter(len(span) for example in get_examples() for span in reference_spans(example, key))
+    widths = Counter(len(span) for example in get_examples() for span in reference_spans(example.reference, key))
     wide = sum(n for width, n in widths.items() if width > max_width)
     if wide:
         total, widest = sum(widths.values()), max(widths)

@@ -7,9 +7,6 @@ from thinc.api import Model
 
 from ..errors import Errors, WeaknerError, check_range
 
-# What spaCy and spacy-transformers name the layers that stand for another component's encoder.
-LISTENERS = ("tok2vec-listener", "transformer-listener")
-
 
 class Teacher:
     """A snapshot of a model, renewed by the training clock.
@@ -60,5 +57,5 @@ def require_own_encoder(name: str, model: Model) -> None:
     model (Model): Its model.
     RAISES (WeaknerError): If it listens.
     """
-    if any(node.name in LISTENERS or hasattr(node, "upstream_name") for node in model.walk()):
+    if any(hasattr(node, "upstream_name") for node in model.walk()):
         raise WeaknerError(Errors.WK028.format(name=name))
