@@ -253,8 +253,12 @@ class Errors:
         "that the model was not trained on."
     )
     WK343 = "[WK343] The score of '{text}' under '{pipeline}' is not a number. Train the pipeline again."
+    WK347 = (
+        "[WK347] The pipeline '{pipeline}' has no mrc_ner{named} (its components: {names}). Give a pipeline that was "
+        "trained to answer questions, or the name of the component (--component)."
+    )
     WK344 = (
-        "[WK344] {path}: '{text}' has entities that are not weak, and completing would overwrite them. Give a corpus "
+        "[WK344] {path}: '{text}' has entities that are not weak, and they would be overwritten. Give a corpus "
         "that 'spacy weakner aggregate' has made."
     )
     WK346 = (

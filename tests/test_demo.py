@@ -146,6 +146,7 @@ def joint(tmp_path_factory) -> Path:
 
 def test_files(corpus):
     names = {"gold.jsonl", "target.jsonl", "dev.jsonl", "test.jsonl", "text.jsonl", "text-gold.jsonl", "terms.csv"}
+    names.add("pages.wiki")
     assert {path.name for path in corpus.iterdir()} == names
     sizes = {name: len(read(corpus, name)) for name in (*NAMES, "text")}
     assert sizes == {"gold": 100, "dev": 200, "test": 800, "text-gold": 2900, "text": 2900}
@@ -194,6 +195,13 @@ def test_gold_is_valid(corpus):
                 labels.add(label)
             assert all(token and not token.isspace() for token in row["tokens"])
     assert labels == set(make_corpus.LABELS)
+
+
+def test_pages_link_most_entities(corpus):
+    text = (corpus / "pages.wiki").read_text(encoding="utf8")
+    n_links = text.count("[[")
+    assert len(text.strip().split("\n\n")) == 1000 and n_links == text.count("]]")
+    assert 1500 < n_links < 3500
 
 
 def test_cats_are_exclusive(corpus):

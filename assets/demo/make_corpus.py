@@ -41,6 +41,8 @@ PLURAL_RATE = 0.2
 TITLE_RATE = 0.65
 WRONG_LABEL_RATE = 0.1
 AMBIGUOUS_WEIGHT = 0.01
+# Share of the entities of a wiki that are links.
+LINK_RATE = 0.7
 COVERED = {"BRAND": 0.5, "PRODUCT": 0.53, "MATERIAL": 0.6, "COLOR": 0.55, "PATTERN": 0.5, "GROUP": 0.6}
 Span = Tuple[int, int, str]
 Sentence = Tuple[List[str], List[Span], Dict[str, float]]
@@ -391,6 +393,7 @@ def make_corpus(
     dev: int = 200,
     test: int = 800,
     world: Optional[World] = None,
+    pages: int = 1000,
 ) -> Corpus:
     """Make the corpus of one language in memory.
 
@@ -400,9 +403,10 @@ def make_corpus(
     dev (int): Number of development sentences.
     test (int): Number of test sentences.
     world (Optional[World]): Word lists and templates; None reads the English ones beside this file.
+    pages (int): Number of sentences of the wiki.
     RETURNS (Corpus): Rows of each split, and the term list.
     """
-    if min(train, gold, dev, test) < 0 or gold > train:
+    if min(train, gold, dev, test, pages) < 0 or gold > train:
         raise ValueError("Sizes must not be negative, and --gold must not be larger than --train.")
     world = world or load_world()
     seen: Set[str] = set()
@@ -412,6 +416,7 @@ def make_corpus(
         ("dev", dev, True),
         ("gold", gold, False),
         ("text", train - gold, False),
+        ("pages", pages, False),
     ):
         stream = sentences(world, seed, name, seen, held_out)
         splits[name] = [next(stream) for _ in range(size)]
@@ -472,6 +477,24 @@ def to_jsonl(rows: Sequence[Dict], keys: Sequence[str]) -> str:
     return "".join(json.dumps({key: row[key] for key in keys}, ensure_ascii=False) + "\n" for row in rows)
 
 
+def to_wikitext(rows: Sequence[Dict], rng: random.Random) -> str:
+    """Write sentences as a page of a wiki, a paragraph each.
+
+    rows (Sequence[Dict]): The rows.
+    rng (random.Random): Draws which entities are links.
+    RETURNS (str): Wikitext.
+    """
+    paragraphs = []
+    for row in rows:
+        words = list(row["tokens"])
+        for start, end, _ in row["ents"]:
+            if rng.random() < LINK_RATE:
+                words[start] = "[[" + words[start]
+                words[end - 1] += "]]"
+        paragraphs.append(" ".join(words))
+    return "\n\n".join(paragraphs) + "\n"
+
+
 def main(
     out: Annotated[Path, typer.Argument(help="Output folder", file_okay=False)],
     seed: Annotated[int, typer.Option("--seed", help="Random seed")] = 0,
@@ -479,18 +502,20 @@ def main(
     gold: Annotated[int, typer.Option("--gold", min=0, help="Training sentences with gold entities")] = 100,
     dev: Annotated[int, typer.Option("--dev", min=0, help="Development sentences")] = 200,
     test: Annotated[int, typer.Option("--test", min=0, help="Test sentences")] = 800,
+    pages: Annotated[int, typer.Option("--pages", min=0, help="Sentences of the wiki")] = 1000,
     languages: Annotated[
         str, typer.Option("--languages", help=f"Target language, then others: of {', '.join(LANGUAGES)}")
     ] = DEFAULT_LANGUAGE,
 ) -> None:
-    """Make the demo corpus: gold, target, dev, test, text and text-gold as JSONL, and terms.csv.
+    """Make the demo corpus: gold, target, dev, test, text and text-gold as JSONL, terms.csv, and pages.wiki.
 
-    --gold and --train are sizes of each language. dev, test and target (a part of gold) hold the first language alone.
+    --gold and --train are sizes of each language. dev, test, target (a part of gold) and pages hold the first language
+    alone.
     """
     if gold > train:
         raise typer.BadParameter("--gold must not be larger than --train.")
     corpora = {
-        language: make_corpus(seed, train, gold, dev, test, load_world(language))
+        language: make_corpus(seed, train, gold, dev, test, load_world(language), pages)
         for language in parse_languages(languages)
     }
     splits, terms = join_languages(corpora)
@@ -505,6 +530,7 @@ def main(
         ("text-gold", "text", full),
     ):
         write(out / f"{name}.jsonl", to_jsonl(splits[split], keys))
+    write(out / "pages.wiki", to_wikitext(splits["pages"], random.Random(f"{seed}:links")))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("label", "term"))

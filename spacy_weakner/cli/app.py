@@ -15,6 +15,7 @@ from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
 from .label import label_cli
 from .mask import mask_cli
+from .pick import pick_cli
 from .report import report_cli
 from .sweep import sweep_cli
 from .temperature import temperature_cli
@@ -36,6 +37,7 @@ app.command("complete")(complete_cli)
 app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
 app.command("augment")(augment_cli)
 app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
+app.command("pick")(pick_cli)
 app.command("mask")(mask_cli)
 app.command("temperature")(temperature_cli)
 app.command("analyze")(analyze_cli)

@@ -120,12 +120,13 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--soft --gold g --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft",
+        "pick": "--threshold 0.3 --union --component c",
         "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1",
     }
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
         seen.clear()
-        model = {"complete": ["model"], "augment": ["--model", "model"]}.get(command, [])
+        model = {"complete": ["model"], "pick": ["model"], "augment": ["--model", "model"]}.get(command, [])
         assert invoke(command, "in", "out", *model, *options.split()).exit_code == 130
         given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
         given = {{"no_sentences": "sentences"}.get(o, o) for o in given}

@@ -1,0 +1,31 @@
+"""`spacy weakner pick`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import listing, reporting
+
+
+def pick_cli(
+    input_path: Annotated[Path, typer.Argument(help="Corpus: a .spacy file or a folder of them")],
+    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    model: Annotated[str, typer.Argument(help="Pipeline with mrc_ner: its folder, or an installed package")],
+    threshold: Annotated[float, typer.Option(help="Probability that starts and ends of entities must be above")] = 0.1,
+    union: Annotated[bool, typer.Option("--union", help="Keep the labels that are there, beside the picked")] = False,
+    component: Annotated[Optional[str], typer.Option(help="Name of the component; default: the first mrc_ner")] = None,
+) -> None:
+    """Replace the labels of a corpus by what a model takes for entities, or add to them."""
+    with reporting():
+        from ..stages.pick import pick
+
+        report = pick(
+            input_path, output_path, model, threshold=threshold, union=union, component=component, progress=True
+        )
+        msg.good(f"{report.docs} documents", output_path)
+        new = sum(report.picked.values())
+        msg.info(f"Entities: {report.given} before, of which {report.kept} stay; new: {new} ({listing(report.picked)})")
+        if report.skipped:
+            msg.info(f"Shards that were finished already: {report.skipped}")

@@ -1,0 +1,125 @@
+"""Writes a corpus of what a trained model picks (CoFEE)."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
+
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..annotations import weak
+from ..annotations.corpus import bare_copy
+from ..annotations.overlaps import without_overlaps
+from ..annotations.rows import set_entities
+from ..errors import Errors, WeaknerError, check_range
+from ..mrc_ner.component import MRCNer
+from ..ty import Entity
+from .hashes import hash_model
+from .pipelines import first_pipe, load_pipeline, run_before
+from .shards import run_shards
+
+BATCH_SIZE = 256
+
+
+class PickReport(NamedTuple):
+    """What was picked.
+
+    docs (int): Docs written.
+    given (int): Entities that were there before.
+    kept (int): Those of them that are there still.
+    picked (Dict[str, int]): New entities, per label.
+    skipped (int): Shards that were finished already.
+    """
+
+    docs: int
+    given: int
+    kept: int
+    picked: Dict[str, int]
+    skipped: int
+
+
+def pick(
+    input_path: Path,
+    output_path: Path,
+    model: Union[str, Path],
+    *,
+    threshold: float = 0.1,
+    union: bool = False,
+    component: Optional[str] = None,
+    progress: bool = False,
+) -> PickReport:
+    """Write what a model takes for entities, as labels to learn from (Xue et al. 2020, Section 4.2). All tokens outside
+    become "O", the Docs are marked as weak, and the labels that were there stay in the span group "matched".
+
+    input_path (Path): A corpus: a `.spacy` file or a folder of them.
+    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
+    threshold (float): The picking rate delta, a probability that starts and ends must be above. Of entities that
+        overlap the more probable stays.
+    union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
+    component (Optional[str]): Name of the component; None: the first `mrc_ner`.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (PickReport): What was picked.
+    RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
+        `mrc_ner`.
+    """
+    check_range("threshold", threshold, 0.0, 1.0)
+    nlp = load_pipeline(model)
+    found = first_pipe(nlp, MRCNer, component)
+    if found is None:
+        named = f" of the name '{component}'" if component else ""
+        names = ", ".join(nlp.component_names)
+        raise WeaknerError(Errors.WK347.format(pipeline=model, named=named, names=names))
+    name, pipe = found
+    pipe.threshold = threshold
+    counts: Counter[str] = Counter()
+
+    def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
+        for batch in minibatch(docs, BATCH_SIZE):
+            bare = run_before(nlp, name, [bare_copy(doc, nlp.vocab) for doc in batch])
+            for doc, predicted in zip(batch, pipe.predict(bare), strict=True):
+                if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
+                    raise WeaknerError(Errors.WK344.format(path=input_path, text=doc.text[:50]))
+                _write(doc, predicted.entities, union, counts)
+                yield doc
+
+    settings = {"model": hash_model(model), "component": name, "threshold": threshold, "union": union}
+    report = run_shards(
+        input_path,
+        output_path,
+        "pick",
+        transform,
+        settings,
+        nlp.vocab,
+        progress=progress,
+        counts=counts,
+    )
+    totals = report.counts
+    return PickReport(
+        docs=report.docs_out,
+        given=totals["given"],
+        kept=totals["kept"],
+        picked={key[len("label:") :]: n for key, n in sorted(totals.items()) if key.startswith("label:")},
+        skipped=report.skipped,
+    )
+
+
+def _write(doc: Doc, picked: List[Entity], union: bool, counts: "Counter[str]") -> None:
+    given = weak.doc_entities(doc)
+    entities = sorted(picked)
+    if union:
+        both = [*given, *picked]
+        # What is there comes first.
+        ranks = [1.0] * len(given) + [0.0] * len(picked)
+        entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
+    weak.set_group(doc, weak.MATCHED_GROUP, given)
+    set_entities(doc, entities, [True] * len(doc))
+    weak.set_weak(doc)
+    # What earlier stages said of these labels.
+    weak.set_tags(doc, None)
+    weak.set_soft_labels(doc, None)
+    weak.set_confidence(doc, None, None)
+    new = {*entities} - {*given}
+    counts["given"] += len(given)
+    counts["kept"] += len({*entities} & {*given})
+    counts.update(f"label:{label}" for _, _, label in new)
