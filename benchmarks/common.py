@@ -15,7 +15,7 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -28,6 +28,19 @@ ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
 COLORS = ("#1d3557", "#e76f51", "#2a9d8f", "#8d5a97", "#e9a13b", "#6c757d")
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
+# An encoder over words, or characters where these are the tokens.
+BILSTM = {
+    "@architectures": "spacy_weakner.BiLSTMEncoder.v1",
+    "width": 256,
+    "depth": 1,
+    "embed": {
+        "@architectures": "spacy.MultiHashEmbed.v2",
+        "width": 128,
+        "attrs": ["ORTH"],
+        "rows": [5000],
+        "include_static_vectors": False,
+    },
+}
 
 
 class Run(NamedTuple):
@@ -198,7 +211,11 @@ def count(path: Path) -> int:
 
 
 def write_page(
-    benchmark: str, rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: List[str], on_train: Sequence[str] = ()
+    benchmark: str,
+    rows: List[Dict[str, Any]],
+    group: Tuple[str, ...],
+    methods: List[str],
+    on_train: Callable[[Dict[str, Any]], bool] = lambda row: False,
 ) -> str:
     """Fill the tables of a page and draw their bars.
 
@@ -207,7 +224,8 @@ def write_page(
     group (Tuple[str, ...]): Keys of which each combination has a table of its own, where the page has
         "{value-value-...}". Rows of method "match" have no encoder: they come to all tables of their data set.
     methods (List[str]): Order of the methods.
-    on_train (Sequence[str]): Methods that are scored on train: marked in the tables, and left out of the plots.
+    on_train (Callable[[Dict[str, Any]], bool]): Whether a row was scored on train: such rows are marked in the tables,
+        and left out of the plots.
     RETURNS (str): The page.
     """
     page = (EVIDENCE / f"{benchmark}.template.md").read_text(encoding="utf-8")
@@ -224,14 +242,14 @@ def write_page(
         if f"{{{name}}}" not in page:
             continue
         several = len({row["weak"] for row in shown if row["weak"]}) > 1 or benchmark == "needle"
-        marks = {method: f"{method} (on train)" for method in on_train}
-        named = [{**row, "method": marks.get(row["method"], row["method"])} for row in shown]
+        named = [{**row, "method": f"{row['method']} (on train)"} if on_train(row) else row for row in shown]
+        order = [name for method in methods for name in (method, f"{method} (on train)")]
         columns = ("method", "weak") if several else ("method",)
-        page = page.replace(f"{{{name}}}", table(named, columns, [marks.get(method, method) for method in methods]))
+        page = page.replace(f"{{{name}}}", table(named, columns, order))
         # Bars show one amount of weak labels: that of most rows.
         amounts = Counter(row["weak"] for row in shown if row["weak"]).most_common(1)
         plain = [row for row in shown if row["weak"] in (0, *(amount for amount, _ in amounts))]
-        bars = {m: [row["f1"] for row in plain if row["method"] == m] for m in methods if m not in on_train}
+        bars = {m: [row["f1"] for row in plain if row["method"] == m and not on_train(row)] for m in methods}
         bars = {method: found for method, found in bars.items() if found}
         bar_chart(f"{' '.join(map(str, values))}: F1 on test", bars, EVIDENCE / f"{benchmark}-{name}.svg")
     return page

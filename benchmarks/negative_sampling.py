@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from common import (
+    BILSTM,
     EVIDENCE,
     ROOT,
     Evidence,
@@ -42,18 +43,6 @@ TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 CONFIGS = ROOT / "configs"
 N_DEV = 300
 CURVES = EVIDENCE / f"{BENCHMARK}-curves.jsonl"
-BILSTM = {
-    "@architectures": "spacy_weakner.BiLSTMEncoder.v1",
-    "width": 256,
-    "depth": 1,
-    "embed": {
-        "@architectures": "spacy.MultiHashEmbed.v2",
-        "width": 128,
-        "attrs": ["ORTH"],
-        "rows": [5000],
-        "include_static_vectors": False,
-    },
-}
 
 
 class Method(NamedTuple):
