@@ -9,12 +9,15 @@ import numpy
 from ..errors import check_range
 from ..losses import Array
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
-from ..mrc_ner.decoding import nearest_ends
+from ..mrc_ner.decoding import N_ENDS, pair_boundaries
+from ..mrc_ner.relabelling import Matches
+from ..mrc_ner.typing import mention_spans
 
 
 @dataclass(frozen=True)
 class SelfPicking:
-    """Take as entities what begins and ends with a probability above a threshold, each start with its nearest end. The
+    """Take as entities what begins and ends with a probability above a threshold, each start with its nearest end,
+    or, if the model has a matcher, with the ends that it says belong to it, by the same threshold. The
     probabilities are those of the teacher: the model itself as it was at the last renewal. Until the first one the
     labels are the given ones.
 
@@ -34,14 +37,17 @@ class SelfPicking:
         if self.max_width is not None:
             check_range("max_width", self.max_width, 1, None)
 
-    def __call__(self, target: Boundaries, probabilities: Array) -> Boundaries:
-        above = probabilities > self.threshold
+    def __call__(self, target: Boundaries, probabilities: Array, matches: Optional[Matches] = None) -> Boundaries:
         wanted = target.wanted.copy() if self.union else numpy.zeros_like(target.wanted)
-        for k in range(wanted.shape[1]):
-            for start, end in nearest_ends(above[:, k, STARTS], above[:, k, ENDS], self.max_width):
-                wanted[start, k, STARTS] = True
-                wanted[end - 1, k, ENDS] = True
-        return Boundaries(wanted, target.known)
+        spans = pair_boundaries(probabilities > self.threshold, self.max_width, N_ENDS if matches else 1)
+        if matches:
+            spans = spans[matches(spans) > self.threshold]
+        starts, ends, labels = spans.T
+        wanted[starts, labels, STARTS] = True
+        wanted[ends - 1, labels, ENDS] = True
+        if self.union:
+            spans = numpy.unique(numpy.concatenate([spans, mention_spans(target, None)]), axis=0)
+        return Boundaries(wanted, target.known, spans)
 
 
 def make_self_picking(threshold: float = 0.1, union: bool = False, max_width: Optional[int] = 10) -> SelfPicking:

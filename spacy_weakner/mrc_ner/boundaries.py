@@ -18,10 +18,13 @@ class Boundaries(NamedTuple):
 
     wanted (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): where entities of each label start and end.
     known (NDArray[numpy.bool_]): Same shape: False where nothing is known.
+    spans (Optional[NDArray[numpy.int64]]): Shape (n, 3): start, end and label of the entities, by label; None: every
+        start has its nearest end.
     """
 
     wanted: NDArray[numpy.bool_]
     known: NDArray[numpy.bool_]
+    spans: Optional[NDArray[numpy.int64]] = None
 
 
 def read_boundaries(
@@ -55,9 +58,11 @@ def read_boundaries(
     for start, end, _ in found:
         unknown[start:end] = False
     unknown[unclear_tokens(example, entities)] = True
-    target = mark([own for own in found if max_width is None or own[1] - own[0] <= max_width], n, label_ids)
+    kept = [own for own in found if max_width is None or own[1] - own[0] <= max_width]
+    target = mark(kept, n, label_ids)
     known = ~unknown[:, None, None] | numpy.zeros_like(target)
-    return Boundaries(target, known)
+    spans = sorted(((start, end, label_ids[label]) for start, end, label in kept), key=lambda own: (own[2], own))
+    return Boundaries(target, known, numpy.asarray(spans, dtype="int64").reshape(-1, 3))
 
 
 def mark(entities: Iterable[Entity], n_tokens: int, label_ids: Dict[str, int]) -> NDArray[numpy.bool_]:
@@ -88,12 +93,19 @@ def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.
     n_tokens = target.known.any(axis=(1, 2)).sum()
     if not n_tokens:
         return 0.0, numpy.zeros(scores.shape)
-    wide = numpy.asarray(scores, dtype="float64")
-    # -log of the probability of what is wanted
-    signed = numpy.where(target.wanted, -wide, wide)
-    values = numpy.logaddexp(0.0, signed)
-    gradient = chances(wide) - target.wanted
+    values, gradient = cross_entropy(scores, target.wanted)
     return float((weights * values).sum() / n_tokens), weights * gradient / n_tokens
+
+
+def cross_entropy(scores: Array, wanted: NDArray[numpy.bool_]) -> Tuple[Array, Array]:
+    """-log of the probability of what is wanted.
+
+    scores (Array): Log-odds.
+    wanted (NDArray[numpy.bool_]): Same shape: what is true.
+    RETURNS (Tuple[Array, Array]): Values, and their gradient; same shape, float64.
+    """
+    wide = numpy.asarray(scores, dtype="float64")
+    return numpy.logaddexp(0.0, numpy.where(wanted, -wide, wide)), chances(wide) - wanted
 
 
 def chances(scores: Array, temperature: float = 1.0) -> Array:

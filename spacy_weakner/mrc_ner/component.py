@@ -1,5 +1,6 @@
 """Named-entity recognition as reading comprehension: every label is a question about the text."""
 
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -12,19 +13,19 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
 from ..annotations.alignment import reference_spans
-from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
-from ..training.base import Prediction, trim_whitespace
+from ..training.base import Prediction
 from ..training.defaults import default_config
 from ..training.spans import warn_of_spans
 from ..training.taught import RENEWAL_BATCH, TaughtHead
 from ..training.teacher import require_own_encoder
-from ..ty import Entity
-from .boundaries import ENDS, STARTS, Boundaries, boundary_loss, chances, read_boundaries
-from .decoding import nearest_ends
+from .boundaries import Boundaries, chances, read_boundaries
+from .decoding import N_ENDS, Answers, find_entities, pair_boundaries, resolve
+from .matching import Pairs, candidate_pairs, learn_matches, match_chances, match_misfits, match_odds
 from .queries import check_queries
-from .relabelling import Relabeller
+from .relabelling import Matches, Relabeller
+from .scoring import as_rows, learn_boundaries, score_boundaries, split_rows
 from .typing import Mentions, Typing, learn_types, mention_spans, move_types, pool
 
 DEFAULT_CONFIG = """
@@ -45,6 +46,7 @@ DEFAULTS = default_config(DEFAULT_CONFIG, "encoder")
         "threshold": 0.5,
         "max_width": 10,
         "positive_weight": 1.0,
+        "match_weight": 0.1,
         "relabel": None,
         "typing": None,
         "teacher_decay": 0.0,
@@ -63,6 +65,7 @@ def make_mrc_ner(
     threshold: float,
     max_width: Optional[int],
     positive_weight: float,
+    match_weight: float,
     relabel: Optional[Relabeller],
     typing: Optional[Typing],
     teacher_decay: float,
@@ -80,6 +83,7 @@ def make_mrc_ner(
         threshold=threshold,
         max_width=max_width,
         positive_weight=positive_weight,
+        match_weight=match_weight,
         relabel=relabel,
         typing=typing,
         teacher_decay=teacher_decay,
@@ -106,17 +110,21 @@ class MRCNer(TaughtHead):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
-    Every start is paired with the nearest end. Where spans overlap the most probable one stays. Labels have no weights
-    of their own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability
-    of the entity's start times that of its end.
+    Every start is paired with the nearest end. If the model has a matcher (its `match_width`), a start is paired with
+    every end that it says belongs to it, so that also entities of one label may overlap (`nested`). In `doc.ents` the
+    most probable one of what overlaps stays. Labels have no weights of their own: another question can be asked of a
+    trained component (`ask`). `ent._.weakner_score` is the probability of the entity's start times that of its end,
+    and times that of their match if there is a matcher.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
-    threshold (float): Boundaries are predicted where their probability is above.
+    threshold (float): Boundaries are predicted where their probability is above, and so are matches.
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
     positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
         that are none.
+    match_weight (float): Factor on the loss of the matches, beside those of starts and ends. (The authors use 0.1 for
+        CoNLL 2003.)
     relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
         it was at the last renewal by the training clock. For example `spacy_weakner.SelfPicking.v1`.
     typing (Optional[Typing]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The model
@@ -125,13 +133,14 @@ class MRCNer(TaughtHead):
     nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
         span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
-    head_learn_rate (float): Factor on the learning rate of the scores of boundaries.
+    head_learn_rate (float): Factor on the learning rate of the scores of boundaries and of matches.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For settings out of range, or an encoder of another component.
     """
 
     labels_have_weights = False
+    head_parts = ("head", "match")
 
     def __init__(
         self,
@@ -142,6 +151,7 @@ class MRCNer(TaughtHead):
         threshold: float = 0.5,
         max_width: Optional[int] = 10,
         positive_weight: float = 1.0,
+        match_weight: float = 0.1,
         relabel: Optional[Relabeller] = None,
         typing: Optional[Typing] = None,
         teacher_decay: float = 0.0,
@@ -162,12 +172,14 @@ class MRCNer(TaughtHead):
         )
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
+        check_range("match_weight", match_weight, 0.0, None)
         if max_width is not None:
             check_range("max_width", max_width, 1, None)
         require_own_encoder(name, model)
         self.threshold = threshold
         self.max_width = max_width
         self.positive_weight = positive_weight
+        self.match_weight = match_weight
         self.relabel = relabel
         layer = model.maybe_get_ref("typing")
         if typing is not None and (layer is None or layer.get_dim("nO") != typing.n_types):
@@ -281,14 +293,19 @@ class MRCNer(TaughtHead):
             return targets
         docs = [eg.predicted for eg in examples]
         if self.relabel is not None and self._relabels:
-            empty = numpy.zeros((0, self.n_outputs, 2))
-            said = self.map_scores(docs, lambda _, own: list(map(chances, self._scores(own, teacher))), empty, teacher)
-            targets = [Target(self.relabel(to.boundaries, own)) for to, own in zip(targets, said, strict=True)]
+            said = self.map_scores(docs, partial(self._say, teacher), (numpy.zeros((0, self.n_outputs, 2)),), teacher)
+            targets = [Target(self.relabel(to.boundaries, *own)) for to, own in zip(targets, said, strict=True)]
         if self.typing is not None:
             boundaries = [to.boundaries for to in targets]
             found = self._mentions(docs, boundaries)
             targets = [to._replace(mentions=own) for to, own in zip(targets, found, strict=True)]
         return targets
+
+    def _say(self, teacher: Model, _: List[Doc], vectors: Any) -> List[Tuple[Array, Optional[Matches]]]:
+        """What a teacher tells a relabeller."""
+        matcher, scores = teacher.maybe_get_ref("match"), self._scores(vectors, teacher)
+        asked = [None if matcher is None else partial(match_chances, matcher, own) for own in vectors]
+        return list(zip(map(chances, scores), asked, strict=True))
 
     def _mentions(self, docs: List[Doc], targets: List[Boundaries]) -> List[Mentions]:
         """The entities of some sentences, with their vectors by the teacher."""
@@ -335,17 +352,16 @@ class MRCNer(TaughtHead):
         targets (List[Target]): One per Doc.
         RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
         """
-        ops: Any = self.model.ops
+        xp: Any = self.model.ops.xp
         vectors: List[Any] = list(scores)
-        output, backprop = self.model.get_ref("head").begin_update(_rows(ops.xp, vectors))
-        parts = self._split(ops.to_numpy(output), vectors)
-        wanted = [to.boundaries for to in targets]
-        results = [boundary_loss(own, to, self.positive_weight) for own, to in zip(parts, wanted, strict=True)]
-        gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
-        back: Any = backprop(ops.asarray2f(gradient))
-        borders = numpy.cumsum([own.shape[0] * own.shape[1] for own in vectors])[:-1].tolist()
-        given = [part.reshape(own.shape) for part, own in zip(ops.xp.split(back, borders), vectors, strict=True)]
-        total = sum(loss for loss, _ in results)
+        wanted, shapes = [to.boundaries for to in targets], [own.shape for own in vectors]
+        rows, head = as_rows(xp, vectors), self.model.get_ref("head")
+        total, slope, odds = learn_boundaries(head, rows, shapes, wanted, self.positive_weight)
+        if self._matcher is not None:
+            pairs = list(map(self._pairs, wanted, odds))
+            loss, more = learn_matches(self._matcher, rows, shapes, pairs, self.match_weight)
+            total, slope = total + loss, slope + more
+        given = split_rows(xp, slope, shapes)
         if self.typing is not None:
             layer = self.model.get_ref("typing")
             total += learn_types(self.typing, layer, vectors, [to.mentions for to in targets], given)
@@ -354,9 +370,17 @@ class MRCNer(TaughtHead):
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
         targets = super().encode_targets(used)  # the gold, whatever a teacher says
-        scores = self.map_scores([eg.predicted for eg in used], lambda _, own: self._scores(own), None)
-        signed = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, targets, strict=True)]
-        every = numpy.concatenate(signed)
+        golds = {id(eg.predicted): to for eg, to in zip(used, targets, strict=True)}
+
+        def read(docs: List[Doc], vectors: Any) -> List[Array]:
+            scores, wanted = self._scores(vectors), [golds[id(doc)] for doc in docs]
+            found = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, wanted, strict=True)]
+            if self._matcher is None:
+                return found
+            pairs = list(map(self._pairs, wanted, scores))
+            return list(map(numpy.append, found, match_misfits(self._matcher, vectors, pairs)))
+
+        every = numpy.concatenate(self.map_scores([eg.predicted for eg in used], read, None))
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
 
     # Prediction
@@ -378,40 +402,23 @@ class MRCNer(TaughtHead):
         scores (List[Floats2d]): Vectors of the tokens.
         RETURNS (List[Prediction]): One per Doc.
         """
-        return [self._decode(doc, own) for doc, own in zip(docs, self._scores(scores), strict=True)]
+        boundaries, matcher = self._scores(scores), self._matcher
+        n_ends = 1 if matcher is None else N_ENDS
+        spans = [pair_boundaries(chances(own) > self.threshold, self.max_width, n_ends) for own in boundaries]
+        matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(scores), spans)
+        read = partial(find_entities, labels=self.labels, threshold=self.threshold, temperature=self.temperature)
+        answers = map(Answers, boundaries, spans, matches)
+        found = [read(doc, own, self.preset_tokens(doc)) for doc, own in zip(docs, answers, strict=True)]
+        return [resolve(own, len(doc), self.nested) for doc, own in zip(docs, found, strict=True)]
 
-    def _decode(self, doc: Doc, scores: Array) -> Prediction:
-        preset = self.preset_tokens(doc)
-        sure, cooled = chances(scores), chances(scores, self.temperature)
-        found: Dict[Entity, Tuple[float, float]] = {}
-        for k, label in enumerate(self.labels):
-            above = sure[:, k] > self.threshold
-            for start, end in nearest_ends(above[:, STARTS], above[:, ENDS], self.max_width):
-                for entity in trim_whitespace(doc, [(start, end, label)]):
-                    if not preset[start:end].any():
-                        found[entity] = tuple(
-                            float(own[start, k, STARTS] * own[end - 1, k, ENDS]) for own in (sure, cooled)
-                        )  # type: ignore[assignment]
-        entities = sorted(found)
-        spans = [(start, end) for start, end, _ in entities]
-        chosen = without_overlaps(spans, [found[entity][0] for entity in entities], len(doc))
-        return Prediction(
-            [entities[i] for i in chosen],
-            [found[entities[i]][1] for i in chosen],
-            entities if self.nested else None,
-            [found[entity][1] for entity in entities] if self.nested else (),
-        )
+    @property
+    def _matcher(self) -> Optional[Model]:
+        return self.model.maybe_get_ref("match")
 
     def _scores(self, vectors: Any, model: Optional[Model] = None) -> List[Array]:
         """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
-        given: List[Any] = list(vectors)
-        ops, head = self.model.ops, (self.model if model is None else model).get_ref("head")
-        return self._split(ops.to_numpy(head.predict(_rows(ops.xp, given))), given)
+        return score_boundaries((self.model if model is None else model).get_ref("head"), list(vectors))
 
-    def _split(self, rows: Any, vectors: List[Any]) -> List[Array]:
-        borders = numpy.cumsum([own.shape[0] * own.shape[1] for own in vectors])[:-1].tolist()
-        return [part.reshape(*own.shape[:2], 2) for part, own in zip(numpy.split(rows, borders), vectors, strict=True)]
-
-
-def _rows(xp: Any, vectors: List[Any]) -> Any:
-    return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
+    def _pairs(self, target: Boundaries, scores: Array) -> Pairs:
+        """What a sentence teaches on matches."""
+        return candidate_pairs(target, chances(scores) > self.threshold, self.max_width)

@@ -1,22 +1,113 @@
-"""From probabilities of boundaries to spans."""
+"""From probabilities of boundaries to entities."""
 
-from typing import List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
 
+from ..annotations.overlaps import without_overlaps
+from ..annotations.tags import BoolMask
 from ..losses import Array
+from ..training.base import Prediction, trim_whitespace
+from ..ty import Entity
+from .boundaries import ENDS, STARTS, chances
+
+# Shape (n, 3): start, end and label.
+Spans = NDArray[numpy.int64]
+# Ends that are tried with a start if there is a matcher, the nearest ones: bounds the pairs by the number of tokens.
+N_ENDS = 16
 
 
-def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None) -> List[Tuple[int, int]]:
+def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> List[Tuple[int, int]]:
     """Pair every start with the nearest end that does not come before it (Li et al. 2020; Xue et al. 2020). Several
     starts may share an end.
 
     starts (Array): Shape (n_tokens,): True where a span begins.
     ends (Array): Shape (n_tokens,): True where one ends (with this token).
     max_width (Optional[int]): Tokens of a span, at most; starts whose nearest end is further away have none.
+    n_ends (int): Ends of a start, at most: the nearest, the next one and so on.
     RETURNS (List[Tuple[int, int]]): Spans, ends exclusive, by start.
     """
-    begins, closes = numpy.flatnonzero(starts), numpy.flatnonzero(ends)
-    nearest = numpy.searchsorted(closes, begins)
-    found = [(int(b), int(closes[i]) + 1) for b, i in zip(begins, nearest, strict=True) if i < len(closes)]
+    begins, closes = numpy.flatnonzero(starts).tolist(), numpy.flatnonzero(ends)
+    nearest, after = numpy.searchsorted(closes, begins).tolist(), (closes + 1).tolist()
+    found = [(b, end) for b, i in zip(begins, nearest, strict=True) for end in after[i : i + n_ends]]
     return [(start, end) for start, end in found if max_width is None or end - start <= max_width]
+
+
+def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], n_ends: int = 1) -> Spans:
+    """The same for all labels.
+
+    boundaries (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): where spans begin and end.
+    max_width, n_ends: As there.
+    RETURNS (Spans): Shape (n, 3): start, end and label, by label and start.
+    """
+    found = [
+        (start, end, k)
+        for k in numpy.flatnonzero(numpy.all(boundaries.any(axis=0), axis=1)).tolist()
+        for start, end in nearest_ends(boundaries[:, k, STARTS], boundaries[:, k, ENDS], max_width, n_ends)
+    ]
+    return numpy.asarray(found, dtype="int64").reshape(-1, 3)
+
+
+class Answers(NamedTuple):
+    """What is said of one Doc.
+
+    boundaries (Array): Shape (n_tokens, n_labels, 2): log-odds of starts and ends.
+    spans (Spans): Shape (n, 3): starts with their ends.
+    matches (Optional[Array]): Shape (n,): log-odds that they belong together; None: nothing is said on that.
+    """
+
+    boundaries: Array
+    spans: Spans
+    matches: Optional[Array] = None
+
+
+def find_entities(
+    doc: Doc, answers: Answers, preset: BoolMask, labels: Sequence[str], threshold: float, temperature: float
+) -> Dict[Entity, Tuple[float, float]]:
+    """Read entities off the answers.
+
+    doc (Doc): The Doc.
+    answers (Answers): The answers.
+    preset (BoolMask): Shape (n_tokens,): tokens that must not be part of any entity.
+    labels (Sequence[str]): The labels.
+    threshold (float): Starts and ends belong together if the probability of that is above.
+    temperature (float): Divides the log-odds before they become probabilities.
+    RETURNS (Dict[Entity, Tuple[float, float]]): Entities, which may overlap, each with the product of the probabilities
+        of its start, its end and its match: at temperature 1, and at the given one.
+    """
+    if not len(answers.spans):
+        return {}
+    odds = numpy.full(len(answers.spans), numpy.inf) if answers.matches is None else answers.matches
+    sides = [(chances(answers.boundaries, by), chances(odds, by)) for by in (1.0, temperature)]
+    found: Dict[Entity, Tuple[float, float]] = {}
+    for i in numpy.flatnonzero(sides[0][1] > threshold).tolist():
+        first, after, k = answers.spans[i].tolist()
+        if preset[first:after].any():
+            continue
+        for start, end, label in trim_whitespace(doc, [(first, after, labels[k])]):
+            sure, cooled = (float(own[start, k, STARTS] * own[end - 1, k, ENDS] * match[i]) for own, match in sides)
+            entity = (start, end, label)
+            # Spans may differ in white space alone.
+            found[entity] = max(found.get(entity, (0.0, 0.0)), (sure, cooled))
+    return found
+
+
+def resolve(found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool) -> Prediction:
+    """Of entities that overlap, keep the most probable.
+
+    found (Dict[Entity, Tuple[float, float]]): As `find_entities` gives them.
+    n_tokens (int): Length of the Doc.
+    nested (bool): Give all of them as candidates.
+    RETURNS (Prediction): The prediction.
+    """
+    entities = sorted(found)
+    spans = [(start, end) for start, end, _ in entities]
+    chosen = without_overlaps(spans, [found[entity][0] for entity in entities], n_tokens)
+    return Prediction(
+        [entities[i] for i in chosen],
+        [found[entities[i]][1] for i in chosen],
+        entities if nested else None,
+        [found[entity][1] for entity in entities] if nested else (),
+    )

@@ -8,12 +8,13 @@ from thinc.types import Floats3d
 
 from ..encoders.queried import Queried
 from ..errors import check_range
+from .matching import build_matcher
 
 Vectors = List[Floats3d]
 
 
 def build_mrc_extractor(
-    encoder: Model[Queried, List[Floats3d]], n_types: int = 0, nO: Optional[int] = None
+    encoder: Model[Queried, List[Floats3d]], n_types: int = 0, match_width: int = 0, nO: Optional[int] = None
 ) -> Model[List[Doc], List[Floats3d]]:
     """Build an extractor that finds the spans which answer questions. Registered as `spacy_weakner.MRCExtractor.v1`.
 
@@ -28,11 +29,14 @@ def build_mrc_extractor(
         together, or `spacy_weakner.ConditionedEncoder.v1`, on any other encoder.
     n_types (int): If above 0, there is a layer (reference "typing") that scores types of entities, for
         `spacy_weakner.FineTyping.v1`.
+    match_width (int): If above 0, there are layers with so wide a hidden one (reference "match") that tell which start
+        belongs to which end, for entities that overlap: see `matching.py`. Otherwise it is the nearest.
     nO (Optional[int]): The number of scores, 2.
     RETURNS (Model[List[Doc], List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
     """
     head: Model[Any, Any] = chain(Dropout(), Linear(nO=nO))
     check_range("n_types", n_types, 0, None)
+    check_range("match_width", match_width, 0, None)
     model: Model[Any, Any] = Model(
         "mrc_extractor",
         _forward,
@@ -45,6 +49,10 @@ def build_mrc_extractor(
         typing: Model[Any, Any] = Linear(nO=n_types)
         model.layers.append(typing)
         model.set_ref("typing", typing)
+    if match_width:
+        matcher: Model[Any, Any] = build_matcher(match_width)
+        model.layers.append(matcher)
+        model.set_ref("match", matcher)
     return model
 
 
@@ -58,8 +66,9 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
     encoder.initialize(X=asked)
     vectors = encoder.predict(asked)[0]
     head.initialize(X=vectors[:1, 0], Y=model.ops.alloc2f(1, 2))
-    if model.has_ref("typing"):
-        model.get_ref("typing").initialize(X=vectors[:1, 0])
+    for part in ("typing", "match"):
+        if model.has_ref(part):
+            model.get_ref(part).initialize(X=vectors[:1, 0])
 
 
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from thinc.api import Model
 
 from ..losses import Array
-from .boundaries import ENDS, STARTS, Boundaries
-from .decoding import nearest_ends
+from .boundaries import Boundaries
+from .decoding import pair_boundaries
 
 
 class Mentions(NamedTuple):
@@ -54,12 +54,7 @@ def mention_spans(target: Boundaries, max_width: Optional[int]) -> NDArray[numpy
     max_width (Optional[int]): Tokens of an entity, at most.
     RETURNS (NDArray[numpy.int64]): Shape (n, 3): start, end and label.
     """
-    found = [
-        (start, end, k)
-        for k in range(target.wanted.shape[1])
-        for start, end in nearest_ends(target.wanted[:, k, STARTS], target.wanted[:, k, ENDS], max_width)
-    ]
-    return numpy.asarray(found, dtype="int64").reshape(-1, 3)
+    return pair_boundaries(target.wanted, max_width) if target.spans is None else target.spans
 
 
 def pool(xp: Any, vectors: Any, spans: NDArray[numpy.int64]) -> Any:

@@ -66,6 +66,8 @@ class TrainableHead(TrainablePipe):
     needs_clock = False
     # Whether the weights know which label is which.
     labels_have_weights = True
+    # The parts of the model that learn at the head's own rate, by their references; a model need not have them all.
+    head_parts: Tuple[str, ...] = ("head",)
     # Whether `decode` and its like want the model's output on the host.
     outputs_on_host = True
 
@@ -300,7 +302,8 @@ class TrainableHead(TrainablePipe):
             return sgd(key, weights, gradient, lr_scale=self.head_learn_rate)
 
         self.model.get_ref("tok2vec").finish_update(sgd)
-        self.model.get_ref("head").finish_update(scaled)  # type: ignore[arg-type]
+        for part in filter(self.model.has_ref, self.head_parts):
+            self.model.get_ref(part).finish_update(scaled)  # type: ignore[arg-type]
 
     def tick(self, tick: Tick) -> None:
         """Take note of how far the training is; called by the training clock at every step."""

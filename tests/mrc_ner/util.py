@@ -32,9 +32,16 @@ def together(path: Any) -> Dict[str, Any]:
     }
 
 
-def mrc_config(encoder: Optional[Dict[str, Any]] = None, n_types: int = 0, **settings: Any) -> Dict[str, Any]:
+def mrc_config(
+    encoder: Optional[Dict[str, Any]] = None, n_types: int = 0, match_width: int = 0, **settings: Any
+) -> Dict[str, Any]:
     """Config of a small mrc_ner."""
-    model = {"@architectures": "spacy_weakner.MRCExtractor.v1", "encoder": encoder or conditioned(), "n_types": n_types}
+    model = {
+        "@architectures": "spacy_weakner.MRCExtractor.v1",
+        "encoder": encoder or conditioned(),
+        "n_types": n_types,
+        "match_width": match_width,
+    }
     return {"model": model, **settings}
 
 

@@ -1,0 +1,83 @@
+"""Log-odds of boundaries, and what they learn. All tokens of a batch, under all questions, are scored as rows of one
+table."""
+
+from typing import Any, List, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from thinc.api import Model
+
+from ..losses import Array
+from .boundaries import Boundaries, boundary_loss
+from .decoding import Spans
+
+# Per Doc (n_tokens, n_labels, width).
+Shapes = List[Tuple[int, ...]]
+
+
+def as_rows(xp: Any, vectors: List[Any]) -> Any:
+    """Put all vectors into one table.
+
+    xp (Any): numpy or CuPy.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
+    RETURNS (Any): Shape (sum of n_tokens * n_labels, width).
+    """
+    return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
+
+
+def split_rows(xp: Any, rows: Any, shapes: Shapes) -> List[Any]:
+    """The reverse.
+
+    xp (Any): numpy or CuPy.
+    rows (Any): Shape (sum of n_tokens * n_labels, any width).
+    shapes (Shapes): Those of the vectors.
+    RETURNS (List[Any]): Per Doc (n_tokens, n_labels, that width).
+    """
+    borders = numpy.cumsum([n_tokens * n_labels for n_tokens, n_labels, _ in shapes])[:-1].tolist()
+    parts = xp.split(rows, borders)
+    return [part.reshape(*shape[:2], rows.shape[1]) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def row_pairs(shapes: Shapes, spans: List[Spans]) -> NDArray[numpy.int64]:
+    """Where the first and the last tokens of spans stand in the table.
+
+    shapes (Shapes): Those of the vectors.
+    spans (List[Spans]): Per Doc (n, 3): start, end and label.
+    RETURNS (NDArray[numpy.int64]): Shape (sum of n, 2).
+    """
+    found, offset = [], 0
+    for (n_tokens, n_labels, _), own in zip(shapes, spans, strict=True):
+        found.append(offset + (own[:, :2] - [0, 1]) * n_labels + own[:, 2:])
+        offset += n_tokens * n_labels
+    return numpy.concatenate(found)
+
+
+def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
+    """Score tokens as starts and ends.
+
+    head (Model): The layers.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
+    RETURNS (List[Array]): Per Doc (n_tokens, n_labels, 2): log-odds, on the host.
+    """
+    output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
+    return split_rows(numpy, output, [own.shape for own in vectors])
+
+
+def learn_boundaries(
+    head: Model, rows: Any, shapes: Shapes, targets: List[Boundaries], positive_weight: float
+) -> Tuple[float, Any, List[Array]]:
+    """The loss of the boundaries.
+
+    head (Model): The layers, to which their gradients are added.
+    rows (Any): The vectors.
+    shapes (Shapes): Their shapes.
+    targets (List[Boundaries]): Per Doc.
+    positive_weight (float): See `boundary_loss`.
+    RETURNS (Tuple[float, Any, List[Array]]): Sum over sentences; gradient of the rows; per Doc the log-odds.
+    """
+    ops: Any = head.ops
+    output, backprop = head.begin_update(rows)
+    scores = split_rows(numpy, ops.to_numpy(output), shapes)
+    results = [boundary_loss(own, to, positive_weight) for own, to in zip(scores, targets, strict=True)]
+    gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
+    return sum(loss for loss, _ in results), backprop(ops.asarray2f(gradient)), scores
