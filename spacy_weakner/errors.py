@@ -11,14 +11,14 @@ class Errors:
     # Components and training
     WK001 = (
         "[WK001] '{name}' has no labels. Give labels in [initialize.components.{name}.labels], call add_label(), or "
-        "train on a corpus that holds entities."
+        "train on a corpus that holds {kind} labels."
     )
     WK002 = (
         "[WK002] '{name}' was initialised with the labels {labels}, so '{label}' cannot be added. "
         "Create the component anew to train it with other labels."
     )
     WK003 = (
-        "[WK003] '{name}' met the entity label '{label}', which it was not initialised with (labels: {labels}). "
+        "[WK003] '{name}' met the {kind} label '{label}', which it was not initialised with (labels: {labels}). "
         "Fix the corpus, or list the label in [initialize.components.{name}.labels]."
     )
     WK004 = (
@@ -131,6 +131,19 @@ class Errors:
         "[WK040] Types are found by scikit-learn, which is not installed. Install the extra 'cofee': "
         'pip install "spacy_weakner[cofee]".'
     )
+    WK041 = (
+        "[WK041] '{text}' has the categories {cats}, but for '{name}' a sentence has one category: one value is 1, all "
+        "others are 0. Correct the corpus, or set 'exclusive_classes = false'."
+    )
+    WK042 = (
+        "[WK042] '{name}' has one category, '{label}', and none to tell it from. Give it another one, or set "
+        "'exclusive_classes = false'."
+    )
+    WK043 = (
+        "[WK043] The plateau of the training has no score '{score}' to watch: dev gives {scores}. Correct 'score' in "
+        "[training.before_update]; it must also stand in [training.score_weights]."
+    )
+    WK044 = "[WK044] The plateau of the training finds no optimizer whose learning rate it can lower: {reason}."
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
@@ -392,6 +405,10 @@ class Warnings:
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
+    )
+    WK904 = (
+        "[WK904] No example that '{name}' was initialised with has a category that is known to apply (doc.cats, 'cats' "
+        "in JSONL): there is nothing to learn. Check the training corpus."
     )
     WK903 = (
         "[WK903] The training clock renews every {interval} steps, and the training has only {total_steps}: there will "

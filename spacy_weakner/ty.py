@@ -4,6 +4,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Protocol, Sequenc
 
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import Optimizer
 from thinc.types import Floats2d
 
 # (start, end, label): token offsets, end exclusive.
@@ -94,6 +95,13 @@ class Clocked(Protocol):
     """A component that wants to know how far the training is."""
 
     def tick(self, tick: Tick) -> None: ...
+
+
+@runtime_checkable
+class Updated(Protocol):
+    """A component that can tell which optimizer updates it."""
+
+    def on_next_update(self, hook: Callable[[Optimizer], None]) -> None: ...
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ ROWS = [
     {"errors", "ty", "about", "files", "torch_io", "tokenizers", "losses", "batching"},
     {"annotations", "linear_chain"},
     {"training", "encoders", "aggregation"},
-    {"crf_ner", "gazetteer_ruler", "mrc_ner", "span_ner", "token_ner"},
+    {"crf_ner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"},
     {"cofee", "needle", "roster"},
     {"stages"},
     {"quality"},
@@ -133,7 +133,7 @@ def test_every_folder_has_its_row():
     assert found - {"__init__"} <= set(LEVELS)
 
 
-@pytest.mark.parametrize("head", ["crf_ner", "mrc_ner", "span_ner", "token_ner"])
+@pytest.mark.parametrize("head", ["crf_ner", "mrc_ner", "sentence_category", "span_ner", "token_ner"])
 def test_stages_know_no_head(head):
     for path in (PACKAGE / "stages").rglob("*.py"):
         assert not [name for name in imported(path) if name.startswith(f"spacy_weakner.{head}")], path

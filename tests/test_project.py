@@ -105,7 +105,9 @@ def test_all_commands_are_part_of_a_workflow():
     assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("path", [p for p in CONFIGS if p.stem.startswith("cnn")], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [p for p in CONFIGS if p.stem.startswith(("cnn", "bilstm"))], ids=lambda path: path.name
+)
 def test_configs_keep_their_values_when_spacy_fills_them(path):
     given = {f"paths.{name}": "x" for name, value in util.load_config(path)["paths"].items() if value is None}
     config = util.load_config(path, overrides={key: x for key, x in given.items() if key != "paths.vectors"})

@@ -20,6 +20,7 @@ from spacy_weakner.linear_chain.kernel import CRFParameters
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.mrc_ner.typing import Typing
+from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.objective import Objective
@@ -27,13 +28,15 @@ from spacy_weakner.token_ner.objective import Objective
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
-    "spacy_factories": ["crf_ner", "gazetteer_ruler", "mrc_ner", "span_ner", "token_ner"],
+    "spacy_factories": ["crf_ner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"],
     "spacy_architectures": [
+        "spacy_weakner.AttentionEncoder.v1",
         "spacy_weakner.BiLSTMEncoder.v1",
         "spacy_weakner.CRFTagger.v1",
         "spacy_weakner.ConditionedEncoder.v1",
         "spacy_weakner.MRCExtractor.v1",
         "spacy_weakner.QueryContextEncoder.v1",
+        "spacy_weakner.SentenceCategory.v1",
         "spacy_weakner.SpanClassifier.v1",
         "spacy_weakner.TokenClassifier.v1",
     ],
@@ -67,7 +70,11 @@ GOLDEN = {
         "spacy_weakner.StrongWeakCorpus.v1",
         "spacy_weakner.TermList.v1",
     ],
-    "spacy_callbacks": ["spacy_weakner.LoadWeights.v1", "spacy_weakner.TrainingClock.v1"],
+    "spacy_callbacks": [
+        "spacy_weakner.LoadWeights.v1",
+        "spacy_weakner.ReduceOnPlateau.v1",
+        "spacy_weakner.TrainingClock.v1",
+    ],
     "spacy_tokenizers": ["spacy_weakner.WordTokenizer.v1"],
     "spacy_cli": ["weakner"],
 }
@@ -75,8 +82,8 @@ NAMES = [(group, name) for group, names in GOLDEN.items() for name in names]
 NLP = spacy.blank("en")
 
 
-def make(kind, name, **arguments):
-    return registry.resolve({"made": {f"@{kind}": name, **arguments}})["made"]
+def make(registered_as, name, /, **arguments):
+    return registry.resolve({"made": {f"@{registered_as}": name, **arguments}})["made"]
 
 
 def test_golden_list():
@@ -111,6 +118,7 @@ def test_names_follow_the_conventions(group, name):
         ("crf_ner", CRFNer),
         ("gazetteer_ruler", GazetteerRuler),
         ("mrc_ner", MRCNer),
+        ("sentence_category", SentenceCategory),
         ("span_ner", SpanNer),
         ("token_ner", TokenNer),
     ],
@@ -122,8 +130,12 @@ def test_factories(name, kind):
     needed = {
         "gazetteer_ruler": {"terms": [Term("LOC", "York")]},
         "mrc_ner": {"queries": {"LOC": "places", "PER": "people"}},
+        "sentence_category": {"labels": ["news", "sports"]},
     }
-    pipe.initialize(lambda: make_examples(nlp), nlp=nlp, **needed.get(name, {}))
+    examples = make_examples(nlp)
+    for example in examples:
+        example.reference.cats = {"news": 1.0}
+    pipe.initialize(lambda: examples, nlp=nlp, **needed.get(name, {}))
     assert len(nlp("New York")) == 2
 
 
@@ -170,10 +182,28 @@ def test_query_context_encoder(tiny_bert):
 
 def test_bilstm_encoder():
     name = "spacy_weakner.BiLSTMEncoder.v1"
-    model = make("architectures", name, embed=TOK2VEC, width=6, depth=2)
+    locked = {"projection_width": 4, "dropout": 0.5, "init_range": 0.1}
+    for settings in ({}, locked):
+        model = make("architectures", name, embed=TOK2VEC, width=6, depth=2, **settings)
+        docs = [make_doc(NLP, "a b")]
+        model.initialize(X=docs)
+        assert model.predict(docs)[0].shape == (2, 6)
+
+
+@pytest.mark.parametrize("kind", ["soft", "scaled", "unscaled", "learned"])
+def test_attention_encoder(kind):
+    settings = {"kind": kind, "heads": 4, "dropout": 0.1, "residual": False, "init_range": 0.1}
+    model = make("architectures", "spacy_weakner.AttentionEncoder.v1", tok2vec=TOK2VEC, **settings)
     docs = [make_doc(NLP, "a b")]
     model.initialize(X=docs)
-    assert model.predict(docs)[0].shape == (2, 6)
+    assert model.predict(docs)[0].shape == (2, 16)
+
+
+def test_sentence_category():
+    model = make("architectures", "spacy_weakner.SentenceCategory.v1", tok2vec=TOK2VEC, nO=3)
+    docs = [make_doc(NLP, "a b"), make_doc(NLP, "")]
+    model.initialize(X=docs, Y=numpy.zeros((2, 3), dtype="float32"))
+    assert model.predict(docs).shape == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -347,6 +377,13 @@ def test_training_clock(tmp_path):
     make("callbacks", name, total_epochs=4)(nlp, {"step": 1, "epoch": 2})
     assert [tick.progress for tick in recorder.ticks] == [0.25, 0.5]
     assert len(recorder.renewals) == 1
+
+
+def test_reduce_on_plateau():
+    settings = {"score": "cats_score", "factor": 0.25, "patience": 1, "min_rate": 0.01}
+    plateau = make("callbacks", "spacy_weakner.ReduceOnPlateau.v1", **settings)
+    assert {key: getattr(plateau, key) for key in settings} == settings
+    plateau(spacy.blank("en"), {"step": 0, "epoch": 0})
 
 
 @pytest.mark.parametrize("components", [None, {"crf_ner": ["encoder", "head"]}])

@@ -1,14 +1,17 @@
-"""Encoders as torch modules."""
+"""Encoders as torch modules. Each reads sequences of different lengths, none of them empty."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional, Tuple, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_sequence, unpack_sequence
+from torch.nn.functional import logsigmoid
+from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 class BiLSTM(nn.Module):
-    """Bidirectional LSTM over sequences of different lengths.
+    """Bidirectional LSTM.
 
     input_width (int): Width of the inputs.
     width (int): Width of the outputs; each direction has half of it.
@@ -18,6 +21,7 @@ class BiLSTM(nn.Module):
     def __init__(self, input_width: int, width: int, depth: int) -> None:
         super().__init__()
         self.kwargs: Dict[str, Any] = {"input_width": input_width, "width": width, "depth": depth}
+        self.width = width
         self.lstm = nn.LSTM(input_width, width // 2, depth, bidirectional=True)
 
     def forward(self, sequences: List[Tensor]) -> Tensor:
@@ -26,3 +30,101 @@ class BiLSTM(nn.Module):
         output, _ = self.lstm(packed)
         # shape: (sum of n_tokens, width)
         return torch.cat(unpack_sequence(output))
+
+
+class SoftAttention(nn.Module):
+    """Tokens weighted by how much each matters to the sentence (Kruengkrai et al. 2020, Equation 4, without its
+    residual):
+
+        H (x) a,  a = a~ / sum_j a~_j,  a~ = sigmoid(w_2 g + b_2),  g = tanh(W_3 H^T + b_3)
+
+    input_width (int): Width d_h of inputs and outputs.
+    """
+
+    def __init__(self, input_width: int) -> None:
+        super().__init__()
+        self.kwargs: Dict[str, Any] = {"input_width": input_width}
+        self.width = input_width
+        self.hidden = nn.Linear(input_width, input_width)  # W_3, b_3
+        self.evidence = nn.Linear(input_width, 1)  # w_2, b_2
+
+    def forward(self, sequences: List[Tensor]) -> Tensor:
+        # shapes: (n_sentences, length, d_h); (n_sentences, length)
+        H, mask = pad(sequences)
+        evidence = self.evidence(torch.tanh(self.hidden(H))).squeeze(-1)
+        # Dividing by the sum is the softmax of the logarithms, which no sigmoid is too small for.
+        a = logsigmoid(evidence).masked_fill(~mask, -torch.inf).softmax(-1)
+        return (H * a.unsqueeze(-1))[mask]
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with temperatures that may be learned (Kruengkrai et al. 2020, Equations 5 to 7,
+    without the residual):
+
+        concat(head_1, ..., head_n) W^O,  head_j = softmax(Q_j K_j^T / delta) V_j
+        delta = min(ReLU(w_4 H^T + b_4), sqrt(d_h / n)) + 1
+
+    input_width (int): Width d_h of inputs and outputs.
+    heads (int): Number n of heads.
+    scale (str): The temperature delta: "learned" as above, one for each token that looks; "scaled": sqrt(d_h / n);
+        "unscaled": 1.
+    """
+
+    def __init__(self, input_width: int, heads: int, scale: str) -> None:
+        super().__init__()
+        self.kwargs: Dict[str, Any] = {"input_width": input_width, "heads": heads, "scale": scale}
+        self.width = input_width
+        self.heads = heads
+        self.scale = scale
+        self.query = nn.Linear(input_width, input_width, bias=False)
+        self.key = nn.Linear(input_width, input_width, bias=False)
+        self.value = nn.Linear(input_width, input_width, bias=False)
+        self.output = nn.Linear(input_width, input_width, bias=False)
+        if scale == "learned":
+            self.temperature = nn.Linear(input_width, 1)  # w_4, b_4
+
+    def forward(self, sequences: List[Tensor]) -> Tensor:
+        # shapes: (n_sentences, length, d_h); (n_sentences, length)
+        H, mask = pad(sequences)
+        Q, K, V = self._split(self.query(H)), self._split(self.key(H)), self._split(self.value(H))
+        # shape: (n_sentences, n, length, length): the token that looks, the token that is looked at
+        scores = Q @ K.transpose(-1, -2) / self._delta(H)
+        weights = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(-1)
+        # shape: (n_sentences, length, d_h)
+        heads = (weights @ V).transpose(1, 2).flatten(2)
+        return self.output(heads[mask])
+
+    def _split(self, vectors: Tensor) -> Tensor:
+        # shape: (n_sentences, n, length, d_h / n)
+        return vectors.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def _delta(self, H: Tensor) -> Tensor:
+        cap = (self.width / self.heads) ** 0.5
+        if self.scale == "learned":
+            # shape: (n_sentences, 1, length, 1): of each token that looks, for all heads
+            return (torch.relu(self.temperature(H)).clamp(max=cap) + 1).unsqueeze(1)
+        return H.new_tensor(cap if self.scale == "scaled" else 1.0)
+
+
+def pad(sequences: List[Tensor]) -> Tuple[Tensor, Tensor]:
+    """Put sequences side by side.
+
+    sequences (List[Tensor]): Each (n_tokens, width).
+    RETURNS (Tuple[Tensor, Tensor]): Shape (n_sequences, length, width); and (n_sequences, length): where tokens are.
+    """
+    padded = pad_sequence(sequences, batch_first=True)
+    lengths = torch.tensor([len(sequence) for sequence in sequences], device=padded.device)
+    return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]
+
+
+def draw_weights(module: ModuleT, bound: Optional[float]) -> ModuleT:
+    """Draw all weights of a module from U(-bound, bound).
+
+    module (ModuleT): The module.
+    bound (Optional[float]): None: leave them as they are.
+    RETURNS (ModuleT): The module.
+    """
+    if bound is not None:
+        for parameter in module.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+    return module

@@ -75,7 +75,7 @@ def fit_temperature(
         loss = pipe.held_out_loss(examples)
     except KeyError as error:
         labels = ", ".join(pipe.labels)
-        raise WeaknerError(Errors.WK003.format(name=name, label=error.args[0], labels=labels)) from error
+        raise WeaknerError(Errors.WK003.format(name=name, kind="entity", label=error.args[0], labels=labels)) from error
     before = loss(pipe.temperature)
     best = math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
     pipe.set_temperature(best)

@@ -77,8 +77,6 @@ class TaughtHead(TrainableHead):
         RETURNS (Optional[Model]): The model; None before the first renewal.
         RAISES (WeaknerError): If there should be one already, or never will be.
         """
-        if self._teacher.model is None and (
-            self.teacher_at_start or self._tick is None or self._tick.interval == 0
-        ):
+        if self._teacher.model is None and (self.teacher_at_start or self._tick is None or self._tick.interval == 0):
             raise WeaknerError(Errors.WK029.format(name=self.name))
         return self._teacher.model

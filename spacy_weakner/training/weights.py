@@ -15,6 +15,8 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 
 WHOLE = "all"
+# The encoder that no other one is built on.
+BASE = "base_encoder"
 # The names that configs use, and the references of our models.
 PARTS = {"encoder": "tok2vec", "head": "head"}
 
@@ -23,8 +25,9 @@ class LoadWeights:
     """Callback for `[initialize.after_init]`.
 
     path (Path): The earlier pipeline.
-    components (Optional[Dict[str, List[str]]]): Parts to load by component: "encoder", "head" or "all". None: all of
-        every trainable component of this pipeline.
+    components (Optional[Dict[str, List[str]]]): Parts to load by component: "encoder", "head", "base_encoder" (the
+        encoder without the attention that may stand on it, also of a shared "tok2vec") or "all". None: all of every
+        trainable component of this pipeline.
     """
 
     def __init__(self, path: Path, components: Optional[Dict[str, List[str]]] = None) -> None:
@@ -51,7 +54,7 @@ class LoadWeights:
 
     def _load(self, name: str, part: str, source: Any, target: Any) -> None:
         source_node, target_node = _find_part(name, part, source.model), _find_part(name, part, target.model)
-        if part != "encoder" and hasattr(target, "labels") and getattr(target, "labels_have_weights", True):
+        if part not in ("encoder", BASE) and hasattr(target, "labels") and getattr(target, "labels_have_weights", True):
             self._adopt_labels(name, source, target)
         try:
             target_node.from_bytes(source_node.to_bytes())
@@ -90,8 +93,16 @@ def _get_pipe(nlp: Language, name: str, message: str, path: str = "") -> Any:
 def _find_part(name: str, part: str, model: Model) -> Model:
     if part == WHOLE:
         return model
+    if part == BASE:
+        return _base_encoder(model)
     reference = PARTS.get(part)
     if reference is None or not model.has_ref(reference):
-        known = [WHOLE, *(key for key, ref in PARTS.items() if model.has_ref(ref))]
+        known = [WHOLE, *(key for key, ref in PARTS.items() if model.has_ref(ref)), BASE]
         raise WeaknerError(Errors.WK013.format(name=name, part=part, parts=", ".join(known)))
     return model.get_ref(reference)
+
+
+def _base_encoder(model: Model) -> Model:
+    while model.has_ref("tok2vec"):
+        model = model.get_ref("tok2vec")
+    return model

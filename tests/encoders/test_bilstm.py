@@ -5,13 +5,14 @@ import pytest
 import spacy
 import torch
 from spacy.tokens import Doc
-from thinc.api import Model, NumpyOps, set_dropout_rate
+from thinc.api import set_dropout_rate
 
 from spacy_weakner.encoders.bilstm import build_bilstm_encoder
 from spacy_weakner.encoders.torch_model import BiLSTM
 from spacy_weakner.errors import WeaknerError
 
 from ..util import SENTENCES, TEXTS, crf_pipeline, entities_of, gradients, make_examples, same, train, weights
+from .sequences import module_of, random_vectors
 
 NLP = spacy.blank("xx")
 EMBED = {
@@ -24,32 +25,12 @@ EMBED = {
 CONFIG = {"@architectures": "spacy_weakner.BiLSTMEncoder.v1", "embed": EMBED, "width": 12, "depth": 1}
 
 
-class Vectors:
-    """An embedding that gives fixed vectors and keeps the gradients."""
-
-    def __init__(self, arrays):
-        self.arrays, self.gradients = arrays, None
-        self.model = Model("vectors", self.forward, dims={"nO": arrays[0].shape[1]}, ops=NumpyOps())
-
-    def forward(self, model, docs, is_train):
-        def backprop(gradient):
-            self.gradients = gradient
-            return []
-
-        return self.arrays[: len(docs)], backprop
-
-
 def make(lengths, width=6, depth=1):
-    rng = numpy.random.RandomState(0)
-    vectors = Vectors([rng.normal(size=(n, 4)).astype("float32") for n in lengths])
-    docs = [Doc(NLP.vocab, words=["x"] * n) for n in lengths]
+    vectors = random_vectors(lengths)
+    docs = vectors.docs
     model = build_bilstm_encoder(vectors.model, width=width, depth=depth)
-    model.initialize(X=[doc for doc in docs if len(doc)] or [Doc(NLP.vocab, words=["x"])])
+    model.initialize(X=docs)
     return model, vectors, docs
-
-
-def module_of(model):
-    return next(shim._model for node in model.walk() for shim in node.shims)
 
 
 @pytest.mark.parametrize("lengths", [[3], [1], [2, 5, 1], [4, 4], [1, 2, 3]])
@@ -130,7 +111,7 @@ def test_width_and_depth(width, depth):
 @pytest.mark.parametrize("settings, name", [({"width": 7}, "width"), ({"width": 0}, "width"), ({"depth": 0}, "depth")])
 def test_sizes_that_cannot_be(settings, name):
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}'"):
-        build_bilstm_encoder(Vectors([numpy.zeros((1, 4))]).model, **settings)
+        build_bilstm_encoder(random_vectors([1]).model, **settings)
 
 
 def test_the_module_alone():
@@ -139,7 +120,89 @@ def test_the_module_alone():
     assert module([torch.zeros(2, 3), torch.zeros(5, 3)]).shape == (7, 4)
 
 
+@pytest.mark.parametrize("lengths", [[1], [3, 0, 2]])
+@pytest.mark.parametrize("empty_width", [4, 0])
+def test_a_projection_comes_first(lengths, empty_width):
+    vectors = random_vectors(lengths, empty_width=empty_width)
+    model = build_bilstm_encoder(vectors.model, width=6, projection_width=3)
+    model.initialize(X=vectors.docs)
+    linear = next(node for node in model.walk() if node.name == "linear")
+    W, b = linear.get_param("W"), linear.get_param("b")
+    assert W.shape == (3, 4)
+    lstm = module_of(model).lstm
+    with torch.no_grad():
+        expected = [
+            lstm(torch.from_numpy(array @ W.T + b)[:, None])[0][:, 0].numpy() if len(array) else numpy.zeros((0, 6))
+            for array in vectors.arrays
+        ]
+    assert same(model.predict(vectors.docs), expected, tolerance=1e-5)
+    outputs, backprop = model.begin_update(vectors.docs)
+    backprop(outputs)
+    assert [own.shape for own in vectors.gradients] == [own.shape for own in vectors.arrays]
+    assert linear.get_grad("W").any()
+
+
+def test_locked_dropout_has_one_mask_per_sentence_before_and_after():
+    vectors = random_vectors([7, 5], width=8)
+    model = build_bilstm_encoder(vectors.model, width=10, dropout=0.5)
+    model.initialize(X=vectors.docs)
+    set_dropout_rate(model, 0.0)  # that of the training: not this one
+    before, after = (node for node in model.walk() if node.name == "locked_dropout")
+    masks = []
+    for layer, width in ((before, 8), (after, 10)):
+        ones = [numpy.ones((n, width), dtype="float32") for n in (7, 5)]
+        outputs, backprop = layer.begin_update(ones)
+        for own, back in zip(outputs, backprop(ones), strict=True):
+            assert (own == own[0]).all()
+            assert {*own.flatten().tolist()} <= {0.0, 2.0}
+            assert same([own], [back])
+            masks.append(own[0].tolist())
+        assert same(layer.predict(ones), ones)
+    assert masks[0] != masks[1] and masks[2] != masks[3]
+    outputs = [model.begin_update(vectors.docs)[0] for _ in range(2)]
+    assert not same(*outputs)
+    dropped = [~own.any(axis=0) for own in outputs[0]]
+    assert any(own.any() for own in dropped)
+
+
+def test_locked_dropout_of_rate_zero_is_none():
+    vectors = random_vectors([7, 5])
+    model = build_bilstm_encoder(vectors.model, width=6, dropout=0.0)
+    model.initialize(X=vectors.docs)
+    set_dropout_rate(model, 0.9)
+    assert same(model.begin_update(vectors.docs)[0], model.predict(vectors.docs), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("bound", [0.1, 0.001])
+def test_initial_weights(bound):
+    vectors = random_vectors([3])
+    model = build_bilstm_encoder(vectors.model, width=6, projection_width=3, init_range=bound)
+    model.initialize(X=vectors.docs)
+    drawn = weights(model)
+    assert len(drawn) == 10
+    assert all(0 < numpy.abs(own).max() <= bound for own in drawn)
+    assert max(numpy.abs(own).max() for own in drawn) > 0.8 * bound
+
+
+@pytest.mark.parametrize(
+    "settings", [{"projection_width": 0}, {"dropout": -0.1}, {"dropout": 1.1}, {"init_range": -0.1}]
+)
+def test_settings_that_cannot_be(settings):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{next(iter(settings))}'"):
+        build_bilstm_encoder(random_vectors([1]).model, **settings)
+
+
 # In a pipeline
+
+
+def test_with_all_settings_it_learns_and_returns(tmp_path):
+    config = {**CONFIG, "projection_width": 8, "dropout": 0.2, "init_range": 0.1}
+    nlp = crf_pipeline(config)
+    train(nlp, make_examples(nlp), steps=150)
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert entities_of(loaded, ["", *TEXTS]) == [[], *(entities for _, entities in SENTENCES)]
+    assert same(*(weights(own.get_pipe("crf_ner").model) for own in (nlp, loaded)))
 
 
 def test_it_learns_and_returns_from_bytes_and_disk(tmp_path):

@@ -14,7 +14,21 @@ from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights, make_load_weights
 
-from ..util import LISTENER, SENTENCES, TEXTS, TOK2VEC, crf_config, entities_of, make_doc, make_examples, same, weights
+from ..util import (
+    LISTENER,
+    SENTENCES,
+    TEXTS,
+    TOK2VEC,
+    crf_config,
+    crf_pipeline,
+    entities_of,
+    make_doc,
+    make_examples,
+    same,
+    shared_pipeline,
+    train,
+    weights,
+)
 
 GOLD = [entities for _, entities in SENTENCES]
 PARTIAL = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.7}
@@ -236,3 +250,36 @@ def test_in_a_config_and_without_the_earlier_stage_later(tmp_path, trained_path)
 def test_the_maker():
     made = make_load_weights("path", {"x": ["all"]})
     assert (made.path, made.components) == ("path", {"x": ["all"]})
+
+
+# The encoder below the attention
+
+BILSTM = {"@architectures": "spacy_weakner.BiLSTMEncoder.v1", "embed": TOK2VEC, "width": 16}
+ATTENTION = {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": BILSTM, "heads": 2}
+
+
+@pytest.mark.parametrize("encoders", [(BILSTM, ATTENTION), (ATTENTION, BILSTM), (BILSTM, BILSTM)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_base_of_an_encoder(tmp_path, encoders, shared):
+    def pipeline(encoder):
+        return shared_pipeline(("crf_ner",), config=encoder) if shared else crf_pipeline(encoder)
+
+    def encoder_of(nlp):
+        return nlp.get_pipe("tok2vec").model if shared else nlp.get_pipe("crf_ner").model.get_ref("tok2vec")
+
+    def base_of(nlp):
+        encoder = encoder_of(nlp)
+        return encoder.get_ref("tok2vec") if encoder.has_ref("tok2vec") else encoder
+
+    def attention_of(nlp):
+        encoder = encoder_of(nlp)
+        return weights(encoder.layers[1]) if encoder.has_ref("tok2vec") else []
+
+    source, target = map(pipeline, encoders)
+    train(source, make_examples(source), steps=2)
+    source.to_disk(tmp_path)
+    attention = attention_of(target)
+    assert not same(weights(base_of(source)), weights(base_of(target)))
+    LoadWeights(tmp_path, {"tok2vec" if shared else "crf_ner": ["base_encoder"]})(target)
+    assert same(weights(base_of(source)), weights(base_of(target)))
+    assert same(attention, attention_of(target))

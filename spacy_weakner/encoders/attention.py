@@ -1,0 +1,77 @@
+"""Attention over the token vectors of any encoder."""
+
+from functools import partial
+from typing import Any, List, Optional
+
+from spacy.tokens import Doc
+from thinc.api import Model, chain
+from thinc.api import residual as add_input
+from thinc.types import Floats2d
+
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from .sequences import locked_dropout, skip_empty, torch_sequences
+
+SOFT = "soft"
+SCALES = ("scaled", "unscaled", "learned")
+
+
+def build_attention_encoder(
+    tok2vec: Model[List[Doc], List[Floats2d]],
+    kind: str = "learned",
+    heads: int = 8,
+    dropout: float = 0.5,
+    residual: bool = True,
+    init_range: Optional[float] = None,
+) -> Model[List[Doc], List[Floats2d]]:
+    """Let the tokens of a sentence look at each other (Kruengkrai et al. 2020, Section 2.2):
+
+        H' = H + dropout(attention(H))
+
+    where the attention is by kind
+
+        soft      a weight for every token, found from its vector alone (Equation 4)
+        scaled    multi-head self-attention (Equation 5) whose softmax has the temperature sqrt(d_h / n)
+        unscaled  the same with the temperature 1
+        learned   the same with a temperature for every token, found from its vector (Equation 7)
+
+    Registered as `spacy_weakner.AttentionEncoder.v1`; it takes the place of any `tok2vec`, shared or not. The reference
+    "tok2vec" is the encoder below. Equation 7 has a temperature per token and leaves open which: here it is that of the
+    token that looks (a row of QK^T), the same for all heads.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder: H, per Doc (n_tokens, d_h).
+    kind (str): "soft", "scaled", "unscaled" or "learned".
+    heads (int): Number n of heads, which divides d_h; no effect on "soft".
+    dropout (float): Rate of locked dropout on what attention gives, with one mask for all tokens of a sentence.
+    residual (bool): Whether H is added.
+    init_range (Optional[float]): The weights of the attention begin with draws from U(-init_range, init_range). None:
+        as torch does by default.
+    RETURNS (Model[List[Doc], List[Floats2d]]): H', per Doc (n_tokens, d_h).
+    RAISES (WeaknerError): For settings that cannot be.
+    """
+    check_choice("kind", kind, (SOFT, *SCALES))
+    check_range("heads", heads, 1, None)
+    check_range("dropout", dropout, 0.0, 1.0)
+    if init_range is not None:
+        check_range("init_range", init_range, 0.0, None)
+    make = partial(_make_soft if kind == SOFT else _make_heads, init_range=init_range)
+    settings = {} if kind == SOFT else {"heads": heads, "scale": kind}
+    attention = torch_sequences("attention", make, tok2vec.maybe_get_dim("nO"), **settings)
+    attend: Model[Any, Any] = chain(attention, locked_dropout(dropout))
+    model: Model[Any, Any] = chain(tok2vec, skip_empty(add_input(attend) if residual else attend))
+    model.set_ref("tok2vec", tok2vec)
+    return model
+
+
+def _make_soft(input_width: int, init_range: Optional[float] = None) -> Any:
+    from .torch_model import SoftAttention, draw_weights
+
+    return draw_weights(SoftAttention(input_width), init_range)
+
+
+def _make_heads(input_width: int, heads: int, scale: str, init_range: Optional[float] = None) -> Any:
+    from .torch_model import SelfAttention, draw_weights
+
+    if input_width % heads:
+        expected = f"a number that divides the width of the encoder, {input_width}"
+        raise WeaknerError(Errors.WK005.format(setting="heads", value=heads, expected=expected))
+    return draw_weights(SelfAttention(input_width, heads, scale), init_range)

@@ -1,0 +1,149 @@
+"""Layers over sequences of vectors, one sequence per Doc."""
+
+from functools import partial
+from typing import Any, Callable, List, Optional, Tuple
+
+from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
+from thinc.types import Floats2d
+from thinc.util import get_torch_default_device
+
+from ..torch_io import module_from_bytes, module_to_bytes
+
+Sequences = List[Floats2d]
+Backprop = Callable[[Sequences], Sequences]
+
+
+def torch_sequences(
+    name: str, make: Callable[..., Any], nO: Optional[int] = None, **settings: Any
+) -> Model[Sequences, Sequences]:
+    """A torch module as a layer.
+
+    name (str): Name of the layer.
+    make (Callable[..., Any]): Makes the module from `input_width` and the settings. The module reads a list of tensors,
+        none of them empty, and gives the rows of all its outputs, one sequence after the other. In `kwargs` it has what
+        makes it again, in `width` the width of its outputs.
+    nO (Optional[int]): Width of the outputs, if it is known already.
+    **settings (Any): Settings of the module; they are stored with it.
+    RETURNS (Model[Sequences, Sequences]): From (n_tokens, nI) each to (n_tokens, nO) each.
+    """
+    module: Model[Any, Any] = PyTorchWrapper_v3(
+        None,  # type: ignore[arg-type]
+        convert_inputs=_convert_inputs,
+        convert_outputs=_convert_outputs,
+        serialize_model=_serialize,
+        deserialize_model=partial(_deserialize, make=make),
+    )
+    return Model(
+        name,
+        _forward_torch,
+        init=partial(_init_torch, make=partial(make, **settings)),
+        layers=[module],
+        dims={"nO": nO, "nI": None},
+    )
+
+
+def skip_empty(layer: Model[Sequences, Sequences]) -> Model[Sequences, Sequences]:
+    """Let a layer see only sequences that are not empty; the others become (0, nO).
+
+    layer (Model[Sequences, Sequences]): The layer.
+    RETURNS (Model[Sequences, Sequences]): The layer for all sequences. Some encoders give (0, 0) arrays for Docs
+        without tokens: these get gradients of the same shape.
+    """
+    nO = layer.get_dim("nO") if layer.has_dim("nO") else None
+    return Model(f"skip_empty({layer.name})", _forward_used, init=_init_used, layers=[layer], dims={"nO": nO})
+
+
+def locked_dropout(rate: float) -> Model[Sequences, Sequences]:
+    """Dropout with one mask per sequence, the same at all its tokens (Gal and Ghahramani 2016; Merity et al. 2018).
+
+    rate (float): Share of the features that become 0. It is a setting of its own, which `training.dropout` does not
+        change.
+    RETURNS (Model[Sequences, Sequences]): The layer.
+    """
+    # Not an attribute of the model: these are stored, and would win over the config that loads it.
+    return Model("locked_dropout", partial(_forward_dropout, rate=rate))
+
+
+def _init_torch(model: Model, X: Optional[Sequences] = None, Y: Any = None, *, make: Callable[..., Any]) -> None:
+    if X is None:
+        return
+    model.set_dim("nI", X[0].shape[1])
+    module = make(input_width=model.get_dim("nI"))
+    model.set_dim("nO", module.width)
+    model.layers[0].shims[0]._model = module.to(get_torch_default_device())
+
+
+def _forward_torch(model: Model, sequences: Sequences, is_train: bool) -> Tuple[Sequences, Backprop]:
+    return model.layers[0](sequences, is_train)
+
+
+def _init_used(model: Model, X: Optional[Sequences] = None, Y: Any = None) -> None:
+    layer = model.layers[0]
+    if X is not None:
+        used = [sequence for sequence in X if len(sequence)]
+        X = used or [model.ops.alloc2f(1, X[0].shape[1])]
+    layer.initialize(X=X)
+    if layer.has_dim("nO"):
+        model.set_dim("nO", layer.get_dim("nO"))
+
+
+def _forward_used(model: Model, sequences: Sequences, is_train: bool) -> Tuple[Sequences, Backprop]:
+    used = [i for i, sequence in enumerate(sequences) if len(sequence)]
+    outputs = [model.ops.alloc2f(0, model.get_dim("nO")) for _ in sequences]
+    if not used:
+        return outputs, lambda gradient: sequences
+    found, backprop_layer = model.layers[0]([sequences[i] for i in used], is_train)
+    for i, output in zip(used, found, strict=True):
+        outputs[i] = output
+
+    def backprop(gradient: Sequences) -> Sequences:
+        result = list(sequences)
+        for i, back in zip(used, backprop_layer([gradient[i] for i in used]), strict=True):
+            result[i] = back
+        return result
+
+    return outputs, backprop
+
+
+def _forward_dropout(model: Model, sequences: Sequences, is_train: bool, *, rate: float) -> Tuple[Sequences, Backprop]:
+    if not is_train or rate == 0.0:
+        return sequences, lambda gradient: gradient
+    masks: Any = model.ops.get_dropout_mask((len(sequences), sequences[0].shape[1]), rate)
+
+    def apply(vectors: Sequences) -> Sequences:
+        return [own * mask for own, mask in zip(vectors, masks, strict=True)]
+
+    return apply(sequences), apply
+
+
+def _convert_inputs(
+    model: Model, sequences: Sequences, is_train: bool
+) -> Tuple[ArgsKwargs, Callable[[ArgsKwargs], Sequences]]:
+    tensors = [xp2torch(model.ops.as_contig(s), requires_grad=is_train) for s in sequences]
+
+    def back(gradient: ArgsKwargs) -> Sequences:
+        return [torch2xp(tensor) for tensor in gradient.args[0]]  # type: ignore[misc]
+
+    return ArgsKwargs(args=(tensors,), kwargs={}), back
+
+
+def _convert_outputs(
+    model: Model, inputs_outputs: Tuple[Sequences, Any], is_train: bool
+) -> Tuple[Sequences, Callable[[Sequences], ArgsKwargs]]:
+    sequences, output = inputs_outputs
+    flat = torch2xp(output)
+    lengths = [len(sequence) for sequence in sequences]
+    split = model.ops.unflatten(flat, model.ops.asarray1i(lengths))
+
+    def back(gradient: Sequences) -> ArgsKwargs:
+        return ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(model.ops.flatten(gradient)),)})
+
+    return split, back  # type: ignore[return-value]
+
+
+def _serialize(module: Any) -> bytes:
+    return module_to_bytes(module, module.kwargs if module is not None else {})
+
+
+def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any]) -> Any:
+    return module_from_bytes(data, make, device, None if module is None else module.kwargs)

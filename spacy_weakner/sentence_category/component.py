@@ -1,0 +1,228 @@
+"""Classification of sentences, to teach an encoder what labels of tokens are too few for."""
+
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..losses import log_softmax
+from ..training.defaults import default_config
+from ..training.learner import Learner
+from .losses import exclusive_loss, independent_loss, sigmoid
+
+Row = NDArray[numpy.float64]
+DEFAULT_CONFIG = """
+[model]
+@architectures = "spacy_weakner.SentenceCategory.v1"
+"""
+DEFAULTS = default_config(DEFAULT_CONFIG)
+
+
+@Language.factory(
+    "sentence_category",
+    assigns=["doc.cats"],
+    default_config={
+        "model": DEFAULTS["model"],
+        "loss_weight": 1.0,
+        "exclusive_classes": True,
+        "head_learn_rate": 1.0,
+        "scorer": {"@scorers": "spacy.textcat_scorer.v2"},
+    },
+    default_score_weights={
+        "cats_score": 1.0,
+        "cats_score_desc": None,
+        "cats_micro_p": None,
+        "cats_micro_r": None,
+        "cats_micro_f": None,
+        "cats_macro_p": None,
+        "cats_macro_r": None,
+        "cats_macro_f": None,
+        "cats_macro_auc": None,
+        "cats_f_per_type": None,
+    },
+)
+def make_sentence_category(
+    nlp: Language,
+    name: str,
+    model: Model[List[Doc], Floats2d],
+    loss_weight: float,
+    exclusive_classes: bool,
+    head_learn_rate: float,
+    scorer: Optional[Callable],
+) -> "SentenceCategory":
+    """Create the component; the arguments are those of `SentenceCategory`."""
+    return SentenceCategory(
+        nlp.vocab,
+        model,
+        name,
+        loss_weight=loss_weight,
+        exclusive_classes=exclusive_classes,
+        head_learn_rate=head_learn_rate,
+        scorer=scorer,
+    )
+
+
+class SentenceCategory(Learner):
+    """Classify sentences (Docs), and write the probabilities of their categories to `doc.cats`.
+
+    It is spaCy's `textcat` on max-pooled token vectors, with two differences that make it a companion of entity
+    recognition on one shared encoder (Kruengkrai et al. 2020): the weight of its loss can be set, and Docs whose
+    category is not known teach nothing, instead of that they have none.
+
+    A Doc without tokens gets 0 for every category.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], Floats2d]): The classifier, e.g. `spacy_weakner.SentenceCategory.v1`.
+    name (str): Name of the component in the pipeline.
+    loss_weight (float): Factor lambda on the loss (Equation 3).
+    exclusive_classes (bool): Whether a sentence has exactly one category. If not, each category is judged by itself,
+        one that `doc.cats` lacks is unknown, and the scorer should be `spacy.textcat_multilabel_scorer.v2`.
+    head_learn_rate (float): Factor on the learning rate of the linear layer.
+    scorer (Optional[Callable]): The scoring method.
+    RAISES (WeaknerError): For a negative weight.
+    """
+
+    kind = "category"
+    nothing_to_learn = Warnings.WK904
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[List[Doc], Floats2d],
+        name: str = "sentence_category",
+        *,
+        loss_weight: float = 1.0,
+        exclusive_classes: bool = True,
+        head_learn_rate: float = 1.0,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
+        check_range("loss_weight", loss_weight, 0.0, None)
+        self.loss_weight = loss_weight
+        self.exclusive_classes = exclusive_classes
+        # spaCy gives what stands in `cfg` to the scorer.
+        self.cfg["positive_label"] = None
+
+    @property
+    def n_outputs(self) -> int:
+        """RETURNS (int): The number of categories."""
+        return len(self.labels)
+
+    # Initialisation
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+        positive_label: Optional[str] = None,
+    ) -> None:
+        """Find the categories and build the model.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The categories; without them those of the examples, sorted.
+        positive_label (Optional[str]): Of two exclusive categories the one whose F1 is the score.
+        RAISES (WeaknerError): If there are no categories, or one which cannot be told from any other; or if the
+            positive label is not one of two exclusive ones.
+        """
+        super().initialize(get_examples, nlp=nlp, labels=labels)
+        if positive_label is not None and not (
+            self.exclusive_classes and self.n_outputs == 2 and positive_label in self.labels
+        ):
+            expected = f"one of two exclusive categories (here: {', '.join(self.labels)})"
+            message = Errors.WK005.format(setting="positive_label", value=positive_label, expected=expected)
+            raise WeaknerError(message)
+        self.cfg["positive_label"] = positive_label
+
+    def check_labels(self) -> None:
+        super().check_labels()
+        if self.exclusive_classes and self.n_outputs < 2:
+            raise WeaknerError(Errors.WK042.format(name=self.name, label=self.labels[0]))
+
+    def sample_output(self, docs: List[Doc]) -> Floats2d:
+        return self.model.ops.alloc2f(len(docs), self.n_outputs)
+
+    def example_labels(self, example: Example) -> Iterable[str]:
+        """The categories that an example mentions, also those that it says not to have."""
+        return list(example.reference.cats)
+
+    def is_annotated(self, example: Example) -> bool:
+        """Whether anything is known of an example's categories: of exclusive ones, which it is."""
+        values = example.reference.cats.values()
+        return 1.0 in values if self.exclusive_classes else bool(values)
+
+    # Training
+
+    def encode_target(self, example: Example) -> Row:
+        """What is known of the categories.
+
+        example (Example): The example.
+        RETURNS (Row): Shape (n_categories,): 1 where the category applies, 0 where it does not, NaN where nothing is
+            known; all NaN for a Doc without tokens.
+        RAISES (WeaknerError): If exclusive categories are not exclusive, or a value is no probability.
+        """
+        row: Row = numpy.full(self.n_outputs, numpy.nan)
+        if not len(example.predicted):
+            return row
+        cats = example.reference.cats
+        self._check_values(example.reference)
+        if self.exclusive_classes:
+            if not self.is_annotated(example):
+                return row
+            row[:] = 0.0
+        columns = {label: i for i, label in enumerate(self.labels)}
+        for label, value in cats.items():
+            # A category that does not apply need not be one of the labels.
+            if value or label in columns:
+                row[columns[label]] = value
+        return row
+
+    def _check_values(self, doc: Doc) -> None:
+        if not self.exclusive_classes:
+            for label, value in doc.cats.items():
+                check_range(f"doc.cats['{label}']", value, 0.0, 1.0)
+        elif any(value not in (0.0, 1.0) for value in doc.cats.values()) or sum(doc.cats.values()) > 1:
+            raise WeaknerError(Errors.WK041.format(text=doc.text[:50], cats=doc.cats, name=self.name))
+
+    def compute_loss(self, scores: Floats2d, targets: List[Row]) -> Tuple[float, Floats2d]:
+        """The cross-entropy of all Docs with a known category, times the weight.
+
+        scores (Floats2d): The model's output, shape (n_docs, n_categories).
+        targets (List[Row]): One per Doc.
+        RETURNS (Tuple[float, Floats2d]): Mean loss of these Docs; and the gradient of its sum.
+        """
+        ops, truths = self.model.ops, numpy.stack(targets)
+        loss = exclusive_loss if self.exclusive_classes else independent_loss
+        values, gradient = loss(ops.to_numpy(scores), truths)
+        n_known = int((~numpy.isnan(truths)).any(axis=1).sum())
+        mean = float(values.sum()) / max(1, n_known)
+        return self.loss_weight * mean, ops.asarray2f(self.loss_weight * gradient)
+
+    # Prediction
+
+    @property
+    def nothing(self) -> Row:
+        return numpy.zeros(self.n_outputs)
+
+    def decode(self, docs: List[Doc], scores: List[Any]) -> List[Row]:
+        """Probabilities of the categories, shape (n_categories,) for each Doc."""
+        stacked = numpy.stack(scores)
+        return list(numpy.exp(log_softmax(stacked)) if self.exclusive_classes else sigmoid(stacked))
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: List[Row]) -> None:
+        """Write `doc.cats`; other categories that stand there stay.
+
+        docs (Iterable[Doc]): The Docs.
+        predictions (List[Row]): As `predict` gave them.
+        """
+        for doc, row in zip(docs, predictions, strict=True):
+            doc.cats.update(zip(self.labels, row.tolist(), strict=True))

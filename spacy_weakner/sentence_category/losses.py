@@ -1,0 +1,47 @@
+"""Losses on the scores of categories. Categories of which nothing is known (NaN) take no part."""
+
+from typing import Tuple
+
+from thinc.api import get_array_module
+
+from ..losses import Array, CategoricalCrossentropy, log_softmax, log_softmax_gradient
+
+
+def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
+    """Cross-entropy of the softmax, for sentences that have one category (Kruengkrai et al. 2020, Equation 1).
+
+    scores (Array): Shape (n, n_categories).
+    truths (Array): Same shape: 1 for the category of the sentence and 0 for the others; NaN if it is not known.
+    RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
+    """
+    xp = get_array_module(scores)
+    known = ~xp.isnan(truths).any(axis=1)
+    log_probabilities = log_softmax(scores)
+    values, slope = CategoricalCrossentropy()(log_probabilities, xp.where(known[:, None], truths, 0.0))
+    return values, xp.where(known[:, None], log_softmax_gradient(log_probabilities, slope), 0.0)
+
+
+def independent_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
+    """Cross-entropy of the sigmoid of each score, summed, for sentences that have any number of categories.
+
+    scores (Array): Shape (n, n_categories).
+    truths (Array): Same shape: probability of each category; NaN where it is not known.
+    RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
+    """
+    xp = get_array_module(scores)
+    scores = xp.asarray(scores, dtype="float64")
+    known = ~xp.isnan(truths)
+    truths = xp.where(known, truths, 0.0)
+    # -y log sigmoid(s) - (1 - y) log(1 - sigmoid(s)) = log(1 + exp(s)) - y s
+    values = xp.where(known, xp.logaddexp(0.0, scores) - truths * scores, 0.0)
+    return values.sum(axis=1), xp.where(known, sigmoid(scores) - truths, 0.0)
+
+
+def sigmoid(scores: Array) -> Array:
+    """Probabilities of independent categories.
+
+    scores (Array): Any shape.
+    RETURNS (Array): Same shape.
+    """
+    xp = get_array_module(scores)
+    return xp.exp(-xp.logaddexp(0.0, -scores))

@@ -1,0 +1,48 @@
+"""The classifier of sentences as a Thinc model."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from spacy.tokens import Doc
+from thinc.api import Dropout, Linear, Model, chain
+from thinc.types import Floats2d
+
+from ..training.layers import encoder_and_head
+
+Vectors = List[Floats2d]
+
+
+def build_sentence_category(
+    tok2vec: Model[List[Doc], List[Floats2d]], nO: Optional[int] = None
+) -> Model[List[Doc], Floats2d]:
+    """Build a classifier of sentences (Kruengkrai et al. 2020, Section 2.1): of every feature its largest value among
+    the tokens, and a linear layer. Registered as `spacy_weakner.SentenceCategory.v1`.
+
+    There is dropout on what is pooled; its rate is `training.dropout`.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
+    nO (Optional[int]): Number of categories; found at initialisation.
+    RETURNS (Model[List[Doc], Floats2d]): Scores, shape (n_docs, n_categories).
+    """
+    pool: Model[Any, Any] = Model("max_pool", _forward)
+    head: Model[Any, Any] = chain(pool, Dropout(), Linear(nO=nO))
+    model: Model[Any, Any] = encoder_and_head("sentence_category", tok2vec, head)
+    return model
+
+
+def _forward(model: Model, vectors: Vectors, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], Vectors]]:
+    xp = model.ops.xp
+    # Docs without tokens have nothing to take the largest of: zeros, and no gradient.
+    used = [i for i, own in enumerate(vectors) if len(own)]
+    features = xp.arange(max(own.shape[1] for own in vectors))
+    pooled = model.ops.alloc2f(len(vectors), len(features))
+    largest = {i: vectors[i].argmax(axis=0) for i in used}
+    for i in used:
+        pooled[i] = vectors[i][largest[i], features]
+
+    def backprop(gradient: Floats2d) -> Vectors:
+        back = [xp.zeros_like(own) for own in vectors]
+        for i in used:
+            back[i][largest[i], features] = gradient[i]
+        return back
+
+    return pooled, backprop

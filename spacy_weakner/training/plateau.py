@@ -1,0 +1,97 @@
+"""The learning rate is lowered where the score on dev no longer rises.
+
+spaCy's learning-rate schedules do not hear of scores. This callback does: it reads the score that spaCy notes in the
+pipeline's meta data at each evaluation, and gets the optimizer from a component, which is handed it at each update.
+"""
+
+import math
+from typing import Any, Callable, Dict, Optional
+
+from spacy.language import Language
+from thinc.api import Optimizer
+
+from ..errors import Errors, WeaknerError, check_range
+from ..ty import Updated
+
+
+class ReduceOnPlateau:
+    """Callback for `[training.before_update]`: multiply the learning rate by `factor` once more than `patience`
+    evaluations in a row have brought no better score (Kruengkrai et al. 2020, Section 3.2, as Flair does it).
+
+    When the rate falls below `min_rate` the training is over: the rate becomes 0, and nothing changes any more until
+    `training.patience`, `max_epochs` or `max_steps` ends it. The paper evaluates once an epoch: set
+    `training.eval_frequency` to the number of batches in one.
+
+    score (str): The score to watch, one of [training.score_weights].
+    factor (float): Between 0 and 1.
+    patience (int): Evaluations without a better score that are let pass.
+    min_rate (float): The least learning rate.
+    RAISES (WeaknerError): For settings that cannot be.
+    """
+
+    def __init__(self, score: str = "ents_f", factor: float = 0.5, patience: int = 3, min_rate: float = 1e-5) -> None:
+        check_range("factor", factor, 0.0, 1.0)
+        check_range("patience", patience, 0, None)
+        check_range("min_rate", min_rate, 0.0, None)
+        self.score = score
+        self.factor = factor
+        self.patience = patience
+        self.min_rate = min_rate
+        self.best, self.waited = -math.inf, 0
+        self.optimizer: Optional[Optimizer] = None
+        self._seen: Any = None
+
+    def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
+        """Look whether there has been an evaluation; spaCy calls this before every update.
+
+        nlp (Language): The pipeline in training.
+        args (Dict[str, Any]): "step" and "epoch".
+        RAISES (WeaknerError): If there is no such score, or no learning rate to lower.
+        """
+        performance = nlp.meta.get("performance")
+        if args["step"] == 0:
+            self.best, self.waited, self.optimizer = -math.inf, 0, None
+            for _, pipe in nlp.pipeline:
+                if isinstance(pipe, Updated):
+                    pipe.on_next_update(self._meet)
+        elif performance is not self._seen:  # spaCy makes a new one at each evaluation
+            self.report(self._read(performance))
+        self._seen = performance
+
+    def report(self, score: float) -> None:
+        """Take note of a score, and lower the learning rate if it is time.
+
+        score (float): Score of an evaluation.
+        RAISES (WeaknerError): If there is no learning rate to lower.
+        """
+        if self.optimizer is None:
+            raise WeaknerError(Errors.WK044.format(reason="no component of spacy_weakner is trained"))
+        if score > self.best:
+            self.best, self.waited = score, 0
+        else:
+            self.waited += 1
+        if self.waited > self.patience:
+            self.waited = 0
+            self.optimizer.learn_rate *= self.factor
+            if self.optimizer.learn_rate < self.min_rate:
+                self.optimizer.learn_rate = 0.0
+
+    def _meet(self, optimizer: Optimizer) -> None:
+        if "learn_rate" in optimizer.schedules:
+            reason = "it follows a schedule. Make [training.optimizer] learn_rate a number"
+            raise WeaknerError(Errors.WK044.format(reason=reason))
+        self.optimizer = optimizer
+
+    def _read(self, performance: Any) -> float:
+        score = performance.get(self.score) if performance else None
+        if not isinstance(score, (int, float)):
+            numbers = [name for name, value in (performance or {}).items() if isinstance(value, (int, float))]
+            raise WeaknerError(Errors.WK043.format(score=self.score, scores=", ".join(numbers)))
+        return float(score)
+
+
+def make_reduce_on_plateau(
+    score: str = "ents_f", factor: float = 0.5, patience: int = 3, min_rate: float = 1e-5
+) -> Callable[[Language, Dict[str, Any]], None]:
+    """Create the callback; registered as `spacy_weakner.ReduceOnPlateau.v1`. Arguments as in `ReduceOnPlateau`."""
+    return ReduceOnPlateau(score, factor, patience, min_rate)

@@ -1,0 +1,201 @@
+"""The learning rate follows the score on dev."""
+
+import io
+
+import pytest
+import spacy
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config_from_str
+from thinc.api import Adam, warmup_linear
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training.plateau import ReduceOnPlateau, make_reduce_on_plateau
+
+from ..util import SENTENCES, crf_pipeline, make_doc, make_examples
+
+CONFIG = """
+[nlp]
+lang = "xx"
+pipeline = ["crf_ner"]
+
+[components]
+
+[components.crf_ner]
+factory = "crf_ner"
+
+[corpora]
+
+[corpora.train]
+@readers = "spacy.Corpus.v1"
+path = "{folder}/a.spacy"
+
+[corpora.dev]
+@readers = "spacy.Corpus.v1"
+path = "{folder}/a.spacy"
+
+[training]
+seed = 0
+gpu_allocator = null
+max_steps = {steps}
+eval_frequency = 2
+patience = 0
+
+[training.score_weights]
+ents_f = 1.0
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = {rate}
+L2 = 0.0
+
+[training.before_update]
+@callbacks = "spacy_weakner.ReduceOnPlateau.v1"
+factor = 0.5
+patience = {patience}
+min_rate = {least}
+"""
+
+
+class Loop:
+    """What spaCy's loop does, with given scores in the place of evaluations."""
+
+    def __init__(self, learn_rate=0.8, **settings):
+        self.nlp, self.step = crf_pipeline(), 0
+        self.examples = make_examples(self.nlp)
+        self.optimizer = Adam(learn_rate)
+        self.plateau = ReduceOnPlateau(**settings)
+
+    def update(self):
+        self.plateau(self.nlp, {"step": self.step, "epoch": 0})
+        self.nlp.update(self.examples, sgd=False)
+        self.nlp.get_pipe("crf_ner").finish_update(self.optimizer)
+        self.step += 1
+
+    def evaluate(self, score, name="ents_f"):
+        self.update()
+        self.nlp.meta["performance"] = {name: score, "ents_per_type": {}}
+
+    def rates(self, scores):
+        """The learning rate after each of some evaluations."""
+        found = []
+        for score in scores:
+            self.evaluate(score)
+            self.update()
+            found.append(self.optimizer.learn_rate)
+        return found
+
+
+def test_the_rate_is_halved_at_the_fourth_evaluation_without_a_better_score():
+    assert Loop().rates([0.5, 0.5, 0.4, 0.5, 0.3, 0.3]) == [0.8, 0.8, 0.8, 0.8, 0.4, 0.4]
+
+
+def test_a_better_score_begins_the_count_anew():
+    scores = [0.5, 0.4, 0.4, 0.4, 0.6, 0.4, 0.4, 0.4, 0.4, 0.4]
+    assert Loop().rates(scores) == [0.8] * 8 + [0.4] * 2
+
+
+def test_after_a_cut_as_many_have_to_pass_again():
+    assert Loop().rates([0.5] + [0.4] * 8) == [0.8] * 4 + [0.4] * 4 + [0.2]
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({"patience": 0}, [0.8, 0.4, 0.2, 0.1]),
+        ({"patience": 1, "factor": 0.25}, [0.8, 0.8, 0.2, 0.2]),
+        ({"patience": 0, "min_rate": 0.3}, [0.8, 0.4, 0.0, 0.0]),
+    ],
+)
+def test_settings(settings, expected):
+    assert Loop(**settings).rates([0.5] * 4) == pytest.approx(expected)
+
+
+def test_another_score():
+    loop = Loop(score="cats_score", patience=0)
+    for _ in range(2):
+        loop.evaluate(0.1, "cats_score")
+    loop.update()
+    assert loop.optimizer.learn_rate == 0.4
+
+
+def test_steps_between_evaluations_do_not_count():
+    loop = Loop(patience=0)
+    loop.evaluate(0.5)
+    for _ in range(5):
+        loop.update()
+    assert loop.optimizer.learn_rate == 0.8
+
+
+def test_scores_of_an_earlier_training_do_not_count():
+    loop = Loop(patience=0)
+    loop.nlp.meta["performance"] = {"ents_f": 1.0}
+    assert loop.rates([0.5, 0.6]) == [0.8, 0.8]
+
+
+def test_a_new_training_begins_anew():
+    loop = Loop(patience=0)
+    loop.rates([0.5, 0.4])
+    loop.step, loop.optimizer = 0, Adam(0.8)
+    assert loop.rates([0.1, 0.2, 0.2]) == [0.8, 0.8, 0.4]
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize("performance", [{"cats_score": 1.0, "ents_per_type": {}}, {"ents_f": None}])
+def test_a_score_that_is_not_there(performance):
+    loop = Loop()
+    loop.update()
+    loop.nlp.meta["performance"] = performance
+    with pytest.raises(WeaknerError, match=r"\[WK043\].*'ents_f'.*score_weights"):
+        loop.update()
+
+
+def test_a_learning_rate_that_follows_a_schedule():
+    loop = Loop()
+    loop.optimizer = Adam(warmup_linear(0.1, 2, 10))
+    with pytest.raises(WeaknerError, match=r"\[WK044\].*schedule.*learn_rate a number"):
+        loop.update()
+
+
+def test_no_component_that_knows_the_optimizer():
+    nlp, plateau = spacy.blank("xx"), ReduceOnPlateau()
+    plateau(nlp, {"step": 0, "epoch": 0})
+    nlp.meta["performance"] = {"ents_f": 0.5}
+    with pytest.raises(WeaknerError, match=r"\[WK044\].*no component"):
+        plateau(nlp, {"step": 1, "epoch": 0})
+
+
+@pytest.mark.parametrize("settings", [{"factor": 1.5}, {"factor": -1.0}, {"patience": -1}, {"min_rate": -1.0}])
+def test_settings_that_cannot_be(settings):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{next(iter(settings))}'"):
+        make_reduce_on_plateau(**settings)
+
+
+# In spaCy's own loop
+
+
+@pytest.mark.parametrize(
+    "rate, patience, least, expected",
+    [
+        # Nothing is learned at such rates, so that no score is better than the first.
+        (1e-12, 0, 0.0, [1e-12, 5e-13, 2.5e-13]),
+        (1e-12, 1, 0.0, [1e-12, 1e-12, 5e-13]),
+        (1e-12, 0, 4e-13, [1e-12, 5e-13, 0.0]),
+    ],
+)
+def test_in_a_training(tmp_path, monkeypatch, rate, patience, least, expected):
+    write_docs(tmp_path / "a.spacy", [make_doc(spacy.blank("xx"), text, ents) for text, ents in SENTENCES])
+    rates = []
+    report = ReduceOnPlateau.report
+
+    def spy(self, score):
+        report(self, score)
+        rates.append(self.optimizer.learn_rate)
+
+    monkeypatch.setattr(ReduceOnPlateau, "report", spy)
+    text = CONFIG.format(folder=tmp_path, rate=rate, patience=patience, least=least, steps=6)
+    train(init_nlp(load_config_from_str(text, interpolate=True)), stdout=io.StringIO(), stderr=io.StringIO())
+    assert rates == pytest.approx(expected)
