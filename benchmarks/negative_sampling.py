@@ -190,6 +190,9 @@ def render(evidence: Evidence) -> None:
     """Write the page and its plots from the rows."""
     rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
     page = write_page(BENCHMARK, rows, ("dataset", "encoder", "preset"), list(METHODS))
+    lines, text = over_datasets([row for row in rows if row["encoder"] == "cnn" and row["seed"] == 0])
+    page = page.replace("{over-datasets}", text)
+    line_chart("CoNLL-2003, cnn: F1 on test", "share of hidden entities", lines, EVIDENCE / f"{BENCHMARK}-rates.svg")
     (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
     curves: Dict[str, Dict[str, List[Tuple[float, float]]]] = {}
     for row in read_curves():
@@ -197,6 +200,21 @@ def render(evidence: Evidence) -> None:
         curves.setdefault(name, {})[row["method"]] = [(float(step), f1) for step, f1 in row["dev"]]
     for name, lines in curves.items():
         line_chart(f"{name}: F1 on dev", "updates", lines, EVIDENCE / f"{BENCHMARK}-{name}-dev.svg")
+
+
+def over_datasets(rows: List[Dict[str, Any]]) -> Tuple[Dict[str, List[Tuple[float, float]]], str]:
+    """F1 over shares of hidden entities, as lines, and over all data sets, as a table."""
+    datasets = sorted({row["dataset"] for row in rows}, key=lambda name: (":p" not in name, name))
+    f1 = {(row["dataset"], row["method"]): row["f1"] for row in rows}
+    names = [name.partition(":")[2] for name in datasets]
+    table = ["| method | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
+    lines: Dict[str, List[Tuple[float, float]]] = {}
+    for method in METHODS:
+        found = [(dataset, f1.get((dataset, method))) for dataset in datasets]
+        cells = ["" if value is None else f"{value:.1f}" for _, value in found]
+        table.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines[method] = [(float(d.partition(":p")[2]), v) for d, v in found if v is not None and ":p" in d]
+    return {method: points for method, points in lines.items() if len(points) > 1}, "\n".join(table)
 
 
 if __name__ == "__main__":
