@@ -3,7 +3,7 @@
 import sys
 from typing import List
 
-DEMO = "corpus/raw/demo/"
+DEMO = ("corpus/raw/demo/", "assets/demo/")
 DEMO_OR_OWN = "--demo-or-own"
 
 

@@ -266,8 +266,8 @@ class Errors:
         "that the model was not trained on."
     )
     WK343 = "[WK343] The score of '{text}' under '{pipeline}' is not a number. Train the pipeline again."
-    WK347 = (
-        "[WK347] The pipeline '{pipeline}' has no mrc_ner{named} (its components: {names}). Give a pipeline that was "
+    WK348 = (
+        "[WK348] The pipeline '{pipeline}' has no mrc_ner{named} (its components: {names}). Give a pipeline that was "
         "trained to answer questions, or the name of the component (--component)."
     )
     WK344 = (

@@ -1,6 +1,6 @@
 """Structural types: what stages may ask of any pipe, and small types that several rooms share."""
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -88,6 +88,20 @@ class Tempered(Protocol):
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         """Negative log-likelihood of gold, as a function of the temperature."""
+
+
+@runtime_checkable
+class Picker(Protocol):
+    """A component that finds entities with a probability above a threshold, which can be set."""
+
+    threshold: float
+
+    @property
+    def queries(self) -> Dict[str, str]:
+        """What is asked for each label."""
+
+    def predict(self, docs: Iterable[Doc]) -> List[Any]:
+        """Find entities: objects whose `entities` do not overlap."""
 
 
 @runtime_checkable

@@ -27,6 +27,15 @@ class Clusters(NamedTuple):
     spreads: Array
     weights: Array
 
+    def ordered(self, numbers: List[int]) -> "Clusters":
+        """The same clusters with other numbers.
+
+        numbers (List[int]): The number of each, every one once.
+        RETURNS (Clusters): The clusters.
+        """
+        order = numpy.argsort(numbers)
+        return Clusters(self.centers[order], self.spreads[order], self.weights[order])
+
     def assign(self, vectors: Array) -> NDArray[numpy.int64]:
         """The nearest cluster of each entity.
 
@@ -54,7 +63,7 @@ def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
         from sklearn.cluster import KMeans
     except ModuleNotFoundError as error:
         raise WeaknerError(Errors.WK040) from error
-    fitted = KMeans(n_types, n_init=1, random_state=seed).fit(numpy.asarray(vectors, dtype="float64"))
+    fitted = KMeans(n_types, n_init=1, random_state=seed).fit(numpy.asarray(vectors, dtype="float32"))
     spreads = numpy.full(n_types, numpy.inf)
     for k in range(n_types):
         members = vectors[fitted.labels_ == k]

@@ -21,9 +21,10 @@ class FineTyping:
     it was at the renewal.
 
     n_types (int): The number of groups, K.
-    gamma (float): Weight of this loss beside that of the boundaries.
-    realign (bool): At a renewal the weights of a group go to the new one that is nearest to it. Else they begin anew,
-        since the numbers of groups mean nothing.
+    gamma (float): Weight of this loss beside that of the boundaries. The weights alpha have a mean of 1 here, where
+        those of Equation 10 sum up to 1: this is the paper's gamma divided by K.
+    realign (bool): At a renewal the new groups take the numbers of the old ones that they are nearest to. Else the
+        head begins anew, since the numbers of groups mean nothing.
     max_entities (int): Entities that groups are found in, at most: drawn from the corpus.
     seed (int): Seed of that draw, and of k-means.
     RAISES (WeaknerError): For settings out of range.
@@ -41,19 +42,23 @@ class FineTyping:
         check_range("gamma", self.gamma, 0.0, None)
         check_range("max_entities", self.max_entities, self.n_types, None)
 
-    def renew(self, batches: Iterator[Array]) -> Optional[List[int]]:
+    def reset(self) -> None:
+        """Forget the groups."""
+        self._clusters = None
+
+    def renew(self, batches: Iterator[Array]) -> bool:
         """Find groups.
 
         batches (Iterator[Array]): Vectors of entities by the teacher, shape (n, width), by and by.
-        RETURNS (Optional[List[int]]): For every group the earlier one whose weights it takes over; None: all begin
-            anew.
+        RETURNS (bool): Whether the numbers of the groups mean something else than before.
         RAISES (WeaknerError): If there are fewer entities than groups.
         """
         vectors = self._draw(batches)
         new = find_clusters(vectors, self.n_types, self.seed)
-        parents = match_clusters(self._clusters, new) if self.realign else None
+        if self.realign and self._clusters is not None:
+            new = new.ordered(match_clusters(self._clusters, new))
         self._clusters = new
-        return parents
+        return not self.realign
 
     def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
         """The loss of some entities.
@@ -77,11 +82,11 @@ class FineTyping:
         kept: List[Array] = []
         for seen, vector in enumerate(vector for batch in batches for vector in batch):
             if seen < self.max_entities:
-                kept.append(vector)
+                kept.append(vector.copy())  # not a view, which would hold all of its batch
                 continue
             place = int(random.integers(seen + 1))
             if place < self.max_entities:
-                kept[place] = vector
+                kept[place] = vector.copy()
         return numpy.asarray(kept)
 
 

@@ -21,7 +21,15 @@ def build_conditioned_encoder(tok2vec: Model[List[Doc], List[Floats2d]]) -> Mode
         cannot be a listener.
     RETURNS (Model[Queried, List[Floats3d]]): Per Doc (n_tokens, n_queries, 3 * width).
     """
-    return Model("conditioned_encoder", _forward, init=_init, layers=[tok2vec], refs={"tok2vec": tok2vec})
+    return Model(
+        "conditioned_encoder",
+        _forward,
+        init=_init,
+        layers=[tok2vec],
+        refs={"tok2vec": tok2vec},
+        # Of the parts of a vector, which are as long, the first tells of the token alone.
+        attrs={"parts": 3},
+    )
 
 
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:

@@ -1,9 +1,14 @@
 """What encoders read that look at text with a question in mind."""
 
+import re
 from typing import List, NamedTuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
+
+# Kana and Han one by one, other words, and all else that is no space.
+_CHARACTER = "[\u3040-\u30ff\u3400-\u9fff]"
+WORDS = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})\w)+|[^\w\s]")
 
 
 class Queried(NamedTuple):
@@ -22,6 +27,6 @@ def query_doc(query: str, vocab: Vocab) -> Doc:
 
     query (str): The question.
     vocab (Vocab): The vocabulary.
-    RETURNS (Doc): Its words, split at white space.
+    RETURNS (Doc): Its words and punctuation marks; of scripts without spaces its characters.
     """
-    return Doc(vocab, words=query.split())
+    return Doc(vocab, words=WORDS.findall(query))

@@ -40,7 +40,7 @@ def read_boundaries(
         that do not align are unknown, as are those without annotation.
     label_ids (Dict[str, int]): From 0 on.
     spans_key (Optional[str]): Span group to learn from, which is complete where it exists; None: `doc.ents`.
-    max_width (Optional[int]): Tokens of an entity, at most.
+    max_width (Optional[int]): Tokens of an entity, at most; of wider ones nothing is said.
     RETURNS (Boundaries): The target.
     RAISES (KeyError): With the label as argument, for an unknown label.
     """
@@ -55,13 +55,16 @@ def read_boundaries(
         unknown = numpy.full(n, spans_key not in reference.spans)
     found = project(example, entities)
     # An entity tells of its own tokens, for each label, even where they are coarser than those of the reference.
-    for start, end, _ in found:
+    # What is too wide to be learned is no counter-example either.
+    fitting = [own for own in found if max_width is None or own[1] - own[0] <= max_width]
+    for start, end, _ in set(found) - set(fitting):
+        unknown[start:end] = True
+    for start, end, _ in fitting:
         unknown[start:end] = False
     unknown[unclear_tokens(example, entities)] = True
-    kept = [own for own in found if max_width is None or own[1] - own[0] <= max_width]
-    target = mark(kept, n, label_ids)
+    target = mark(fitting, n, label_ids)
     known = ~unknown[:, None, None] | numpy.zeros_like(target)
-    spans = sorted(((start, end, label_ids[label]) for start, end, label in kept), key=lambda own: (own[2], own))
+    spans = sorted(((start, end, label_ids[label]) for start, end, label in fitting), key=lambda own: (own[2], own))
     return Boundaries(target, known, numpy.asarray(spans, dtype="int64").reshape(-1, 3))
 
 

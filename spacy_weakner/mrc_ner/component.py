@@ -26,7 +26,7 @@ from .matching import Pairs, candidate_pairs, learn_matches, match_chances, matc
 from .queries import check_queries
 from .relabelling import Matches, Relabeller
 from .scoring import as_rows, learn_boundaries, score_boundaries, split_rows
-from .typing import Mentions, Typing, learn_types, mention_spans, move_types, pool
+from .typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
 
 DEFAULT_CONFIG = """
 [model]
@@ -237,7 +237,7 @@ class MRCNer(TaughtHead):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Sequence[str]]): The labels; without them those of the questions.
         queries (Optional[Dict[str, str]]): The question of each label, e.g. of `spacy_weakner.Queries.v1`.
-        RAISES (WeaknerError): If a label has no question.
+        RAISES (WeaknerError): If a label has no question, one of the examples included.
         """
         given = queries or {}
         for label in given if labels is None else labels:
@@ -249,6 +249,11 @@ class MRCNer(TaughtHead):
         self._set_queries()
         self._relabels = False
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
+        unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
+        if unasked and labels is None:  # else it is meant so, and an error when it is met
+            raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(sorted(unasked))))
+        if self.typing is not None:
+            self.typing.reset()
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def _set_queries(self, model: Optional[Model] = None) -> None:
@@ -310,11 +315,11 @@ class MRCNer(TaughtHead):
     def _mentions(self, docs: List[Doc], targets: List[Boundaries]) -> List[Mentions]:
         """The entities of some sentences, with their vectors by the teacher."""
         spans = {id(doc): mention_spans(to, self.max_width) for doc, to in zip(docs, targets, strict=True)}
-        ops = self.model.ops
+        ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
         def read(some: List[Doc], vectors: Any) -> List[Mentions]:
             return [
-                Mentions(spans[id(doc)], ops.to_numpy(pool(ops.xp, own, spans[id(doc)])))
+                Mentions(spans[id(doc)], ops.to_numpy(pool(ops.xp, own[..., :width], spans[id(doc)])))
                 for doc, own in zip(some, vectors, strict=True)
             ]
 
@@ -327,8 +332,8 @@ class MRCNer(TaughtHead):
         examples (Iterable[Example]): The corpus.
         """
         self._relabels = self.has_begun
-        if self.typing is not None:
-            move_types(self.model.get_ref("typing"), self.typing.renew(self._entity_vectors(examples)))
+        if self.typing is not None and self.typing.renew(self._entity_vectors(examples)):
+            begin_anew(self.model.get_ref("typing"))
 
     def _entity_vectors(self, examples: Iterable[Example]) -> Iterator[Array]:
         for batch in minibatch(examples, RENEWAL_BATCH):
@@ -343,7 +348,7 @@ class MRCNer(TaughtHead):
         """
         super().finish_update(sgd)
         if self.typing is not None:
-            self.model.get_ref("typing").finish_update(sgd)
+            self.model.get_ref("typing").finish_update(self.at_head_rate(sgd))
 
     def compute_loss(self, scores: List[Floats2d], targets: List["Target"]) -> Tuple[float, List[Floats2d]]:
         """The loss of all questions; gradients of the head are added to it.
@@ -380,7 +385,9 @@ class MRCNer(TaughtHead):
             pairs = list(map(self._pairs, wanted, scores))
             return list(map(numpy.append, found, match_misfits(self._matcher, vectors, pairs)))
 
-        every = numpy.concatenate(self.map_scores([eg.predicted for eg in used], read, None))
+        every = numpy.concatenate(self.map_scores([eg.predicted for eg in used], read, numpy.zeros(0)))
+        if not len(every):  # what is annotated does not align
+            raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
 
     # Prediction

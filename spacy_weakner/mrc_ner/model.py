@@ -66,9 +66,11 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
     encoder.initialize(X=asked)
     vectors = encoder.predict(asked)[0]
     head.initialize(X=vectors[:1, 0], Y=model.ops.alloc2f(1, 2))
-    for part in ("typing", "match"):
-        if model.has_ref(part):
-            model.get_ref(part).initialize(X=vectors[:1, 0])
+    if model.has_ref("typing"):
+        width = vectors.shape[2] // encoder.attrs.get("parts", 1)
+        model.get_ref("typing").initialize(X=vectors[:1, 0, :width])
+    if model.has_ref("match"):
+        model.get_ref("match").initialize(X=vectors[:1, 0])
 
 
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
@@ -39,9 +39,10 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
     RAISES (WeaknerError): If one is no text, or empty.
     """
     if not isinstance(queries, Mapping) or not queries:
-        raise WeaknerError(Errors.WK034.format(where=where, label="?"))
+        raise WeaknerError(Errors.WK035.format(path=where, reason="it is no object of questions by label"))
     for label, text in queries.items():
-        if not isinstance(label, str) or not isinstance(text, str) or not text.strip():
+        words = (label, text)
+        if not all(isinstance(own, str) and own.strip() for own in words):
             raise WeaknerError(Errors.WK034.format(where=where, label=label))
     return dict(queries)
 
@@ -49,7 +50,16 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
 def _read(path: Path) -> Any:
     text = "\n".join(read_lines(path))
     try:
-        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        if path.suffix not in (".json", ".toml"):
+            raise ValueError("its name has to end in .json or .toml")
+        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_unique)
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise WeaknerError(Errors.WK035.format(path=path, reason=reason)) from error
+
+
+def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a label stands there twice: {', '.join(label for label, _ in pairs)}")
+    return found

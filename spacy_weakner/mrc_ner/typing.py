@@ -31,11 +31,15 @@ class Typing(Protocol):
     def n_types(self) -> int:
         """The number of types."""
 
-    def renew(self, batches: Iterator[Array]) -> Optional[List[int]]:
+    def reset(self) -> None:
+        """Forget what was found: another training begins."""
+
+    def renew(self, batches: Iterator[Array]) -> bool:
         """Find types.
 
         batches (Iterator[Array]): Vectors of entities by the teacher, shape (n, width), by and by.
-        RETURNS (Optional[List[int]]): For every type the earlier one whose weights it takes over; None: all begin anew.
+        RETURNS (bool): Whether the numbers of the types mean something else than before, so that the layer which
+            scores them has to begin anew.
         """
 
     def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
@@ -77,7 +81,8 @@ def learn_types(
     and to that of the layer.
 
     typing (Typing): The method.
-    layer (Model): Scores of types from vectors of entities.
+    layer (Model): Scores of types from vectors of entities, of which it reads the first columns: those that tell of the
+        token, not of the question.
     vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
     mentions (List[Optional[Mentions]]): Per Doc its entities; None as long as there is no teacher.
     gradients (List[Any]): Per Doc the gradient of its vectors; added to.
@@ -86,9 +91,11 @@ def learn_types(
     used = [i for i, own in enumerate(mentions) if own is not None and len(own.spans)]
     if not used:
         return 0.0
-    ops = layer.ops
+    ops, width = layer.ops, layer.get_dim("nI")
     given: List[Mentions] = [own for own in mentions if own is not None and len(own.spans)]
-    pooled = ops.xp.concatenate([pool(ops.xp, vectors[i], own.spans) for i, own in zip(used, given, strict=True)])
+    pooled = ops.xp.concatenate(
+        [pool(ops.xp, vectors[i][..., :width], own.spans) for i, own in zip(used, given, strict=True)]
+    )
     scores, backprop = layer.begin_update(pooled)
     values, slope = typing(ops.to_numpy(scores), numpy.concatenate([own.vectors for own in given]))
     shares = numpy.concatenate([numpy.full(len(own.spans), 1.0 / len(own.spans)) for own in given])
@@ -96,24 +103,19 @@ def learn_types(
     row = 0
     for i, own in zip(used, given, strict=True):
         for start, end, k in own.spans.tolist():
-            gradients[i][start:end, k] += back[row]
+            gradients[i][start:end, k, :width] += back[row]
             row += 1
     return float((values * shares).sum())
 
 
-def move_types(layer: Model, parents: Optional[List[int]]) -> None:
-    """Give the weights of types to those that go on from them.
+def begin_anew(layer: Model) -> None:
+    """Give a linear layer new weights.
 
-    layer (Model): A linear layer.
-    parents (Optional[List[int]]): As `Typing.renew` gave it.
+    layer (Model): The layer.
     """
-    if parents is None:
-        weights = layer.get_param("W")
-        layer.set_param("W", layer.ops.asarray2f(_glorot(weights.shape)))
-        layer.set_param("b", layer.ops.alloc1f(weights.shape[0]))
-        return
-    for name in ("W", "b"):
-        layer.set_param(name, layer.get_param(name)[parents].copy())
+    weights = layer.get_param("W")
+    layer.set_param("W", layer.ops.asarray2f(_glorot(weights.shape)))
+    layer.set_param("b", layer.ops.alloc1f(weights.shape[0]))
 
 
 def _glorot(shape: Tuple[int, ...]) -> Any:

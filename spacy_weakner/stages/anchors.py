@@ -73,6 +73,7 @@ def anchors(
     label: str = LABEL,
     min_anchors: int = MIN_ANCHORS,
     max_length: int = MAX_LENGTH,
+    limit: Optional[int] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
     shard_size: int = SHARD_SIZE,
@@ -95,6 +96,7 @@ def anchors(
     label (str): The label.
     min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
     max_length (int): Leave out sentences with more tokens.
+    limit (Optional[int]): Stop after so many sentences. None: read everything.
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
     shard_size (int): Docs per shard, if the output is a folder.
@@ -107,6 +109,8 @@ def anchors(
     for setting, value, low in (("min_anchors", min_anchors, 0), ("max_length", max_length, 1)):
         check_range(setting, value, low, None)
     check_range("shard_size", shard_size, 1, None)
+    if limit is not None:
+        check_range("limit", limit, 1, None)
     if not label.strip():
         raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a name"))
     paths, output = [Path(path) for path in inputs], Path(output)
@@ -123,7 +127,7 @@ def anchors(
     unreadable: List[str] = []
     pages = chain.from_iterable(read_pages(file_, format_, counts) for file_, format_ in files)
     sentences = _Sentences(blank_pipeline(lang, tokenizer), label, min_anchors, max_length, counts, unreadable)
-    docs = _checked(sentences.of_pages(pages), paths, counts)
+    docs = _checked(islice(sentences.of_pages(pages), limit), paths, counts)
     docs = tqdm(docs, unit="doc", desc=output.name, leave=False, disable=None if progress else True)
     n_files = 1
     if is_folder(output):

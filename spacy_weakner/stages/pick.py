@@ -12,8 +12,7 @@ from ..annotations.corpus import bare_copy
 from ..annotations.overlaps import without_overlaps
 from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError, check_range
-from ..mrc_ner.component import MRCNer
-from ..ty import Entity
+from ..ty import Entity, Picker
 from .hashes import hash_model
 from .pipelines import first_pipe, load_pipeline, run_before
 from .shards import run_shards
@@ -49,7 +48,11 @@ def pick(
     progress: bool = False,
 ) -> PickReport:
     """Write what a model takes for entities, as labels to learn from (Xue et al. 2020, Section 4.2). All tokens outside
-    become "O", the Docs are marked as weak, and the labels that were there stay in the span group "matched".
+    become "O", the Docs are marked as weak, and the labels that were there stay in the span group "matched", unless
+    those of an earlier stage stand there already.
+
+    (The paper goes on with the labels that its best model was trained on. These are what this model itself says: one
+    round further.)
 
     input_path (Path): A corpus: a `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
@@ -65,11 +68,11 @@ def pick(
     """
     check_range("threshold", threshold, 0.0, 1.0)
     nlp = load_pipeline(model)
-    found = first_pipe(nlp, MRCNer, component)
+    found = first_pipe(nlp, Picker, component)
     if found is None:
         named = f" of the name '{component}'" if component else ""
         names = ", ".join(nlp.component_names)
-        raise WeaknerError(Errors.WK347.format(pipeline=model, named=named, names=names))
+        raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
     name, pipe = found
     pipe.threshold = threshold
     counts: Counter[str] = Counter()
@@ -112,7 +115,8 @@ def _write(doc: Doc, picked: List[Entity], union: bool, counts: "Counter[str]") 
         # What is there comes first.
         ranks = [1.0] * len(given) + [0.0] * len(picked)
         entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
-    weak.set_group(doc, weak.MATCHED_GROUP, given)
+    if weak.MATCHED_GROUP not in doc.spans:
+        weak.set_group(doc, weak.MATCHED_GROUP, given)
     set_entities(doc, entities, [True] * len(doc))
     weak.set_weak(doc)
     # What earlier stages said of these labels.

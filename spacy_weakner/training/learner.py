@@ -39,7 +39,8 @@ class Learner(TrainablePipe):
     needs_clock = False
     # Whether the weights know which label is which.
     labels_have_weights = True
-    # The parts of the model that learn at the head's own rate, by their references; a model need not have them all.
+    # What the head consists of, by references of the model, which need not have them all: these parts learn at the head's
+    # own rate, and are loaded together.
     head_parts: Tuple[str, ...] = ("head",)
     # Whether the functions given to `map_scores` want the model's output on the host.
     outputs_on_host = True
@@ -244,18 +245,26 @@ class Learner(TrainablePipe):
         losses[self.name] += loss
         return losses
 
-    def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights from the gradients, the head's at its own learning rate.
+    def at_head_rate(self, sgd: Optimizer) -> Any:
+        """An optimizer at the head's own learning rate.
 
         sgd (Optimizer): The optimizer.
+        RETURNS (Any): What `finish_update` of a model may be called with.
         """
 
         def scaled(key: Any, weights: Any, gradient: Any) -> Any:
             return sgd(key, weights, gradient, lr_scale=self.head_learn_rate)
 
+        return scaled
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights from the gradients, the head's at its own learning rate.
+
+        sgd (Optimizer): The optimizer.
+        """
         self.model.get_ref("tok2vec").finish_update(sgd)
         for part in filter(self.model.has_ref, self.head_parts):
-            self.model.get_ref(part).finish_update(scaled)  # type: ignore[arg-type]
+            self.model.get_ref(part).finish_update(self.at_head_rate(sgd))
         hook, self._hook = self._hook, None
         if hook is not None:
             hook(sgd)

@@ -5,7 +5,7 @@ a loss or reset a head. Here every stage's config builds its components anew, an
 """
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.util import load_model
@@ -53,15 +53,30 @@ class LoadWeights:
         return nlp
 
     def _load(self, name: str, part: str, source: Any, target: Any) -> None:
-        source_node, target_node = _find_part(name, part, source.model), _find_part(name, part, target.model)
+        nodes = [(_find_part(name, part, source.model), _find_part(name, part, target.model))]
+        if part == "head":
+            nodes += self._other_parts(name, source, target)
         if part not in ("encoder", BASE) and hasattr(target, "labels") and getattr(target, "labels_have_weights", True):
             self._adopt_labels(name, source, target)
         try:
-            target_node.from_bytes(source_node.to_bytes())
+            for source_node, target_node in nodes:
+                target_node.from_bytes(source_node.to_bytes())
         except Exception as error:  # thinc, numpy and torch each have their own for another shape
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             message = Errors.WK014.format(name=name, part=part, path=self.path, reason=reason)
             raise WeaknerError(message) from error
+
+    def _other_parts(self, name: str, source: Any, target: Any) -> List[Tuple[Model, Model]]:
+        """What a head consists of beside its first layer."""
+        found = []
+        for part in getattr(target, "head_parts", ())[1:]:
+            nodes = [pipe.model.maybe_get_ref(part) for pipe in (source, target)]
+            if (nodes[0] is None) != (nodes[1] is None):
+                reason = f"only one of both has a layer '{part}'"
+                raise WeaknerError(Errors.WK014.format(name=name, part="head", path=self.path, reason=reason))
+            if nodes[0] is not None:
+                found.append((nodes[0], nodes[1]))
+        return found
 
     def _adopt_labels(self, name: str, source: Any, target: Any) -> None:
         ours, theirs = list(target.labels), list(source.labels)

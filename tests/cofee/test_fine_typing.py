@@ -8,7 +8,7 @@ from spacy_weakner.cofee.clusters import Clusters
 from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
-from spacy_weakner.mrc_ner.typing import Mentions, Typing, learn_types, mention_spans, move_types, pool
+from spacy_weakner.mrc_ner.typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
 from spacy_weakner.ty import Tick
 
 from ..mrc_ner.util import mrc_pipeline
@@ -56,13 +56,18 @@ def test_renewal_keeps_the_numbers_of_types():
     random = numpy.random.RandomState(0)
     vectors = numpy.concatenate([random.normal(size=(30, 2)) * 0.1 + center for center in ([0, 0], [9, 0], [0, 9])])
     typing = FineTyping(3)
-    assert typing.renew(iter([vectors[:10], vectors[10:]])) == [0, 1, 2]
+    assert not typing.renew(iter([vectors[:10], vectors[10:]]))
     before = typing._clusters
-    typing.seed = 7
-    parents = typing.renew(iter([vectors[::-1] + 0.01]))
-    assert sorted(parents) == [0, 1, 2]
-    numpy.testing.assert_allclose(typing._clusters.centers, before.centers[parents], atol=0.1)
-    assert FineTyping(3, realign=False).renew(iter([vectors])) is None
+    numbers = before.assign(vectors)
+    for seed in range(1, 6):
+        typing.seed = seed
+        assert not typing.renew(iter([vectors[::-1] + 0.01]))
+        numpy.testing.assert_allclose(typing._clusters.centers, before.centers, atol=0.1)
+        numpy.testing.assert_allclose(typing._clusters.spreads, before.spreads, rtol=1e-3)
+        assert (typing._clusters.assign(vectors) == numbers).all()
+    assert FineTyping(3, realign=False).renew(iter([vectors]))
+    typing.reset()
+    assert typing._clusters is None
 
 
 def test_draws_from_the_whole_corpus():
@@ -130,13 +135,11 @@ def test_no_entities():
         assert learn_types(with_clusters([1.0, 1.0]), Linear(2, 4), vectors, [mentions], [vectors[0].copy()]) == 0.0
 
 
-def test_weights_move_with_their_types():
+def test_weights_begin_anew():
     layer = Linear(3, 2)
     layer.initialize()
     layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
-    move_types(layer, [2, 0, 1])
-    assert layer.get_param("W").tolist() == [[4, 5], [0, 1], [2, 3]]
-    move_types(layer, None)
+    begin_anew(layer)
     assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
 
 
@@ -178,6 +181,45 @@ def test_the_loss_is_that_of_both():
     both = nlp.update(make_examples(nlp), sgd=False, losses={})["mrc_ner"]
     alone = plain.update(make_examples(plain), sgd=False, losses={})["mrc_ner"]
     assert both > alone
+
+
+def test_types_are_those_of_the_text_not_of_the_question():
+    """The vectors that are grouped do not change with the question."""
+    nlp = typed_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.renew(make_examples(nlp))
+    docs = [eg.predicted for eg in make_examples(nlp)]
+    targets = [to.boundaries for to in ner.encode_targets(make_examples(nlp))]
+    before = ner._mentions(docs, targets)
+    for label in ner.labels:
+        ner.ask(label, "something else?")
+    for own, other in zip(before, ner._mentions(docs, targets), strict=True):
+        numpy.testing.assert_allclose(own.vectors, other.vectors, rtol=1e-5)
+
+
+def test_the_layer_learns_at_the_rate_of_the_head():
+    steps = []
+    for rate in (1.0, 10.0):
+        nlp = mrc_pipeline(typing=TYPING, n_types=2, head_learn_rate=rate)
+        ner = nlp.get_pipe("mrc_ner")
+        ner.tick(Tick(0, 0, 0.0, 10))
+        ner.renew(make_examples(nlp))
+        layer = ner.model.get_ref("typing")
+        before = layer.get_param("W").copy()
+        nlp.update(make_examples(nlp), sgd=nlp.create_optimizer(), losses={})
+        steps.append(numpy.abs(layer.get_param("W") - before).max())
+    assert steps[1] == pytest.approx(10 * steps[0], rel=0.05)
+
+
+def test_another_training_forgets_the_types():
+    nlp = typed_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.renew(make_examples(nlp))
+    assert ner.typing._clusters is not None
+    nlp.initialize(lambda: make_examples(nlp))
+    assert ner.typing._clusters is None and ner._teacher.model is None
 
 
 def test_there_must_be_a_layer_and_a_clock():

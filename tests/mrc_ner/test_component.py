@@ -114,6 +114,15 @@ def test_without_questions(queries):
         empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
 
 
+def test_a_label_of_the_examples_without_a_question():
+    nlp = spacy.blank("xx")
+    queries = {"LOC": QUERIES["LOC"]}
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels PER\."):
+        empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
+    other = spacy.blank("xx")
+    empty_pipe(other).initialize(lambda: make_examples(other), nlp=other, queries=queries, labels=["LOC"])
+
+
 def test_a_label_without_a_question():
     nlp = spacy.blank("xx")
     with pytest.raises(WeaknerError, match=r"\[WK036\].*labels ORG, DATE\."):
@@ -307,7 +316,7 @@ def test_entities_that_are_too_wide_are_warned_about(key, max_width):
     add_group(example.reference, "x", NESTED)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        ner.initialize(lambda: [example], nlp=nlp, queries=QUERIES)
+        ner.initialize(lambda: [example], nlp=nlp, queries={**QUERIES, "ORG": "which company"})
     messages = [str(own.message) for own in found]
     assert len(messages) == (max_width == 3)
     assert all(f"[WK901] 1 of the {2 if key else 1} entities that 'mrc_ner'" in message for message in messages)

@@ -531,8 +531,10 @@ def test_weights_of_a_stage_with_or_without_a_matcher(path, tmp_path, reference)
         return
     with pytest.raises(WeaknerError, match="WK014"):
         LoadWeights(path)(matching_pipeline(match_width=0))
-    nlp = LoadWeights(path, {"mrc_ner": ["encoder", "head"]})(matching_pipeline(match_width=4))
-    for part in ("tok2vec", "head"):
+    with pytest.raises(WeaknerError, match=r"WK014.*only one of both has a layer 'match'"):
+        LoadWeights(path, {"mrc_ner": ["encoder", "head"]})(matching_pipeline(match_width=0))
+    nlp = LoadWeights(path, {"mrc_ner": ["encoder", "head"]})(matching_pipeline(match_width=16, n_types=3))
+    for part in ("tok2vec", "head", "match"):
         both = [own.get_pipe("mrc_ner").model.get_ref(part) for own in (nlp, spacy.load(path))]
         assert same(*map(weights, both))
 

@@ -24,7 +24,6 @@ def write(folder, name, text):
         ("q.json", json.dumps(QUERIES, ensure_ascii=False, indent=2)),
         ("q.toml", TOML),
         ("q.toml", TOML.replace("\n", "\r\n")),
-        ("q", json.dumps(QUERIES)),
         # Of editors that write a byte-order mark.
         ("q.json", b"\xef\xbb\xbf" + json.dumps(QUERIES).encode()),
     ],
@@ -48,11 +47,7 @@ def test_exactly_one_of_both(tmp_path, both):
 
 
 NO_QUERIES = [
-    ({}, "?"),
-    ([], "?"),
-    (["PER"], "?"),
-    ("PER", "?"),
-    (None, "?"),
+    ({" ": "Who?"}, " "),
     ({"PER": ""}, "PER"),
     ({"PER": "Who?", "LOC": " \n\t"}, "LOC"),
     ({"PER": None}, "PER"),
@@ -65,10 +60,23 @@ NO_QUERIES = [
 @pytest.mark.parametrize("queries, label", NO_QUERIES)
 def test_what_are_no_questions(tmp_path, queries, label):
     path = write(tmp_path, "q.json", json.dumps(queries))
-    with pytest.raises(WeaknerError, match=rf"\[WK034\] .*q\.json: the label '{label.replace('?', '.')}'"):
+    with pytest.raises(WeaknerError, match=rf"\[WK034\] .*q\.json: the label '{label}'"):
         make_queries(path)
     with pytest.raises(WeaknerError, match=r"\[WK034\] here: "):
         check_queries(queries, "here")
+
+
+@pytest.mark.parametrize("queries", [{}, [], ["PER"], "PER", None])
+def test_what_is_no_object(tmp_path, queries):
+    with pytest.raises(WeaknerError, match=r"\[WK035\] .*q\.json.*no object"):
+        make_queries(write(tmp_path, "q.json", json.dumps(queries)))
+
+
+def test_other_files_and_labels_that_stand_there_twice(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[WK035\].*q\.yaml.*\.json or \.toml"):
+        make_queries(write(tmp_path, "q.yaml", "PER: who"))
+    with pytest.raises(WeaknerError, match=r"\[WK035\].*twice: PER, LOC, PER"):
+        make_queries(write(tmp_path, "q.json", '{"PER": "Who?", "LOC": "Where?", "PER": "Which?"}'))
 
 
 def test_labels_are_texts():

@@ -56,7 +56,9 @@ def mrc_pipeline(
     fix_random_seed(seed)
     nlp = spacy.blank("xx")
     ner: Any = nlp.add_pipe("mrc_ner", config=mrc_config(encoder, **settings))
-    ner.initialize(lambda: make_examples(nlp), nlp=nlp, labels=labels, queries=queries or QUERIES)
+    ner.initialize(
+        lambda: make_examples(nlp), nlp=nlp, labels=labels or list(queries or QUERIES), queries=queries or QUERIES
+    )
     return nlp
 
 

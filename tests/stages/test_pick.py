@@ -48,6 +48,14 @@ def test_labels_are_replaced(tmp_path, model):
     assert sum(report.picked.values()) == sum(len(gold) for _, gold in SENTENCES) - n_kept
 
 
+def test_labels_of_the_first_stage_stay(tmp_path, model):
+    docs = weak_docs([(0, 1, "LOC")])
+    for doc in docs:
+        weak.set_group(doc, weak.MATCHED_GROUP, [(0, 1, "PER")])
+    for doc in run(tmp_path, model, docs)[1]:
+        assert weak.group_entities(doc, weak.MATCHED_GROUP) == [(0, 1, "PER")]
+
+
 def test_union_keeps_what_was_there(tmp_path, model):
     report, docs = run(tmp_path, model, weak_docs([(0, 1, "LOC")]), threshold=0.5, union=True)
     for doc, (_, gold) in zip(docs, SENTENCES, strict=True):
@@ -95,7 +103,7 @@ def test_errors(tmp_path, model):
     with pytest.raises(WeaknerError, match="threshold"):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", model, threshold=2.0)
     NLP.to_disk(tmp_path / "blank")
-    with pytest.raises(WeaknerError, match="WK347"):
+    with pytest.raises(WeaknerError, match=r"WK348.*has no mrc_ner "):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", tmp_path / "blank")
-    with pytest.raises(WeaknerError, match=r"WK347.*other"):
+    with pytest.raises(WeaknerError, match=r"WK348.*name .other."):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", model, component="other")
