@@ -100,7 +100,8 @@ class Experiment:
         self.seed = seed
         self.evidence = evidence
         self.base = arguments.work / arguments.dataset
-        self.folder = self.base / f"gold{arguments.gold}" / f"seed{seed}"
+        self.folder = self.base / f"gold{arguments.gold}-{arguments.min_mentions}" / f"seed{seed}"
+        self.stages = f"steps{arguments.steps}-{arguments.pretrain_steps}"
 
     def run(self) -> None:
         """Run the methods whose rows are missing."""
@@ -145,16 +146,15 @@ class Experiment:
         elif method.config == "bilstm_joint":
             settings["initialize.after_init"] = None
         corpus = "gold-and-dictionary" if method.dictionary else "gold"
-        model, seconds = self.fit(
-            method.config, f"steps{self.arguments.steps}/{name.replace('/', '-')}", corpus, settings
-        )
+        model, seconds = self.fit(method.config, f"{self.stages}/{name.replace('/', '-')}", corpus, settings)
         return model, before + seconds
 
     def pretrain(self) -> Tuple[Path, float]:
         """The first stage, on categories alone."""
         steps = self.arguments.pretrain_steps
         settings = {"training.max_steps": steps, "training.eval_frequency": math.ceil(len(self.read("all")) / BATCH)}
-        return self.fit("bilstm_pretrain", f"pretrain{steps}", "all", settings)
+        model, seconds = self.fit("bilstm_pretrain", f"pretrain{steps}", "all", settings)
+        return model.with_name("model-last"), seconds
 
     def fit(self, config: str, name: str, corpus: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
         """One training; the best pipeline on dev counts."""

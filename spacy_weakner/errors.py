@@ -144,6 +144,10 @@ class Errors:
         "[training.before_update]; it must also stand in [training.score_weights]."
     )
     WK044 = "[WK044] The plateau of the training finds no optimizer whose learning rate it can lower: {reason}."
+    WK045 = (
+        "[WK045] The weights of an encoder were made with other settings: {there}; the config says {here}. Load them "
+        "with the settings that they were trained with."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."

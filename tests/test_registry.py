@@ -64,6 +64,7 @@ GOLDEN = {
         "spacy_weakner.SoftLabelCRF.v1",
         "spacy_weakner.TokenwiseLoss.v1",
     ],
+    "spacy_scorers": ["spacy_weakner.category_scorer.v1"],
     "spacy_readers": [
         "spacy_weakner.JsonlCorpus.v1",
         "spacy_weakner.Queries.v1",

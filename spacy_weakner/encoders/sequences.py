@@ -1,12 +1,14 @@
 """Layers over sequences of vectors, one sequence per Doc."""
 
 from functools import partial
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+import srsly
 from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
+from ..errors import Errors, WeaknerError
 from ..torch_io import module_from_bytes, module_to_bytes
 
 Sequences = List[Floats2d]
@@ -31,7 +33,7 @@ def torch_sequences(
         convert_inputs=_convert_inputs,
         convert_outputs=_convert_outputs,
         serialize_model=_serialize,
-        deserialize_model=partial(_deserialize, make=make),
+        deserialize_model=partial(_deserialize, make=make, settings=settings),
     )
     return Model(
         name,
@@ -145,5 +147,9 @@ def _serialize(module: Any) -> bytes:
     return module_to_bytes(module, module.kwargs if module is not None else {})
 
 
-def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any]) -> Any:
+def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any], settings: Dict[str, Any]) -> Any:
+    stored = srsly.msgpack_loads(data)["kwargs"] if data else {**settings, "input_width": 0}
+    there = {key: value for key, value in stored.items() if key != "input_width"}
+    if there != settings:
+        raise WeaknerError(Errors.WK045.format(here=settings, there=there))
     return module_from_bytes(data, make, device, None if module is None else module.kwargs)

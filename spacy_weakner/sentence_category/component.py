@@ -1,6 +1,6 @@
 """Classification of sentences, to teach an encoder what labels of tokens are too few for."""
 
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ DEFAULTS = default_config(DEFAULT_CONFIG)
         "loss_weight": 1.0,
         "exclusive_classes": True,
         "head_learn_rate": 1.0,
-        "scorer": {"@scorers": "spacy.textcat_scorer.v2"},
+        "scorer": {"@scorers": "spacy_weakner.category_scorer.v1"},
     },
     default_score_weights={
         "cats_score": 1.0,
@@ -83,7 +83,7 @@ class SentenceCategory(Learner):
     name (str): Name of the component in the pipeline.
     loss_weight (float): Factor lambda on the loss (Equation 3).
     exclusive_classes (bool): Whether a sentence has exactly one category. If not, each category is judged by itself,
-        one that `doc.cats` lacks is unknown, and the scorer should be `spacy.textcat_multilabel_scorer.v2`.
+        one that `doc.cats` lacks is unknown (but counts as 0 when scores are computed, as spaCy does).
     head_learn_rate (float): Factor on the learning rate of the linear layer.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For a negative weight.
@@ -107,7 +107,6 @@ class SentenceCategory(Learner):
         check_range("loss_weight", loss_weight, 0.0, None)
         self.loss_weight = loss_weight
         self.exclusive_classes = exclusive_classes
-        # spaCy gives what stands in `cfg` to the scorer.
         self.cfg["positive_label"] = None
 
     @property
@@ -206,6 +205,17 @@ class SentenceCategory(Learner):
         n_known = int((~numpy.isnan(truths)).any(axis=1).sum())
         mean = float(values.sum()) / max(1, n_known)
         return self.loss_weight * mean, ops.asarray2f(self.loss_weight * gradient)
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+        """Score predictions.
+
+        examples (Iterable[Example]): Predictions and gold.
+        RETURNS (Dict[str, Any]): The scores; none without a scorer.
+        """
+        if self.scorer is None:
+            return {}
+        settings = {"positive_label": self.cfg["positive_label"], "exclusive_classes": self.exclusive_classes}
+        return dict(self.scorer(list(examples), labels=self.labels, **settings, **kwargs))
 
     # Prediction
 

@@ -19,8 +19,9 @@ class ReduceOnPlateau:
     evaluations in a row have brought no better score (Kruengkrai et al. 2020, Section 3.2, as Flair does it).
 
     When the rate falls below `min_rate` the training is over: the rate becomes 0, and nothing changes any more until
-    `training.patience`, `max_epochs` or `max_steps` ends it. The paper evaluates once an epoch: set
-    `training.eval_frequency` to the number of batches in one.
+    `training.patience`, `max_epochs` or `max_steps` ends it. Nothing is lowered as long as every score is 0. The paper
+    evaluates once an epoch: set `training.eval_frequency` to the number of batches in one, and `training.patience`, which
+    counts updates, to many times that.
 
     score (str): The score to watch, one of [training.score_weights].
     factor (float): Between 0 and 1.
@@ -68,7 +69,7 @@ class ReduceOnPlateau:
             raise WeaknerError(Errors.WK044.format(reason="no component of spacy_weakner is trained"))
         if score > self.best:
             self.best, self.waited = score, 0
-        else:
+        elif self.best > 0:  # there is no plateau before learning has begun
             self.waited += 1
         if self.waited > self.patience:
             self.waited = 0

@@ -44,7 +44,7 @@ from .util import (
 
 LABELS = ("clothes", "garden", "kitchen")
 NAN = float("nan")
-MULTI = {"exclusive_classes": False, "scorer": {"@scorers": "spacy.textcat_multilabel_scorer.v2"}}
+MULTI = {"exclusive_classes": False}
 
 
 @pytest.fixture
@@ -365,6 +365,18 @@ def test_scores_are_those_of_textcat(path):
     assert {key: scores[key] for key in expected} == expected
     assert 0.5 < scores["cats_score"] < 1.0
     assert scores["cats_score_desc"] == "macro F"
+
+
+def test_docs_without_a_category_do_not_count(path):
+    nlp = spacy.load(path)
+    examples = category_examples(nlp)
+    expected = nlp.evaluate(examples)
+    unknown = [category_example(nlp, "pan", {}), category_example(nlp, "bench", {"garden": 0.0})]
+    found = nlp.evaluate([*examples, *unknown])
+    assert {key: found[key] for key in expected if key != "speed"} == {
+        key: value for key, value in expected.items() if key != "speed"
+    }
+    assert nlp.evaluate(unknown)["cats_micro_f"] == 0.0
 
 
 def test_two_categories_and_a_positive_label():
