@@ -28,6 +28,17 @@ ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
 COLORS = ("#1d3557", "#e76f51", "#2a9d8f", "#8d5a97", "#e9a13b", "#6c757d")
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
+# That of the configs.
+CNN = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "pretrained_vectors": None,
+    "width": 96,
+    "depth": 4,
+    "embed_size": 2000,
+    "window_size": 1,
+    "maxout_pieces": 3,
+    "subword_features": True,
+}
 # An encoder over words, or characters where these are the tokens.
 BILSTM = {
     "@architectures": "spacy_weakner.BiLSTMEncoder.v1",
@@ -169,6 +180,25 @@ def interleave(functions: List[Callable[[], object]], repetitions: int) -> List[
             if repetition > 0:
                 own.append(time.perf_counter() - start)
     return [median(own) for own in seconds]
+
+
+def own_transformer(name: str) -> Dict[str, Any]:
+    """A Transformer that a component has to itself.
+
+    name (str): Name or folder.
+    RETURNS (Dict[str, Any]): Its architecture, as in a config.
+    """
+    return {
+        "@architectures": "spacy-transformers.Tok2VecTransformer.v3",
+        "name": name,
+        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 128, "stride": 96},
+        "pooling": {"@layers": "reduce_mean.v1"},
+        "tokenizer_config": {"use_fast": True},
+        "transformer_config": {},
+        "mixed_precision": False,
+        "grad_scaler_config": {},
+        "grad_factor": 1.0,
+    }
 
 
 def find(data: Path, name: str) -> Path:

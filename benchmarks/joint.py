@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Set, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, evaluate, find, sample, train, write_page
+from common import EVIDENCE, ROOT, Evidence, Run, count, evaluate, find, sample, train, write_page
 from spacy.tokens import Doc
 from spacy.util import load_config
 from spacy.vocab import Vocab
@@ -106,7 +106,7 @@ class Experiment:
     def run(self) -> None:
         """Run the methods whose rows are missing."""
         self.prepare()
-        n_gold, n_weak = len(self.read("gold")), len(self.read("dictionary"))
+        n_gold, n_weak = count(self.corpus("gold")), count(self.corpus("dictionary"))
         for name in self.arguments.methods.split(","):
             weak = n_weak if METHODS[name].dictionary else 0
             preset = "quick" if self.arguments.gold else "full"
@@ -134,7 +134,7 @@ class Experiment:
         method, before = METHODS[name], 0.0
         settings = {**method.settings, "training.max_epochs": 0, "training.max_steps": self.arguments.steps}
         # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
-        epoch = math.ceil(len(self.read("gold")) / BATCH)
+        epoch = math.ceil(count(self.corpus("gold")) / BATCH)
         settings.update({"training.eval_frequency": epoch, "training.patience": 30 * epoch})
         if method.attention == "none":
             settings.update(without_attention(method.config))
@@ -152,7 +152,10 @@ class Experiment:
     def pretrain(self) -> Tuple[Path, float]:
         """The first stage, on categories alone."""
         steps = self.arguments.pretrain_steps
-        settings = {"training.max_steps": steps, "training.eval_frequency": math.ceil(len(self.read("all")) / BATCH)}
+        settings = {
+            "training.max_steps": steps,
+            "training.eval_frequency": math.ceil(count(self.corpus("all")) / BATCH),
+        }
         model, seconds = self.fit("bilstm_pretrain", f"pretrain{steps}", "all", settings)
         return model.with_name("model-last"), seconds
 

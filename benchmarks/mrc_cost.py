@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import spacy
 import torch
-from common import encoder_name, interleave
+from common import CNN, encoder_name, interleave, own_transformer
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -31,16 +31,6 @@ N_LABELS = (1, 4, 18)
 UPDATE_WORDS = 500
 # Words that are measured: as many as take a few minutes.
 CNN_WORDS, TRANSFORMER_WORDS = 4000, 300
-CNN = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "pretrained_vectors": None,
-    "width": 96,
-    "depth": 4,
-    "embed_size": 2000,
-    "window_size": 1,
-    "maxout_pieces": 3,
-    "subword_features": True,
-}
 QUESTIONS = (
     "names of people and characters in stories",
     "names of companies, agencies, institutions and teams",
@@ -131,21 +121,10 @@ def convolutions() -> Encoder:
 
 def transformer(folder: str) -> Encoder:
     """A Transformer of the component's own."""
-    tok2vec = {
-        "@architectures": "spacy-transformers.Tok2VecTransformer.v3",
-        "name": folder,
-        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 128, "stride": 96},
-        "pooling": {"@layers": "reduce_mean.v1"},
-        "tokenizer_config": {"use_fast": True},
-        "transformer_config": {},
-        "mixed_precision": False,
-        "grad_scaler_config": {},
-        "grad_factor": 1.0,
-    }
     return Encoder(
         f"{encoder_name(folder)}, `QueryContextEncoder`",
         TRANSFORMER_WORDS,
-        tok2vec,
+        own_transformer(folder),
         {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": folder},
     )
 

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List
 
 import spacy
 import torch
-from common import EVIDENCE, interleave
+from common import EVIDENCE, interleave, own_transformer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -128,19 +128,8 @@ def update(name: str, encoder: str, sentences: List[List[str]]) -> Callable[[], 
 
 def pipeline(encoder: str, objective: Dict[str, Any]) -> Language:
     """The component on a Transformer of its own."""
-    tok2vec = {
-        "@architectures": "spacy-transformers.Tok2VecTransformer.v3",
-        "name": encoder,
-        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 128, "stride": 96},
-        "pooling": {"@layers": "reduce_mean.v1"},
-        "tokenizer_config": {"use_fast": True},
-        "transformer_config": {},
-        "mixed_precision": False,
-        "grad_scaler_config": {},
-        "grad_factor": 1.0,
-    }
     nlp = spacy.blank("en")
-    model = {"@architectures": "spacy_weakner.TokenClassifier.v1", "tok2vec": tok2vec}
+    model = {"@architectures": "spacy_weakner.TokenClassifier.v1", "tok2vec": own_transformer(encoder)}
     nlp.add_pipe("token_ner", config={"model": model, "objective": objective})
     return nlp
 

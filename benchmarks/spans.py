@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import numpy
 import spacy
 import torch
-from common import interleave
+from common import CNN, interleave
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -33,16 +33,6 @@ EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "spans
 WIDTH, HIDDEN, N_LABELS, BATCH = 384, 256, 5, 16
 LENGTHS = (32, 64, 128)
 MAX_WIDTH = 8
-TOK2VEC = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "pretrained_vectors": None,
-    "width": 96,
-    "depth": 4,
-    "embed_size": 2000,
-    "window_size": 1,
-    "maxout_pieces": 3,
-    "subword_features": True,
-}
 NAMES = ("uniform", "weighted", "full table")
 PAGE = """# Speed of the classifier of spans
 
@@ -188,7 +178,7 @@ def pipeline(name: str, settings: Dict[str, Any], width: int = 96) -> Language:
             "reducer": {"@layers": "spacy.mean_max_reducer.v1", "hidden_size": 128},
             "scorer": {"@layers": "spacy.LinearLogistic.v1", "nO": None, "nI": None},
         }
-    nlp.add_pipe(name, config={**settings, "model": {**model, "tok2vec": {**TOK2VEC, "width": width}}})
+    nlp.add_pipe(name, config={**settings, "model": {**model, "tok2vec": {**CNN, "width": width}}})
     examples = []
     for i in range(4):
         doc = Doc(nlp.vocab, words=[f"w{j}" for j in range(12)])

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import srsly
 from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
@@ -148,8 +147,9 @@ def _serialize(module: Any) -> bytes:
 
 
 def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any], settings: Dict[str, Any]) -> Any:
-    stored = srsly.msgpack_loads(data)["kwargs"] if data else {**settings, "input_width": 0}
-    there = {key: value for key, value in stored.items() if key != "input_width"}
-    if there != settings:
-        raise WeaknerError(Errors.WK045.format(here=settings, there=there))
-    return module_from_bytes(data, make, device, None if module is None else module.kwargs)
+    def rebuild(input_width: int, **there: Any) -> Any:
+        if there != settings:
+            raise WeaknerError(Errors.WK045.format(here=settings, there=there))
+        return make(input_width=input_width, **there)
+
+    return module_from_bytes(data, rebuild, device, None if module is None else module.kwargs)

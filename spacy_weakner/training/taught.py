@@ -1,5 +1,6 @@
 """A head that may learn from an earlier state of itself."""
 
+from abc import abstractmethod
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 from spacy.language import Language
@@ -29,10 +30,10 @@ class TaughtHead(TrainableHead):
         self._teacher = Teacher(teacher_decay)
 
     @property
+    @abstractmethod
     def teacher_at_start(self) -> bool:
         """RETURNS (bool): Whether the model that training begins with teaches; otherwise the first teacher is that of
         the first renewal after the start."""
-        raise NotImplementedError
 
     def initialize(
         self,

@@ -6,6 +6,7 @@ import numpy
 import pytest
 import spacy
 import torch
+from spacy.ml.models.tok2vec import build_hash_embed_cnn_tok2vec
 from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
 
@@ -40,6 +41,16 @@ CONFIG = {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": TOK2
 # Three tokens of width two, one head with Q = K = V = H.
 H = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
 BY_QUERY = [[0.751637, 0.624182], [0.577681, 0.844638], [0.715358, 0.715358]]
+
+CNN = {
+    "width": 16,
+    "depth": 1,
+    "embed_size": 50,
+    "window_size": 1,
+    "maxout_pieces": 2,
+    "subword_features": False,
+    "pretrained_vectors": None,
+}
 
 
 def make(lengths=(3, 1, 5), kind="learned", empty_width=4, **settings):
@@ -351,3 +362,16 @@ def test_pipe_is_one_by_one(kind):
     ner = nlp.get_pipe("crf_ner")
     together = ner.score_tokens(docs)
     assert same(together, [ner.score_tokens([doc])[0] for doc in docs], tolerance=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"kind": "soft"}, {"kind": "unscaled"}, {"heads": 2}])
+def test_weights_are_not_loaded_into_other_settings(settings):
+    """What the config says of an encoder is not overruled in silence by what is stored."""
+
+    def make(**settings):
+        return build_attention_encoder(build_hash_embed_cnn_tok2vec(**CNN), **{"heads": 4, **settings})
+
+    stored = make()
+    stored.initialize(X=[Doc(spacy.blank("xx").vocab, words=["a", "b"])])
+    with pytest.raises(WeaknerError, match="WK045"):
+        make(**settings).from_bytes(stored.to_bytes())

@@ -244,5 +244,5 @@ def test_initialising_again_makes_new_weights():
 
 def test_weights_of_another_depth_are_refused():
     shallow, deep = make([3])[0], make([3], depth=2)[0]
-    with pytest.raises(ValueError, match=r"\[WK045\].*'depth': 2.*'depth': 1"):
+    with pytest.raises(ValueError, match=r"'depth': 1.* here, .*'depth': 2"):
         shallow.from_bytes(deep.to_bytes())
