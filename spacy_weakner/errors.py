@@ -101,6 +101,10 @@ class Errors:
         "[WK029] '{name}' learns from an earlier state of its model, which the training clock renews, but it never "
         "does. Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
     )
+    WK030 = (
+        "[WK030] Component '{name}' has no '{part}' of its own: it listens to a 'tok2vec' or 'transformer' before it. "
+        "Name that component in 'components' of LoadWeights."
+    )
     WK032 = (
         "[WK032] The question '{query}' leaves no room for text within {max_length} pieces. Shorten it, or raise "
         "the encoder's max_length."

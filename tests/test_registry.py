@@ -106,8 +106,8 @@ def test_every_name_is_found_by_configs(group, name):
 
 @pytest.mark.parametrize("group, name", [pair for pair in NAMES if pair[0] != "spacy_cli"])
 def test_names_follow_the_conventions(group, name):
-    pattern = r"[a-z_]+" if group == "spacy_factories" else r"spacy_weakner\.[A-Za-z]+\.v\d+"
-    assert re.fullmatch(pattern, name)
+    patterns = {"spacy_factories": r"[a-z_]+", "spacy_scorers": r"spacy_weakner\.[a-z_]+\.v\d+"}
+    assert re.fullmatch(patterns.get(group, r"spacy_weakner\.[A-Za-z]+\.v\d+"), name)
 
 
 # Each made with real arguments and called once

@@ -109,10 +109,8 @@ def _find_part(name: str, part: str, model: Model) -> Model:
     if part == WHOLE:
         return model
     if part in (BASE, "encoder") and model.has_ref("tok2vec"):
-        upstream = getattr(_base_encoder(model), "upstream_name", None)
-        if upstream is not None:
-            parts = f"its encoder is that of '{upstream}': load it there"
-            raise WeaknerError(Errors.WK013.format(name=name, part=part, parts=parts))
+        if hasattr(_base_encoder(model), "upstream_name"):
+            raise WeaknerError(Errors.WK030.format(name=name, part=part))
     if part == BASE:
         return _base_encoder(model)
     reference = PARTS.get(part)

@@ -161,6 +161,6 @@ def test_gradients_of_a_batch_are_the_sum_of_those_of_its_docs():
     assert same(whole, gradients(model), tolerance=1e-4)
 
 
-@pytest.mark.parametrize("query, words", [("who is it?", ["who", "is", "it?"]), (" a \n\t b ", ["a", "b"])])
+@pytest.mark.parametrize("query, words", [("who is it?", ["who", "is", "it", "?"]), (" a \n\t b ", ["a", "b"])])
 def test_words_of_a_question(query, words):
     assert [token.text for token in query_doc(query, NLP.vocab)] == words

@@ -8,6 +8,7 @@ import spacy
 from spacy.util import fix_random_seed
 
 from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights
 
 from ..crf_ner.test_transformer import POOLING, transformer
@@ -77,10 +78,21 @@ def test_weights_of_an_earlier_stage_are_loaded_by_part(tmp_path):
     source = shared_pipeline(("span_ner",))
     train(source, make_examples(source))
     source.to_disk(tmp_path)
-    for parts, heads_alike in ((["encoder", "head"], True), (["encoder"], False)):
-        nlp = LoadWeights(tmp_path, {"tok2vec": ["all"], "span_ner": parts})(shared_pipeline(("span_ner",)))
+    for components, heads_alike in (({"tok2vec": ["all"], "span_ner": ["head"]}, True), ({"tok2vec": ["all"]}, False)):
+        nlp = LoadWeights(tmp_path, components)(shared_pipeline(("span_ner",)))
+        encoders = [x.get_pipe("tok2vec").model for x in (source, nlp)]
         heads = [x.get_pipe("span_ner").model.get_ref("head") for x in (source, nlp)]
+        assert same(*map(weights, encoders))
         assert same(*map(weights, heads)) is heads_alike
+
+
+@pytest.mark.parametrize("part", ["encoder", "base_encoder"])
+def test_the_encoder_of_a_listener_is_loaded_where_it_stands(tmp_path, part):
+    source = shared_pipeline(("span_ner",))
+    train(source, make_examples(source), steps=1)
+    source.to_disk(tmp_path)
+    with pytest.raises(WeaknerError, match=rf"\[WK030\] Component 'span_ner' has no '{part}' of its own"):
+        LoadWeights(tmp_path, {"span_ner": [part]})(shared_pipeline(("span_ner",)))
 
 
 # A Transformer
