@@ -120,7 +120,8 @@ def test_configs_are_complete(path):
     config = util.load_config(path, interpolate=True)
     ConfigSchemaNlp.model_validate(registry.resolve(config["nlp"]))
     # The callback that loads weights is made when the training begins.
-    ConfigSchemaInit.model_validate({**config["initialize"], "after_init": None})
+    before = registry.resolve({"it": config["initialize"]["before_init"]})
+    ConfigSchemaInit.model_validate({**config["initialize"], "before_init": before["it"], "after_init": None})
     needed = {name for name, field in ConfigSchemaTraining.model_fields.items() if field.is_required()}
     assert needed <= set(config["training"])
 

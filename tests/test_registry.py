@@ -11,6 +11,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.util import registry
 
+from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.encoders.queried import Queried
@@ -66,6 +67,7 @@ GOLDEN = {
     ],
     "spacy_scorers": ["spacy_weakner.category_scorer.v1"],
     "spacy_readers": [
+        "spacy_weakner.Corpus.v1",
         "spacy_weakner.JsonlCorpus.v1",
         "spacy_weakner.Queries.v1",
         "spacy_weakner.StrongWeakCorpus.v1",
@@ -73,6 +75,7 @@ GOLDEN = {
     ],
     "spacy_callbacks": [
         "spacy_weakner.LoadWeights.v1",
+        "spacy_weakner.MatmulPrecision.v1",
         "spacy_weakner.ReduceOnPlateau.v1",
         "spacy_weakner.TrainingClock.v1",
     ],
@@ -346,6 +349,12 @@ def test_statistics_logger(tmp_path):
     log({"step": 1, "epoch": 0, "score": 0.5, "losses": {}, "other_scores": {}})
     finalize()
     assert json.loads(path.read_text()) == {"step": 1, "epoch": 0, "score": 0.5, "losses": {}}
+
+
+def test_corpus(tmp_path):
+    write_docs(tmp_path / "a.spacy", [make_doc(NLP, "a b"), make_doc(NLP, "c")])
+    reader = make("readers", "spacy_weakner.Corpus.v1", path=str(tmp_path / "a.spacy"), limit=1, max_length=5)
+    assert [example.reference.text for example in reader(NLP)] == ["a b"]
 
 
 def test_jsonl_corpus(tmp_path):

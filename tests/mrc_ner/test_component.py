@@ -236,11 +236,11 @@ factory = "mrc_ner"
 [corpora]
 
 [corpora.train]
-@readers = "spacy.Corpus.v1"
+@readers = "spacy_weakner.Corpus.v1"
 path = ${paths.train}
 
 [corpora.dev]
-@readers = "spacy.Corpus.v1"
+@readers = "spacy_weakner.Corpus.v1"
 path = ${paths.train}
 
 [training]

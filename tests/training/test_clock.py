@@ -44,11 +44,11 @@ factory = "clock_recorder"
 [corpora]
 
 [corpora.train]
-@readers = "spacy.Corpus.v1"
+@readers = "spacy_weakner.Corpus.v1"
 path = "{path}"
 
 [corpora.dev]
-@readers = "spacy.Corpus.v1"
+@readers = "spacy_weakner.Corpus.v1"
 path = "{path}"
 
 [training]
@@ -68,7 +68,7 @@ get_length = null
 {settings}
 
 [training.before_update.corpus]
-@readers = "spacy.Corpus.v1"
+@readers = "spacy_weakner.Corpus.v1"
 path = "{path}"
 gold_preproc = false
 max_length = 0

@@ -19,7 +19,7 @@ from spacy_weakner.annotations.weak import (
     weak_sources,
 )
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.readers import JsonlCorpus, StrongWeakCorpus, make_example
+from spacy_weakner.training.readers import BinCorpus, JsonlCorpus, StrongWeakCorpus, make_bin_corpus, make_example
 
 from ..util import make_doc
 
@@ -83,6 +83,46 @@ def test_a_malformed_row_is_named(rows):
         file_.write("{no\n")
     with pytest.raises(WeaknerError, match=r"a\.jsonl, line 4"):
         list(JsonlCorpus(rows)(NLP))
+
+
+# .spacy
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Two files, one of which has an empty Doc."""
+    docs = [make_doc(NLP, text, [(0, 1, "X")]) for text in ("a b", "c", "d e f", "g")]
+    for number, doc in enumerate(docs):
+        set_group(doc, "weak:terms", [(0, 1, "X")])
+        set_confidence(doc, number / 4)
+    write_docs(tmp_path / "1.spacy", [docs[0], make_doc(NLP, ""), docs[1]])
+    write_docs(tmp_path / "2.spacy", docs[2:])
+    return tmp_path
+
+
+@pytest.mark.parametrize("setting", [{}, {"gold_preproc": True}, {"max_length": 2}, {"limit": 1}, {"limit": 2}])
+def test_spacy_files_are_read_as_spacy_reads_them(shards, setting):
+    for path in ([shards, shards / "1.spacy"] if "limit" not in setting else [shards / "1.spacy"]):
+        found, expected = ([eg.to_dict() for eg in kind(path, **setting)(NLP)] for kind in (BinCorpus, Corpus))
+        assert found == expected and found
+
+
+def test_what_spacy_files_carry(shards):
+    references = [example.reference for example in BinCorpus(shards)(NLP)]
+    assert [get_confidence(doc) for doc in references] == [0.0, 0.25, 0.5, 0.75]
+    assert [weak_sources(doc) for doc in references] == [["terms"]] * 4
+
+
+@pytest.mark.parametrize("limit, expected", [(0, 4), (1, 1), (3, 3), (9, 4)])
+def test_a_limit_counts_all_files(shards, limit, expected):
+    assert len(list(BinCorpus(shards, limit=limit)(NLP))) == expected
+
+
+def test_spacy_files_that_are_not_there(tmp_path):
+    with pytest.raises(WeaknerError, match=r"\[WK100\].*a\.spacy"):
+        list(BinCorpus(tmp_path / "a.spacy")(NLP))
+    with pytest.raises(ValueError, match="E913"):
+        make_bin_corpus(None)
 
 
 # Examples
@@ -183,7 +223,7 @@ def test_what_weak_sentences_carry_arrives_from_files(tmp_path):
     set_group(doc, "weak:terms", [(0, 1, "X")])
     for name in ("strong", "weak"):
         write_docs(tmp_path / f"{name}.spacy", [doc])
-    block = {"@readers": "spacy.Corpus.v1", "gold_preproc": False, "max_length": 0, "limit": 0, "augmenter": None}
+    block = {"@readers": "spacy_weakner.Corpus.v1", "gold_preproc": False, "max_length": 0, "limit": 0, "augmenter": None}
     config = {
         "@readers": "spacy_weakner.StrongWeakCorpus.v1",
         "strong": {**block, "path": str(tmp_path / "strong.spacy")},

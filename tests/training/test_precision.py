@@ -1,0 +1,37 @@
+"""What the callback sets, and when."""
+
+import pytest
+import spacy
+import torch
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training.precision import PRECISIONS
+
+
+@pytest.fixture(autouse=True)
+def default_afterwards():
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
+def pipeline(precision):
+    callback = {"@callbacks": "spacy_weakner.MatmulPrecision.v1", "precision": precision}
+    return spacy.blank("en", config={"initialize": {"before_init": callback}})
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_training_sets_the_precision_and_loading_does_not(precision, tmp_path):
+    torch.set_float32_matmul_precision("highest")
+    nlp = pipeline(precision)
+    assert torch.get_float32_matmul_precision() == "highest"
+    nlp.initialize()
+    assert torch.get_float32_matmul_precision() == precision
+    torch.set_float32_matmul_precision("highest")
+    nlp.to_disk(tmp_path)
+    spacy.load(tmp_path)("a b")
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_another_precision():
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*precision.*low.*highest or high or medium"):
+        pipeline("low").initialize()
