@@ -396,6 +396,7 @@ class Errors:
         "[WK431] The members of an ensemble differ by '{key}', so it cannot be set for all of them. Set the first seed "
         "instead: 'seed' (command line: --seed)."
     )
+    # GPUs
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     # Anchors
     WK440 = (

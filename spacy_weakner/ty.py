@@ -52,7 +52,7 @@ class TokenDistributions(Protocol):
         """Name of the scheme that the columns are written in."""
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Per Doc float32 (n_tokens, n_labels); rows sum to 1."""
+        """Per Doc float32 (n_tokens, n_labels), on the host; rows sum to 1."""
 
 
 @runtime_checkable

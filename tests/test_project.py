@@ -11,7 +11,10 @@ import pytest
 import srsly
 from spacy import registry, util
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaNlp, ConfigSchemaTraining
+from typer.main import get_command
 from weasel.util import load_project_config
+
+from spacy_weakner.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PROJECT = load_project_config(ROOT)
@@ -99,6 +102,14 @@ def test_paths_of_users_may_hold_blanks():
 def test_conversions_can_be_rerun():
     scripts = COMMANDS["convert"]["script"]
     assert len(scripts) == 4 and all("--overwrite" in shlex.split(script) for script in scripts)
+
+
+def test_whatever_can_use_a_gpu_is_told_which():
+    project = load_project_config(ROOT, overrides={"vars.gpu_id": 7})
+    scripts = [shlex.split(script) for command in project["commands"] for script in command["script"]]
+    options = {name: {o for p in command.params for o in p.opts} for name, command in get_command(app).commands.items()}
+    able = [words for words in scripts if words[2] == "spacy" or "--gpu-id" in options.get(words[3], ())]
+    assert len(able) > 20 and all(words[words.index("--gpu-id") + 1] == "7" for words in able)
 
 
 def test_all_commands_are_part_of_a_workflow():

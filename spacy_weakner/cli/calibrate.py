@@ -31,6 +31,7 @@ def calibrate_cli(
     figure: Annotated[
         Optional[Path], typer.Option(help="Draw the calibration as SVG (needs the extra 'report')")
     ] = None,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
     with reporting():
@@ -50,6 +51,7 @@ def calibrate_cli(
             method=method,
             n_bins=n_bins,
             min_per_bin=min_per_bin,
+            gpu_id=gpu_id,
             progress=True,
         )
         steps = report.calibration.steps

@@ -31,6 +31,7 @@ def complete_cli(
     soft: Annotated[
         bool, typer.Option("--soft", help="Write soft labels too: the model's probabilities, for SoftLabelCRF")
     ] = False,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
     with reporting():
@@ -48,6 +49,7 @@ def complete_cli(
             estimate_accuracy=estimate_accuracy,
             cap=cap,
             soft=soft,
+            gpu_id=gpu_id,
             progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)

@@ -56,6 +56,7 @@ def label_cli(
         Optional[str], typer.Option(help="i/n: make only this share of the shards; run once without it at the end")
     ] = None,
     workers: Annotated[int, typer.Option(help="Number of processes")] = 1,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""
     with reporting():
@@ -85,6 +86,7 @@ def label_cli(
             shard_size=shard_size,
             shard=shard,
             workers=workers,
+            gpu_id=gpu_id,
             progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)

@@ -16,13 +16,21 @@ def pick_cli(
     threshold: Annotated[float, typer.Option(help="Probability that starts and ends of entities must be above")] = 0.1,
     union: Annotated[bool, typer.Option("--union", help="Keep the labels that are there, beside the picked")] = False,
     component: Annotated[Optional[str], typer.Option(help="Name of the component; default: the first mrc_ner")] = None,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Replace the labels of a corpus by what a model takes for entities, or add to them."""
     with reporting():
         from ..stages.pick import pick
 
         report = pick(
-            input_path, output_path, model, threshold=threshold, union=union, component=component, progress=True
+            input_path,
+            output_path,
+            model,
+            threshold=threshold,
+            union=union,
+            component=component,
+            gpu_id=gpu_id,
+            progress=True,
         )
         msg.good(f"{report.docs} documents", output_path)
         new = sum(report.picked.values())

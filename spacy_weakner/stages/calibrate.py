@@ -17,6 +17,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
+from .devices import on_device
 from .predictions import PathPredictor
 
 METHODS = ("histogram", "isotonic")
@@ -48,6 +49,7 @@ def calibrate(
     method: str = "histogram",
     n_bins: int = 50,
     min_per_bin: int = 10,
+    gpu_id: int = -1,
     progress: bool = False,
 ) -> CalibrateReport:
     """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A),
@@ -68,6 +70,7 @@ def calibrate(
     method (str): "histogram" (the paper) or "isotonic".
     n_bins (int): Bins of the histogram, at most.
     min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (CalibrateReport): What was learned.
     RAISES (WeaknerError): For missing input, unusable settings, an output that is no calibration, no complete gold, or
@@ -84,11 +87,12 @@ def calibrate(
     if Path(output_path).exists():
         Calibration.load(output_path)  # nothing else is ever replaced
     observed = _Observed(score, unit)
-    for model, corpus in folds:
-        predictor = PathPredictor(model, component)
-        docs = read_docs(Path(corpus), predictor.nlp.vocab)
-        for batch in minibatch(tqdm(docs, unit="doc", leave=False, disable=None if progress else True), BATCH_SIZE):
-            observed.add(batch, predictor)
+    with on_device(gpu_id):
+        for model, corpus in folds:
+            predictor = PathPredictor(model, component)
+            docs = read_docs(Path(corpus), predictor.nlp.vocab)
+            for batch in minibatch(tqdm(docs, unit="doc", leave=False, disable=None if progress else True), BATCH_SIZE):
+                observed.add(batch, predictor)
     if not observed.scores:
         raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))
     steps = _fit(observed.scores, observed.hits, method, n_bins, min_per_bin)

@@ -18,6 +18,7 @@ from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
 from ..training.base import trim_whitespace
 from ..ty import Entity, PathScore
+from .devices import on_device
 from .hashes import hash_file, hash_model
 from .predictions import PathPredictor
 from .shards import run_shards
@@ -67,6 +68,7 @@ def complete(
     estimate_accuracy: bool = False,
     cap: float = CAP,
     soft: bool = False,
+    gpu_id: int = -1,
     progress: bool = False,
 ) -> CompleteReport:
     """Fill in what weak labels leave open (Jiang et al. 2021, Equation 2), and estimate the confidence of the result
@@ -91,6 +93,7 @@ def complete(
     soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
         matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
         variant.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
@@ -101,31 +104,32 @@ def complete(
         raise WeaknerError(Errors.WK346)
     if estimate_accuracy and fitted is not None and not fitted.sources:
         raise WeaknerError(Errors.WK345.format(path=calibration))
-    predictor = PathPredictor(model, component)
-    counts: Counter[str] = Counter()
-    trust = _Trust(fitted, weak_accuracy, estimate_accuracy, cap, counts)
-    settings: Dict[str, Any] = {
-        "model": hash_model(model),
-        "component": predictor.name,
-        "rule": rule,
-        "broken": broken,
-        "calibration": None if calibration is None else hash_file(Path(calibration)),
-        "weak_accuracy": None if estimate_accuracy else weak_accuracy,
-        "cap": cap,
-        "soft": soft,
-    }
-    transform = _Complete(predictor, rule, broken, trust, soft, counts, str(input_path))
-    report = run_shards(
-        input_path,
-        output_path,
-        "complete",
-        transform,
-        settings,
-        predictor.nlp.vocab,
-        memory_zone=predictor.nlp.memory_zone,
-        progress=progress,
-        counts=counts,
-    )
+    with on_device(gpu_id):
+        predictor = PathPredictor(model, component)
+        counts: Counter[str] = Counter()
+        trust = _Trust(fitted, weak_accuracy, estimate_accuracy, cap, counts)
+        settings: Dict[str, Any] = {
+            "model": hash_model(model),
+            "component": predictor.name,
+            "rule": rule,
+            "broken": broken,
+            "calibration": None if calibration is None else hash_file(Path(calibration)),
+            "weak_accuracy": None if estimate_accuracy else weak_accuracy,
+            "cap": cap,
+            "soft": soft,
+        }
+        transform = _Complete(predictor, rule, broken, trust, soft, counts, str(input_path))
+        report = run_shards(
+            input_path,
+            output_path,
+            "complete",
+            transform,
+            settings,
+            predictor.nlp.vocab,
+            memory_zone=predictor.nlp.memory_zone,
+            progress=progress,
+            counts=counts,
+        )
     found = report.counts
     total = found["confidence"] / 1e6 / max(1, report.docs_out)
     return CompleteReport(

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import get_current_ops, require_gpu, set_current_ops
 from tqdm import tqdm
 
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from .devices import on_device
 from .hashes import hash_model
 from .predictions import TokenPredictor
 from .shards import Shards, spacy_inputs
@@ -86,22 +86,23 @@ def ensemble(
     RAISES (WeaknerError): For missing input and unusable settings, if a training fails, or if the pipelines give no
         distributions, or distributions over different tags.
     """
-    for setting, number, low in (("members", members, 1), ("processes", processes, 1), ("gpu_id", gpu_id, -1)):
-        check_range(setting, number, low, None)
+    for setting, number in (("members", members), ("processes", processes)):
+        check_range(setting, number, 1, None)
     corpus, output, corpus_output = Path(corpus), Path(output), Path(corpus_output)
     folders = [output / f"member-{n}" for n in range(members)]
     check_output([corpus], [output])
     check_output([corpus, *folders], [corpus_output])
-    # Whether the result may be written there is better known before the hours of training.
-    Shards(corpus, corpus_output, "ensemble", {}, spacy_inputs(corpus))
+    # Whether the GPU is there, and the result may be written, is better known before the hours of training.
+    with on_device(gpu_id):
+        Shards(corpus, corpus_output, "ensemble", {}, spacy_inputs(corpus))
     shared = _overrides(config, corpus, overrides or {})
     jobs = {folder: {**shared, **dict.fromkeys(SEEDS, seed + n)} for n, folder in enumerate(folders)}
     trained = _train(config, jobs, processes, gpu_id, component, progress)
     settings: Dict[str, Any] = {"members": [hash_model(folder / LAST) for folder in folders], "component": component}
     counts: Counter[str] = Counter()
-    average = _Average([folder / LAST for folder in folders], component, gpu_id, counts)
+    average = _Average([folder / LAST for folder in folders], component, counts)
     shards = Shards(corpus, corpus_output, "ensemble", settings, spacy_inputs(corpus))
-    with _same_ops_afterwards():
+    with on_device(gpu_id):
         report = shards.run(
             average,
             average.vocab,
@@ -170,28 +171,17 @@ def _train(
     return [future.result() for future in futures]
 
 
-@contextmanager
-def _same_ops_afterwards() -> Iterator[None]:
-    # The GPU is wanted for the members, not for whatever the process does later.
-    ops = get_current_ops()
-    try:
-        yield
-    finally:
-        set_current_ops(ops)
-
-
 class _Average:
     """The transform.
 
     models (Sequence[Path]): The members.
-    component, gpu_id: See `ensemble`.
+    component (Optional[str]): See `ensemble`.
     counts (Counter[str]): Where to count.
     """
 
-    def __init__(self, models: Sequence[Path], component: Optional[str], gpu_id: int, counts: "Counter[str]") -> None:
+    def __init__(self, models: Sequence[Path], component: Optional[str], counts: "Counter[str]") -> None:
         self.models = models
         self.component = component
-        self.gpu_id = gpu_id
         self.counts = counts
         self.vocab = Vocab()
         self.predictors: List[TokenPredictor] = []
@@ -202,12 +192,6 @@ class _Average:
 
         RAISES (WeaknerError): If one cannot be used, or they have different tags.
         """
-        if self.gpu_id >= 0:
-            try:
-                require_gpu(self.gpu_id)
-            except (ValueError, RuntimeError) as error:  # no GPU at all; not this one
-                reason = " ".join(str(error).split())
-                raise WeaknerError(Errors.WK432.format(gpu_id=self.gpu_id, reason=reason)) from error
         self.predictors = [TokenPredictor(model, self.component) for model in self.models]
         first, *others = self.predictors
         for other in others:

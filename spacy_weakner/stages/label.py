@@ -1,7 +1,7 @@
 """Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from ..annotations.weak import group_entities, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
+from .devices import on_device
 from .hashes import hash_path
 from .labelling.blocks import corpus_inputs
 from .labelling.labellers import Labellers, prepare
@@ -44,11 +45,12 @@ class _Plan:
     shard_size: int
     only_matched: bool
     exclude: List[str]  # hashes
+    gpu_id: int
 
     def settings(self) -> Dict[str, Any]:
         """What the result depends on besides the input. (A shard's size shows in its input.)"""
         settings = asdict(self)
-        for key in ("input_path", "output_path", "shard_size"):
+        for key in ("input_path", "output_path", "shard_size", "gpu_id"):
             del settings[key]
         return {**settings, "sources": [source.settings() for source in self.sources]}
 
@@ -93,6 +95,7 @@ def label(
     shard_size: int = SHARD_SIZE,
     shard: Optional[str] = None,
     workers: int = 1,
+    gpu_id: int = -1,
     progress: bool = False,
 ) -> LabelReport:
     """Write the span group `weak:<source>` of each source to every Doc of a corpus. Other groups and `doc.ents` stay as
@@ -124,6 +127,7 @@ def label(
     shard (Optional[str]): "i/n": make only every n-th shard, from the i-th (counted from 1) on. Run all parts, on one
         machine or several; then once without `shard`, which checks the whole and sums up.
     workers (int): Number of processes.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (LabelReport): What was labelled.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
@@ -161,13 +165,14 @@ def label(
         shard_size=shard_size,
         only_matched=only_matched,
         exclude=[hash_path(existing(Path(path))) for path in exclude],
+        gpu_id=gpu_id,
     )
     settings = plan.settings()
     part = WHOLE if shard is None else Part.parse(shard)
     nlp = blank_pipeline(lang, tokenizer)
     shards = plan.shards(nlp, settings, part)
-    made = _run_workers(plan, settings, shards, exclude, workers, progress) if workers > 1 else 0
-    with ExitStack() as stack:
+    with on_device(gpu_id), ExitStack() as stack:
+        made = _run_workers(plan, settings, shards, exclude, workers, progress) if workers > 1 else 0
 
         def make() -> Labellers:
             folder = stack.enter_context(scratch_folder(plan.output_path))
@@ -189,11 +194,8 @@ def run_worker(task: Dict[str, Any], part: Part) -> None:
     plan = _Plan.from_json(task["plan"])
     folder = Path(task["folder"])
     nlp = load_pipeline(folder / _BASE)
-    labellers = Labellers(plan.sources, nlp, folder)
-    try:
+    with on_device(plan.gpu_id), closing(Labellers(plan.sources, nlp, folder)) as labellers:
         _run(plan, plan.shards(nlp, task["settings"], part), nlp, lambda: labellers, progress=False)
-    finally:
-        labellers.close()
 
 
 def _run_workers(

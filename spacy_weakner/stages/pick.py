@@ -13,6 +13,7 @@ from ..annotations.overlaps import without_overlaps
 from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError, check_range
 from ..ty import Entity, Picker
+from .devices import on_device
 from .hashes import hash_model
 from .pipelines import first_pipe, load_pipeline, run_before
 from .shards import run_shards
@@ -45,6 +46,7 @@ def pick(
     threshold: float = 0.1,
     union: bool = False,
     component: Optional[str] = None,
+    gpu_id: int = -1,
     progress: bool = False,
 ) -> PickReport:
     """Write what a model takes for entities, as labels to learn from (Xue et al. 2020, Section 4.2). All tokens outside
@@ -61,42 +63,44 @@ def pick(
         overlap the more probable stays.
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the first `mrc_ner`.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (PickReport): What was picked.
     RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.
     """
     check_range("threshold", threshold, 0.0, 1.0)
-    nlp = load_pipeline(model)
-    found = first_pipe(nlp, Picker, component)
-    if found is None:
-        named = f" of the name '{component}'" if component else ""
-        names = ", ".join(nlp.component_names)
-        raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
-    name, pipe = found
-    pipe.threshold = threshold
-    counts: Counter[str] = Counter()
+    with on_device(gpu_id):
+        nlp = load_pipeline(model)
+        found = first_pipe(nlp, Picker, component)
+        if found is None:
+            named = f" of the name '{component}'" if component else ""
+            names = ", ".join(nlp.component_names)
+            raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
+        name, pipe = found
+        pipe.threshold = threshold
+        counts: Counter[str] = Counter()
 
-    def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
-        for batch in minibatch(docs, BATCH_SIZE):
-            bare = run_before(nlp, name, [bare_copy(doc, nlp.vocab) for doc in batch])
-            for doc, predicted in zip(batch, pipe.predict(bare), strict=True):
-                if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
-                    raise WeaknerError(Errors.WK344.format(path=input_path, text=doc.text[:50]))
-                _write(doc, predicted.entities, union, counts)
-                yield doc
+        def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
+            for batch in minibatch(docs, BATCH_SIZE):
+                bare = run_before(nlp, name, [bare_copy(doc, nlp.vocab) for doc in batch])
+                for doc, predicted in zip(batch, pipe.predict(bare), strict=True):
+                    if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
+                        raise WeaknerError(Errors.WK344.format(path=input_path, text=doc.text[:50]))
+                    _write(doc, predicted.entities, union, counts)
+                    yield doc
 
-    settings = {"model": hash_model(model), "component": name, "threshold": threshold, "union": union}
-    report = run_shards(
-        input_path,
-        output_path,
-        "pick",
-        transform,
-        settings,
-        nlp.vocab,
-        progress=progress,
-        counts=counts,
-    )
+        settings = {"model": hash_model(model), "component": name, "threshold": threshold, "union": union}
+        report = run_shards(
+            input_path,
+            output_path,
+            "pick",
+            transform,
+            settings,
+            nlp.vocab,
+            progress=progress,
+            counts=counts,
+        )
     totals = report.counts
     return PickReport(
         docs=report.docs_out,

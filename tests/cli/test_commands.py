@@ -115,12 +115,13 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--shard-size 7 --overwrite",
         "label": "--sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "
         "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
-        "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2",
+        "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
+        "--gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
-        "--cap 0.9 --soft",
-        "pick": "--threshold 0.3 --union --component c",
+        "--cap 0.9 --soft --gpu-id 0",
+        "pick": "--threshold 0.3 --union --component c --gpu-id 0",
         "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1",
     }
     for command, options in commands.items():
@@ -141,7 +142,8 @@ def test_every_option_is_passed_on(data, monkeypatch):
     [
         (
             ["calibrate", "c.json", "m=a.spacy", "a=b=c.spacy"],
-            "--component c --score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2",
+            "--component c --score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2 "
+            "--gpu-id 0",
             {},
         ),
         (

@@ -11,7 +11,6 @@ import pytest
 import spacy
 from spacy.util import fix_random_seed, load_config, load_model
 from spacy.vocab import Vocab
-from thinc.compat import has_gpu
 
 import spacy_weakner
 from spacy_weakner.annotations import weak
@@ -296,7 +295,7 @@ def test_the_result_may_lie_beside_the_members(tmp_path, corpus, trainings):
     assert len(trainings) == 1
 
 
-@pytest.mark.parametrize("setting, value", [("members", 0), ("processes", 0), ("gpu_id", -2)])
+@pytest.mark.parametrize("setting, value", [("members", 0), ("processes", 0)])
 def test_unusable_settings(tmp_path, corpus, trainings, setting, value):
     with pytest.raises(WeaknerError, match=rf"WK005.*{setting}"):
         run(tmp_path, **{setting: value})
@@ -312,13 +311,6 @@ def test_missing_input(tmp_path, corpus, trainings):
     write_docs(corpus, [])
     with pytest.raises(WeaknerError, match=r"WK101.*in\.spacy"):
         run(tmp_path)
-
-
-@pytest.mark.skipif(has_gpu, reason="needs a machine without a GPU")
-def test_a_gpu_that_is_not_there(tmp_path, corpus, trainings):
-    with pytest.raises(WeaknerError, match=r"WK432.*GPU 0"):
-        run(tmp_path, gpu_id=0)
-    assert [call["gpu_id"] for call in trainings] == [0, 0]
 
 
 # Processes

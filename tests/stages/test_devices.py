@@ -1,0 +1,131 @@
+"""What stages predict on. The GPU of these tests is the CPU under another name, and its number is 1."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import spacy
+from thinc.api import NumpyOps, get_current_ops, set_current_ops, use_ops
+from thinc.compat import has_gpu
+
+import spacy_weakner
+from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages.calibrate import calibrate
+from spacy_weakner.stages.complete import complete
+from spacy_weakner.stages.devices import on_device
+from spacy_weakner.stages.ensemble import ensemble
+from spacy_weakner.stages.label import label, run_worker
+from spacy_weakner.stages.pick import pick
+
+from ..mrc_ner.util import mrc_pipeline
+from ..util import SENTENCES, crf_pipeline, make_doc
+
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+# Each from a folder, as `folder` makes it, to "out" in it.
+STAGES = {
+    "label": lambda to, **gpu: label(to / "gold", to / "out", pipeline=to / "crf", **gpu),
+    "label with workers": lambda to, **gpu: label(to / "gold", to / "out", pipeline=to / "crf", workers=2, **gpu),
+    "calibrate": lambda to, **gpu: calibrate(to / "out" / "c.json", [(to / "crf", to / "gold")], **gpu),
+    "complete": lambda to, **gpu: complete(to / "weak", to / "out", to / "crf", **gpu),
+    "pick": lambda to, **gpu: pick(to / "weak", to / "out", to / "mrc", **gpu),
+    "ensemble": lambda to, **gpu: ensemble(CONFIG, to / "gold", to / "out", to / "out" / "soft", members=1, **gpu),
+}
+every_stage = pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+
+
+class GPU(NumpyOps):
+    pass
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Puts the GPU there; a list of the ops that pipelines are loaded under."""
+
+    def require_gpu(gpu_id):
+        set_current_ops(GPU())
+        if gpu_id != 1:
+            raise RuntimeError("invalid device\nordinal")
+
+    def load(name, _load=spacy.load):
+        found.append(type(get_current_ops()))
+        return _load(name)
+
+    found = []
+    monkeypatch.setattr("spacy_weakner.stages.devices.require_gpu", require_gpu)
+    monkeypatch.setattr(spacy, "load", load)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Corpora and pipelines; workers and trainings run in this process."""
+
+    def run_workers(tasks, folder, **_):
+        for task in tasks:
+            with use_ops("numpy"):
+                run_worker(json.loads(json.dumps(task.settings)), task.part)
+
+    def train(config, output, overrides, gpu_id, stop):
+        shutil.copytree(tmp_path / "crf", output / "model-last")
+
+    monkeypatch.setattr("spacy_weakner.stages.label.run_workers", run_workers)
+    monkeypatch.setattr("spacy_weakner.stages.training._run", train)
+    crf_pipeline().to_disk(tmp_path / "crf")
+    mrc_pipeline().to_disk(tmp_path / "mrc")
+    docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
+    for name in ("gold", "weak"):
+        for doc in docs:
+            weak.set_weak(doc, name == "weak")
+        write_docs(tmp_path / name / "a.spacy", docs[:2])
+        write_docs(tmp_path / name / "b.spacy", docs[2:])
+    return tmp_path
+
+
+@every_stage
+def test_pipelines_are_loaded_on_the_gpu(folder, loads, stage):
+    ops = get_current_ops()
+    stage(folder, gpu_id=1)
+    assert loads[-1] is GPU and get_current_ops() is ops
+    loads.clear()
+    again = stage(folder)
+    # The result does not depend on it.
+    assert getattr(again, "skipped", 2) == 2 and GPU not in loads
+
+
+@pytest.mark.skipif(has_gpu, reason="needs a machine without a GPU")
+@every_stage
+def test_a_gpu_that_is_not_there(folder, stage):
+    _refuses(folder, stage, 0, "WK432.*GPU 0")
+
+
+@every_stage
+def test_numbers_that_no_gpu_has(folder, stage):
+    _refuses(folder, stage, -2, "WK005.*gpu_id")
+
+
+def _refuses(folder, stage, gpu_id, message):
+    ops, files = get_current_ops(), set(folder.rglob("*"))
+    with pytest.raises(WeaknerError, match=message):
+        stage(folder, gpu_id=gpu_id)
+    assert get_current_ops() is ops and set(folder.rglob("*")) == files
+
+
+def test_another_gpu_than_is_there(loads):
+    ops = get_current_ops()
+    with pytest.raises(WeaknerError, match=r"WK432.*GPU 2: invalid device ordinal"), on_device(2):
+        pass
+    assert get_current_ops() is ops
+
+
+def test_the_ops_come_back(loads):
+    ops = get_current_ops()
+    with pytest.raises(KeyboardInterrupt), on_device(1):
+        assert type(get_current_ops()) is GPU
+        with on_device(-1):
+            assert type(get_current_ops()) is not GPU
+        assert type(get_current_ops()) is GPU
+        raise KeyboardInterrupt
+    assert get_current_ops() is ops
