@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/training_speed.py --encoder FOLDER [--repetitions 5] [--write]
 
-Reading: examples of 2,000 Docs of random words with two span groups, with spaCy's reader and with the one of this package.
+Reading: examples of 2,000 Docs of random words with two span groups, with the reader of spaCy and that of this package.
 Precision: one update of `token_ner` for 32 sentences with each setting of `spacy_weakner.MatmulPrecision.v1`.
 """
 

@@ -1,5 +1,6 @@
 """How exactly torch multiplies matrices while a pipeline is trained."""
 
+import os
 from typing import Callable
 
 from spacy.language import Language
@@ -7,6 +8,7 @@ from spacy.language import Language
 from ..errors import check_choice
 
 PRECISIONS = ("highest", "high", "medium")
+CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 def make_matmul_precision(precision: str = "highest") -> Callable[[Language], Language]:
@@ -25,6 +27,9 @@ def make_matmul_precision(precision: str = "highest") -> Callable[[Language], La
         import torch
 
         torch.set_float32_matmul_precision(precision)
+        if precision != "highest":
+            # On CPUs scratch memory is kept for every shape that was seen: gigabytes, for the 1,024 that are usual.
+            os.environ.setdefault(CACHE, "64")
         return nlp
 
     return set_precision

@@ -1,15 +1,19 @@
 """What the callback sets, and when."""
 
+import os
+
 import pytest
 import spacy
 import torch
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.precision import PRECISIONS
+from spacy_weakner.training.precision import CACHE, PRECISIONS
 
 
 @pytest.fixture(autouse=True)
-def default_afterwards():
+def default_afterwards(monkeypatch):
+    monkeypatch.setenv(CACHE, "")
+    monkeypatch.delenv(CACHE)
     yield
     torch.set_float32_matmul_precision("highest")
 
@@ -30,6 +34,14 @@ def test_training_sets_the_precision_and_loading_does_not(precision, tmp_path):
     nlp.to_disk(tmp_path)
     spacy.load(tmp_path)("a b")
     assert torch.get_float32_matmul_precision() == "highest"
+
+
+@pytest.mark.parametrize("given, precision, expected", [(None, "medium", "64"), ("7", "medium", "7"), (None, "highest", None)])
+def test_scratch_memory_is_bounded(monkeypatch, given, precision, expected):
+    if given:
+        monkeypatch.setenv(CACHE, given)
+    pipeline(precision).initialize()
+    assert os.environ.get(CACHE) == expected
 
 
 def test_another_precision():
