@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import cache
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -71,10 +72,12 @@ class Evidence:
     """Rows of a benchmark, one JSON object a line.
 
     path (Path): The file.
+    dev (bool): Whether the scores are on dev: such rows are printed and not kept, and none is there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, dev: bool = False) -> None:
         self.path = path
+        self.dev = dev
 
     def rows(self) -> List[Dict[str, Any]]:
         """RETURNS (List[Dict[str, Any]]): All rows."""
@@ -84,17 +87,21 @@ class Evidence:
 
     def has(self, run: Run) -> bool:
         """RETURNS (bool): Whether the row is there."""
-        return any(all(row[key] == value for key, value in run._asdict().items()) for row in self.rows())
+        return not self.dev and any(run._asdict().items() <= row.items() for row in self.rows())
 
     def add(self, run: Run, counts: Counts, seconds: float, words_per_second: float) -> None:
-        """Append a row.
+        """Print a row, and append it.
 
         run (Run): What was run.
-        counts (Counts): Matches on the test set.
+        counts (Counts): Matches.
         seconds (float): Time of the training, wall clock.
-        words_per_second (float): Speed of prediction on the test set.
+        words_per_second (float): Speed of prediction.
         """
         scores = {"p": counts.precision, "r": counts.recall, "f1": counts.f1, "seconds": seconds}
+        told = f"P {counts.precision:.1f} R {counts.recall:.1f} F1 {counts.f1:.2f}{' on dev' if self.dev else ''}"
+        print(f"{run.dataset} {run.encoder} {run.method} seed {run.seed}: {told}", flush=True)
+        if self.dev:
+            return
         row = {
             **run._asdict(),
             **{key: round(value, 2) for key, value in scores.items()},
@@ -104,7 +111,6 @@ class Evidence:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file_:
             file_.write(json.dumps(row) + "\n")
-        print(f"{run.dataset} {run.encoder} {run.method} seed {run.seed}: F1 {row['f1']}", flush=True)
 
 
 def versions() -> Dict[str, str]:
@@ -231,8 +237,9 @@ def sample(path: Path, n: int, seed: int) -> Tuple[List[Doc], List[Doc]]:
     return [doc for i, doc in enumerate(docs) if i in chosen], [doc for i, doc in enumerate(docs) if i not in chosen]
 
 
+@cache
 def count(path: Path) -> int:
-    """Number of sentences of a corpus.
+    """Number of sentences of a corpus, which is read once.
 
     path (Path): A `.spacy` file.
     RETURNS (int): The number.

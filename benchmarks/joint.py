@@ -17,26 +17,22 @@ and these: `ner_only+dict` also trains on the other train sentences, labelled wi
 Rows go to docs/evidence/joint.jsonl as runs end, and docs/evidence/joint.md is written anew at the end.
 """
 
-import argparse
 import json
 import math
 from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Set, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, count, evaluate, find, sample, train, write_page
+from common import count, sample
+from experiment import CONFIGS, TOKENIZER, Experiment, main, options
 from spacy.tokens import Doc
 from spacy.util import load_config
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.label import label
 
-BENCHMARK = "joint"
-TOKENIZER = "spacy_weakner.WordTokenizer.v1"
-CONFIGS = ROOT / "configs" / "joint"
 ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned")
 ENCODER = "components.tok2vec.model"
 BATCH = 32  # that of the configs
@@ -69,57 +65,23 @@ METHODS = {
 }
 
 
-def main() -> None:
-    """Run what is missing and render the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--dataset", default="oa-mine")
-    parser.add_argument("--work", type=Path, default=ROOT / "corpus" / BENCHMARK)
-    parser.add_argument("--seeds", default="0")
-    parser.add_argument("--gold", type=int, default=200, help="train sentences with entities; 0: all")
-    parser.add_argument("--min-mentions", type=int, default=100)
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--steps", type=int, default=700, help="updates of each training")
-    parser.add_argument("--pretrain-steps", type=int, default=400, help="updates on categories alone")
-    parser.add_argument("--render", action="store_true", help="only write the page")
-    arguments = parser.parse_args()
-    evidence = Evidence(EVIDENCE / f"{BENCHMARK}.jsonl")
-    if not arguments.render:
-        for seed in map(int, arguments.seeds.split(",")):
-            Experiment(arguments, seed, evidence).run()
-    rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
-    page = write_page(BENCHMARK, rows, ("dataset", "encoder", "strong"), list(METHODS))
-    (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
+class Joint(Experiment):
+    """Entities alone or with categories, from an encoder that is new or has learned categories."""
 
+    benchmark = "joint"
+    methods = tuple(METHODS)
+    tables = ("dataset", "encoder", "strong")
+    corpora_in = "{dataset}/gold{gold}-{min_mentions}"
+    models_in = ""
 
-class Experiment:
-    """All methods with one seed, on one data set. The first stage is trained once."""
+    @property
+    def preset(self) -> str:
+        """RETURNS (str): "quick" with a part of the gold, "full" with all."""
+        return "quick" if self.arguments.gold else "full"
 
-    def __init__(self, arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
-        self.arguments = arguments
-        self.seed = seed
-        self.evidence = evidence
-        self.base = arguments.work / arguments.dataset
-        self.folder = self.base / f"gold{arguments.gold}-{arguments.min_mentions}" / f"seed{seed}"
-        self.stages = f"steps{arguments.steps}-{arguments.pretrain_steps}"
-
-    def run(self) -> None:
-        """Run the methods whose rows are missing."""
-        self.prepare()
-        n_gold, n_weak = count(self.corpus("gold")), count(self.corpus("dictionary"))
-        for name in self.arguments.methods.split(","):
-            weak = n_weak if METHODS[name].dictionary else 0
-            preset = "quick" if self.arguments.gold else "full"
-            run = Run(BENCHMARK, self.arguments.dataset, "bilstm", preset, name, self.seed, n_gold, weak)
-            if self.evidence.has(run):
-                continue
-            model, seconds = self.train(name)
-            counts, speed = evaluate(model, self.corpus("test"))
-            self.evidence.add(run, counts, seconds, speed)
-
-    def corpus(self, name: str) -> Path:
-        """A corpus of this seed."""
-        return self.folder / f"{name}.spacy"
+    def sizes(self, name: str) -> Tuple[int, int]:
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        return count(self.corpus("gold")), count(self.corpus("dictionary")) if METHODS[name].dictionary else 0
 
     def read(self, name: str) -> List[Doc]:
         """The sentences of a corpus."""
@@ -132,7 +94,7 @@ class Experiment:
         RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
         """
         method, before = METHODS[name], 0.0
-        settings = {**method.settings, "training.max_epochs": 0, "training.max_steps": self.arguments.steps}
+        settings = {**method.settings, "training.max_epochs": 0}
         # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
         epoch = math.ceil(count(self.corpus("gold")) / BATCH)
         settings.update({"training.eval_frequency": epoch, "training.patience": 30 * epoch})
@@ -145,56 +107,39 @@ class Experiment:
             settings["paths.initial"] = str(first)
         elif method.config == "bilstm_joint":
             settings["initialize.after_init"] = None
-        corpus = "gold-and-dictionary" if method.dictionary else "gold"
-        model, seconds = self.fit(method.config, f"{self.stages}/{name.replace('/', '-')}", corpus, settings)
+        corpus = self.corpus("gold-and-dictionary" if method.dictionary else "gold")
+        output = f"steps{self.arguments.steps}-{self.arguments.pretrain_steps}/{name.replace('/', '-')}"
+        model, seconds = self.fit(f"joint/{method.config}", output, corpus, settings)
         return model, before + seconds
 
     def pretrain(self) -> Tuple[Path, float]:
         """The first stage, on categories alone."""
-        steps = self.arguments.pretrain_steps
-        settings = {
-            "training.max_steps": steps,
-            "training.eval_frequency": math.ceil(count(self.corpus("all")) / BATCH),
-        }
-        model, seconds = self.fit("bilstm_pretrain", f"pretrain{steps}", "all", settings)
-        return model.with_name("model-last"), seconds
+        steps, epoch = self.arguments.pretrain_steps, math.ceil(count(self.corpus("all")) / BATCH)
+        settings = {"training.max_steps": steps, "training.eval_frequency": epoch}
+        return self.fit("joint/bilstm_pretrain", f"pretrain{steps}", self.corpus("all"), settings, "model-last")
 
-    def fit(self, config: str, name: str, corpus: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
-        """One training; the best pipeline on dev counts."""
-        values = {"paths.train": str(self.corpus(corpus)), "paths.dev": str(self.corpus("dev"))}
-        values = {**values, "nlp.tokenizer.@tokenizers": TOKENIZER, "system.seed": self.seed, **settings}
-        output, seconds = train(CONFIGS / f"{config}.cfg", self.folder / name, values)
-        return output / "model-best", seconds
-
-    def prepare(self) -> None:
+    def make_corpora(self) -> None:
         """Make the corpora of this seed."""
-        folder, arguments = self.folder, self.arguments
-        if (folder / "done").exists():
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        for split in ("train", "dev", "test"):
-            if not (self.base / f"{split}.spacy").exists():
-                source = find(arguments.data / arguments.dataset, split)
-                convert(source, self.base / f"{split}.spacy", tokenizer=TOKENIZER)
-        known = frequent_labels(read_docs(self.base / "train.spacy", Vocab()), arguments.min_mentions)
-        for split in ("train", "dev", "test"):
-            docs = list(read_docs(self.base / f"{split}.spacy", Vocab()))
+        whole = {split: self.converted(split, self.base / f"{split}.spacy") for split in ("train", "dev", "test")}
+        known = frequent_labels(read_docs(whole["train"], Vocab()), self.arguments.min_mentions)
+        for split, path in whole.items():
+            docs = list(read_docs(path, Vocab()))
             for doc in docs:
                 doc.set_ents([ent for ent in doc.ents if ent.label_ in known], default="outside")
             write_docs(self.corpus(split), docs)
-        gold, rest = sample(self.corpus("train"), arguments.gold, self.seed)
+        gold, rest = sample(self.corpus("train"), self.arguments.gold, self.seed)
         write_docs(self.corpus("gold"), gold)
         for doc in (*gold, *rest):
             doc.set_ents([], default="missing")
         write_docs(self.corpus("all"), [*gold, *rest])
         write_docs(self.corpus("rest"), rest)
         terms = {(ent.label_, ent.text) for doc in self.read("gold") for ent in doc.ents}
-        with (folder / "terms.jsonl").open("w", encoding="utf-8") as file_:
+        terms_path = self.folder / "terms.jsonl"
+        with terms_path.open("w", encoding="utf-8") as file_:
             file_.writelines(json.dumps({"label": name, "term": term}) + "\n" for name, term in sorted(terms))
-        label(self.corpus("rest"), self.corpus("labelled"), terms=folder / "terms.jsonl", tokenizer=TOKENIZER)
+        label(self.corpus("rest"), self.corpus("labelled"), terms=terms_path, tokenizer=TOKENIZER)
         aggregate(self.corpus("labelled"), self.corpus("dictionary"), unmatched="outside")
         write_docs(self.corpus("gold-and-dictionary"), [*self.read("gold"), *self.read("dictionary")])
-        (folder / "done").touch()
 
 
 def frequent_labels(docs: Iterable[Doc], least: int) -> Set[str]:
@@ -205,11 +150,16 @@ def frequent_labels(docs: Iterable[Doc], least: int) -> Set[str]:
 
 def without_attention(config: str) -> Dict[str, Any]:
     """Settings that take the attention out of a config: the encoder below takes its place."""
-    components = load_config(CONFIGS / f"{config}.cfg")["components"]
+    components = load_config(CONFIGS / "joint" / f"{config}.cfg")["components"]
     below = components["tok2vec"]["model"]["tok2vec"]
     listeners = [name for name in components if name != "tok2vec"]
     return {ENCODER: below, **{f"components.{name}.model.tok2vec.width": below["width"] for name in listeners}}
 
 
 if __name__ == "__main__":
-    main()
+    parser = options(Joint, __doc__, dataset="oa-mine", methods=",".join(METHODS), steps=700)
+    parser.set_defaults(encoder="bilstm", label=None)  # that of the configs
+    parser.add_argument("--gold", type=int, default=200, help="train sentences with entities; 0: all")
+    parser.add_argument("--min-mentions", type=int, default=100)
+    parser.add_argument("--pretrain-steps", type=int, default=400, help="updates on categories alone")
+    main(Joint, parser.parse_args())

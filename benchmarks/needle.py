@@ -1,6 +1,6 @@
 """NEEDLE and its baselines: a few gold sentences, many weakly labelled ones.
 
-    python benchmarks/needle.py --data DIR [--dataset bc5cdr-chem:dictionary] [--encoder cnn|FOLDER|NAME]
+    python benchmarks/needle.py --data DIR [--dataset bc5cdr-chem:dictionary] [--encoder cnn|bilstm|FOLDER|NAME]
         [--seeds 0,1,2] [--methods supervised,sst,wsl,partial_wsl,needle] [--strong 250] [--weak 4000]
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped), where train has weak labels,
@@ -11,43 +11,23 @@ sentences of train and those of `weak`, without gold. Rows go to docs/evidence/n
 docs/evidence/needle.md is written anew at the end.
 """
 
-import argparse
 import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import (
-    EVIDENCE,
-    ROOT,
-    Evidence,
-    Run,
-    count,
-    encoder_name,
-    evaluate,
-    find,
-    labels_only,
-    line_chart,
-    sample,
-    train,
-    write_page,
-)
+from common import EVIDENCE, count, find, labels_only, line_chart, sample
+from experiment import CONFIGS, MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.quality.compare import gold_against_weak
-from spacy_weakner.quality.scores import Counts
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.complete import complete
-from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.crossfit import crossfit
 from spacy_weakner.stages.label import label
 
-BENCHMARK = "needle"
-TOKENIZER = "spacy_weakner.WordTokenizer.v1"
-CONFIGS = ROOT / "configs"
-N_DEV = 300
 FOLDS = 3
 NLL = {"@losses": "spacy_weakner.CRFNegativeLogLikelihood.v1"}
 PARTIAL = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.0}
@@ -99,86 +79,46 @@ METHODS = {
     "needle_twice": Method("completed-again", None, "needle", finetune=True),
 }
 AGAIN = "needle_twice"
-# The term list and a model together: its labels on test, completed by the model.
+# The term list and a model together: its labels, completed by the model.
 TOGETHER = {"supervised_and_match": "supervised", "needle_and_match": "needle"}
 CURVES = "bc5cdr-chem:dictionary"
 CURVE_METHODS = ("supervised", "wsl", "needle", "needle_soft")
-ORDER = ["match", *METHODS, *TOGETHER]
 
 
-def main() -> None:
-    """Run what is missing and render the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--dataset", default="bc5cdr-chem:dictionary")
-    parser.add_argument("--work", type=Path, default=ROOT / "corpus" / BENCHMARK)
-    parser.add_argument("--encoder", default="cnn", help="cnn, or name or folder of a Transformer")
-    parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
-    parser.add_argument("--seeds", default="0")
-    parser.add_argument("--strong", type=int, default=250, help="gold sentences; 0: all of train")
-    parser.add_argument("--weak", type=int, default=4000, help="weakly labelled sentences, at most")
-    parser.add_argument("--methods", default="match,supervised,sst,wsl,partial_wsl,needle")
-    parser.add_argument("--steps", type=int, default=250, help="updates of each training")
-    parser.add_argument("--finetune-steps", type=int, default=150)
-    parser.add_argument("--dev", action="store_true", help="score on dev instead of test, and keep no rows: to tune")
-    parser.add_argument("--render", action="store_true", help="only write the page")
-    arguments = parser.parse_args()
-    evidence = Evidence(EVIDENCE / f"{BENCHMARK}.jsonl")
-    if not arguments.render:
-        for seed in map(int, arguments.seeds.split(",")):
-            Experiment(arguments, seed, evidence).run()
-    if not arguments.dev:
-        render(evidence)
+class Needle(Experiment):
+    """NEEDLE, the parts of it, and its baselines."""
 
+    benchmark = "needle"
+    methods = (MATCH, *METHODS, *TOGETHER)
+    tables = ("dataset", "encoder", "strong")
+    corpora_in = "{dataset}/strong{strong}-weak{weak}"
+    models_in = "{encoder}-{steps}"
 
-class Experiment:
-    """All methods with one seed, on one data set. What methods have in common is trained once."""
+    @property
+    def preset(self) -> str:
+        """RETURNS (str): "quick", whatever the numbers of sentences are."""
+        return "quick"
 
-    def __init__(self, arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
-        self.arguments = arguments
-        self.seed = seed
-        self.evidence = evidence
-        self.encoder = arguments.label or encoder_name(arguments.encoder)
-        self.size = "cnn" if arguments.encoder == "cnn" else "transformer"
-        sizes = f"strong{arguments.strong}-weak{arguments.weak}"
-        self.folder = arguments.work / arguments.dataset.replace(":", "-") / sizes / f"seed{seed}"
-        self.models = self.folder / f"{self.encoder}-{arguments.steps}"
+    def sizes(self, name: str) -> Tuple[int, int]:
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        if name == MATCH:
+            return 0, 0
+        weak = METHODS[TOGETHER.get(name, name)].weak
+        return count(self.corpus("strong")), count(self.corpus("weak-outside")) if weak else 0
 
-    def run(self) -> None:
-        """Run the methods whose rows are missing."""
-        self.prepare()
-        n_strong, n_weak = (count(self.corpus(name)) for name in ("strong", "weak-outside"))
-        for name in self.arguments.methods.split(","):
-            if name == "match":
-                run = Run(BENCHMARK, self.arguments.dataset, "-", "quick", name, 0, 0, 0)
-                if not self.evidence.has(run) and self.corpus("test-labelled").exists():
-                    self.evidence.add(run, gold_against_weak(self.corpus("test-labelled"))[0], 0.0, 0.0)
-                continue
-            trained = TOGETHER.get(name, name)
-            used = n_weak if METHODS[trained].weak else 0
-            run = Run(BENCHMARK, self.arguments.dataset, self.encoder, "quick", name, self.seed, n_strong, used)
-            if self.evidence.has(run) and not self.arguments.dev:
-                continue
-            model, seconds = self.train(trained)
-            if name in TOGETHER:
-                labels = self.corpus("dev-labelled" if self.arguments.dev else "test-labelled")
-                completed = self.models / f"{labels.stem}-{name}.spacy"
-                complete(labels, completed, model, broken="repair")
-                self.report(name, run, gold_against_weak(completed)[0], seconds, 0.0)
-                continue
-            counts, speed = evaluate(model, self.corpus("dev" if self.arguments.dev else "test"))
-            self.report(name, run, counts, seconds, speed)
+    def labelled(self) -> Optional[Path]:
+        """RETURNS (Optional[Path]): The split that is scored, if the weak labels are there too."""
+        path = self.corpus(f"{self.split}-labelled")
+        return path if path.exists() else None
 
-    def report(self, name: str, run: Run, counts: Counts, seconds: float, speed: float) -> None:
-        """Keep a row or, while tuning, print it."""
-        if self.arguments.dev:
-            print(f"{name} seed {self.seed}: dev P {counts.precision:.1f} R {counts.recall:.1f} F1 {counts.f1:.2f}")
-        else:
-            self.evidence.add(run, counts, seconds, speed)
-
-    def corpus(self, name: str) -> Path:
-        """A corpus of this seed."""
-        return self.folder / f"{name}.spacy"
+    def score(self, name: str) -> Optional[Score]:
+        """Train and score a method, perhaps together with the term list."""
+        if name not in TOGETHER:
+            return super().score(name)
+        model, seconds = self.train(TOGETHER[name])
+        completed = self.models / f"{self.split}-labelled-{name}.spacy"
+        complete(self.corpus(f"{self.split}-labelled"), completed, model, broken="repair")
+        return gold_against_weak(completed)[0], seconds, 0.0
 
     def train(self, name: str) -> Tuple[Path, float]:
         """Train a method, and what it needs.
@@ -188,33 +128,18 @@ class Experiment:
         """
         method = METHODS[name]
         if method.weak is None:
-            output, seconds = train(*self.on_strong("supervised", None))
-            return output / "model-best", seconds
+            return self.fit(f"crf_ner/{self.size}", "supervised", self.corpus("strong"), {})
         key = next(other for other, own in METHODS.items() if own._replace(finetune=method.finetune) == method)
         initial = None if method.initial is None else self.train(method.initial)[0]
-        output, seconds = train(*self.on_both(key, method, initial))
-        if initial is None and not method.finetune:
-            return output / "model-best", seconds
-        # Stage II is not chosen by its own score, as in the paper.
-        stage_two = output / "model-last"
+        model, seconds = self.on_both(key, method, initial)
         if not method.finetune:
-            return stage_two, seconds
-        output, more = train(*self.on_strong(f"{key}-finetuned", stage_two))
-        return output / ("model-last" if name == AGAIN else "model-best"), seconds + more
+            return model, seconds
+        finetuned, more = self.finetune(f"{key}-finetuned", model, "model-last" if name == AGAIN else "model-best")
+        return finetuned, seconds + more
 
-    def on_strong(self, name: str, initial: Optional[Path]) -> Tuple[Path, Path, Dict[str, Any]]:
-        """Config, output and settings of a training on the strong sentences."""
-        values = {**self.settings(), "paths.train": str(self.corpus("strong")), "paths.dev": str(self.corpus("dev"))}
-        if initial is None:
-            return CONFIGS / "crf_ner" / f"{self.size}.cfg", self.models / name, values
-        values.update({"paths.initial": str(initial), "training.max_steps": self.arguments.finetune_steps})
-        values["training.eval_frequency"] = 25
-        return CONFIGS / "needle" / f"{self.size}_finetune.cfg", self.models / name, values
-
-    def on_both(self, name: str, method: Method, initial: Optional[Path]) -> Tuple[Path, Path, Dict[str, Any]]:
-        """Config, output and settings of a training on strong and weak sentences."""
-        values = {
-            **self.settings(),
+    def on_both(self, name: str, method: Method, initial: Optional[Path]) -> Tuple[Path, float]:
+        """A training on strong and weak sentences."""
+        settings: Dict[str, Any] = {
             "paths.strong": str(self.corpus("strong")),
             "paths.weak": str(self.weak_corpus(str(method.weak))),
             "paths.dev": str(self.corpus("dev")),
@@ -222,21 +147,24 @@ class Experiment:
             "training.patience": 0,
         }
         if initial is None:
-            values["initialize.after_init"] = None
+            settings["initialize.after_init"] = None
         else:
-            values["paths.initial"] = str(initial)
+            settings["paths.initial"] = str(initial)
         if method.loss is not None:
-            values["components.crf_ner.loss"] = method.loss
-        return CONFIGS / "needle" / f"{self.size}_noise_aware.cfg", self.models / name, values
+            settings["components.crf_ner.loss"] = method.loss
+        # Stage II is not chosen by its own score, as in the paper.
+        product = "model-best" if initial is None and not method.finetune else "model-last"
+        return self.fit(f"needle/{self.size}_noise_aware", name, None, settings, product)
+
+    def finetune(self, name: str, initial: Path, product: str) -> Tuple[Path, float]:
+        """A last training, on the strong sentences."""
+        settings = {"paths.initial": str(initial), "training.max_steps": self.arguments.finetune_steps}
+        settings["training.eval_frequency"] = 25
+        return self.fit(f"needle/{self.size}_finetune", name, self.corpus("strong"), settings, product)
 
     def settings(self) -> Dict[str, Any]:
-        """What all trainings share."""
-        values: Dict[str, Any] = {
-            "system.seed": self.seed,
-            "nlp.tokenizer.@tokenizers": TOKENIZER,
-            "training.max_steps": self.arguments.steps,
-        }
-        return values if self.size == "cnn" else {**values, "paths.transformer": self.arguments.encoder}
+        """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""
+        return {**super().settings(), **self.with_encoder("components.crf_ner.model.tok2vec")}
 
     def weak_corpus(self, name: str) -> Path:
         """A weak corpus: by the term list alone, or with a model's predictions."""
@@ -267,68 +195,55 @@ class Experiment:
         """Out-of-fold calibration on the strong sentences."""
         path = self.models / f"calibration-{unit}.json"
         if not path.exists():
-            config, _, values = self.on_strong("", None)
-            values = {key: value for key, value in values.items() if key not in ("paths.train", "paths.dev")}
-            values["training.eval_frequency"] = 10_000
+            config = CONFIGS / "crf_ner" / f"{self.size}.cfg"
+            values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000}
             folds = crossfit(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
             print(calibrate(path, [(fold.model, fold.corpus) for fold in folds], unit=unit), flush=True)
         return path
 
-    def prepare(self) -> None:
+    def make_corpora(self) -> None:
         """Make the corpora of this seed."""
-        folder, arguments = self.folder, self.arguments
-        if (folder / "done").exists():
-            return
-        name, source = arguments.dataset.split(":")
-        data = arguments.data / name
-        folder.mkdir(parents=True, exist_ok=True)
-        base = folder.parent.parent
-        for split in ("dev", "test"):
-            if not (base / f"{split}.spacy").exists():
-                convert(find(data, split), base / f"{split}.spacy", tokenizer=TOKENIZER, source="weak")
-        first, *others = source.split("+")
+        base = self.base
+        dev, test = (self.converted(split, base / f"{split}.spacy", source="weak") for split in ("dev", "test"))
+        first, *others = self.source.split("+")
         if not (base / "train.spacy").exists():
             split = "train" if first == "dictionary" else f"train-{first}"
-            alone = base / "train-first.spacy"
-            convert(find(data, split), alone, tokenizer=TOKENIZER, source="weak", overwrite=True)
-            files = {name: str(labels_only(find(data, f"train-{name}"), base / f"{name}.jsonl")) for name in others}
-            sources = {name: {"file": file_} for name, file_ in files.items()}
+            alone = self.converted(split, base / "train-first.spacy", source="weak")
+            files = {name: labels_only(find(self.data, f"train-{name}"), base / f"{name}.jsonl") for name in others}
+            sources = {name: {"file": str(file_)} for name, file_ in files.items()}
             if sources:
                 label(alone, base / "train.spacy", sources=sources, tokenizer=TOKENIZER)
             else:
                 alone.replace(base / "train.spacy")
         # dev is the same for every seed
-        write_docs(self.corpus("dev"), sample(base / "dev.spacy", N_DEV, 0)[0])
-        write_docs(self.corpus("test"), read_docs(base / "test.spacy", Vocab()))
-        if source == "dictionary":
+        write_docs(self.corpus("dev"), sample(dev, N_DEV, 0)[0])
+        write_docs(self.corpus("test"), read_docs(test, Vocab()))
+        if self.source == "dictionary":
             for split in ("dev", "test"):
                 aggregate(self.corpus(split), self.corpus(f"{split}-labelled"), unmatched="outside")
-        strong, rest = sample(base / "train.spacy", arguments.strong, self.seed)
+        strong, rest = sample(base / "train.spacy", self.arguments.strong, self.seed)
         write_docs(self.corpus("strong"), strong)
         more: List[Doc] = []
-        if source == "dictionary" and any(data.glob("weak.jsonl*")):
-            if not (base / "more.spacy").exists():
-                convert(find(data, "weak"), base / "more.spacy", tokenizer=TOKENIZER, source="weak")
-            more = list(read_docs(base / "more.spacy", Vocab()))
+        if self.source == "dictionary" and any(self.data.glob("weak.jsonl*")):
+            more = list(read_docs(self.converted("weak", base / "more.spacy", source="weak"), Vocab()))
         pool = [*rest, *more]
         random.Random(self.seed).shuffle(pool)
-        write_docs(self.corpus("sources"), pool[: arguments.weak])
-        how = {"method": "weighted", "gold": self.corpus("strong")} if others else {}
+        write_docs(self.corpus("sources"), pool[: self.arguments.weak])
+        how: Dict[str, Any] = {"method": "weighted", "gold": self.corpus("strong")} if others else {}
         for unmatched in ("outside", "missing"):
             aggregate(self.corpus("sources"), self.corpus(f"weak-{unmatched}"), unmatched=unmatched, **how)
-        (folder / "done").touch()
 
-
-def render(evidence: Evidence) -> None:
-    """Write the page and its plots from the rows."""
-    rows = [row for row in evidence.rows() if row["benchmark"] == BENCHMARK]
-    page = write_page(BENCHMARK, rows, ("dataset", "encoder", "strong"), ORDER)
-    curves = [row for row in rows if row["dataset"] == CURVES and row["encoder"] == "cnn" and row["seed"] == 0]
-    for axis, fixed, x_label in (("strong", "weak", "gold sentences"), ("weak", "strong", "weakly labelled sentences")):
-        lines, text = over(curves, axis, fixed)
-        page = page.replace(f"{{curve-{axis}}}", text)
-        line_chart(f"{CURVES}, cnn: F1 on test", x_label, lines, EVIDENCE / f"{BENCHMARK}-{axis}.svg")
-    (EVIDENCE / f"{BENCHMARK}.md").write_text(page, encoding="utf-8")
+    @classmethod
+    def page(cls, rows: List[Dict[str, Any]]) -> str:
+        """Fill the page, and draw its plots."""
+        page = super().page(rows)
+        curves = [row for row in rows if row["dataset"] == CURVES and row["encoder"] == "cnn" and row["seed"] == 0]
+        axes = (("strong", "weak", "gold sentences"), ("weak", "strong", "weakly labelled sentences"))
+        for axis, fixed, x_label in axes:
+            lines, text = over(curves, axis, fixed)
+            page = page.replace(f"{{curve-{axis}}}", text)
+            line_chart(f"{CURVES}, cnn: F1 on test", x_label, lines, EVIDENCE / f"{cls.benchmark}-{axis}.svg")
+        return page
 
 
 def over(rows: List[Dict[str, Any]], axis: str, fixed: str) -> Tuple[Dict[str, List[Tuple[float, float]]], str]:
@@ -356,4 +271,10 @@ def over(rows: List[Dict[str, Any]], axis: str, fixed: str) -> Tuple[Dict[str, L
 
 
 if __name__ == "__main__":
-    main()
+    methods = "match,supervised,sst,wsl,partial_wsl,needle"
+    parser = options(Needle, __doc__, dataset="bc5cdr-chem:dictionary", methods=methods, steps=250)
+    add_encoder(parser)
+    parser.add_argument("--strong", type=int, default=250, help="gold sentences; 0: all of train")
+    parser.add_argument("--weak", type=int, default=4000, help="weakly labelled sentences, at most")
+    parser.add_argument("--finetune-steps", type=int, default=150)
+    main(Needle, parser.parse_args())

@@ -1,0 +1,231 @@
+"""The frame of the benchmarks of methods: options, folders, rows and the page; see `Experiment`."""
+
+import argparse
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
+
+from common import BILSTM, EVIDENCE, ROOT, Evidence, Run, encoder_name, evaluate, find, sample, train, write_page
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.quality.compare import gold_against_weak
+from spacy_weakner.quality.scores import Counts
+from spacy_weakner.stages.convert import convert
+
+TOKENIZER = "spacy_weakner.WordTokenizer.v1"
+CONFIGS = ROOT / "configs"
+N_DEV = 300
+MATCH = "match"
+# Matches, seconds of the trainings, words per second.
+Score = Tuple[Counts, float, float]
+
+
+def options(experiment: Type["Experiment"], description: Optional[str], **defaults: Any) -> argparse.ArgumentParser:
+    """The options of all benchmarks.
+
+    experiment (Type[Experiment]): The benchmark.
+    description (Optional[str]): Text of the help.
+    defaults (Any): Defaults of `dataset`, `methods` and `steps`.
+    RETURNS (argparse.ArgumentParser): The parser, to add others.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--dataset")
+    parser.add_argument("--work", type=Path, default=ROOT / "corpus" / experiment.benchmark)
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--methods")
+    parser.add_argument("--steps", type=int, help="updates of a training, where no other option says it")
+    parser.add_argument("--dev", action="store_true", help="score on dev instead of test, and keep no rows: to tune")
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def add_encoder(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the encoder."""
+    parser.add_argument("--encoder", default="cnn", help="cnn, bilstm, or name or folder of a Transformer")
+    parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
+
+
+class Experiment(ABC):
+    """All methods with one seed, on one data set. What methods have in common is trained once.
+
+    benchmark (str): Name of the evidence and of the page.
+    methods (Sequence[str]): All methods, in their order on the page. "match" are the weak labels themselves, the same
+        for every encoder and seed.
+    tables (Tuple[str, ...]): Keys of which each combination has a table of its own on the page.
+    corpora_in, models_in (str): Folder of the corpora in that of the work, and of the trainings in that of the corpora;
+        the options fill in their values, and those of the encoder and the preset are the names in the rows.
+
+    arguments (argparse.Namespace): The options.
+    seed (int): Seed of what is drawn, and of the trainings.
+    evidence (Evidence): Where the rows go.
+    """
+
+    benchmark: str
+    methods: Sequence[str]
+    tables: Tuple[str, ...] = ("dataset", "encoder", "preset")
+    corpora_in: str = "{dataset}/{preset}{train}"
+    models_in: str
+
+    def __init__(self, arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
+        self.arguments = arguments
+        self.seed = seed
+        self.evidence = evidence
+        self.split = "dev" if arguments.dev else "test"
+        self.encoder = arguments.label or encoder_name(arguments.encoder)
+        self.size = "cnn" if arguments.encoder in ("cnn", "bilstm") else "transformer"
+        name, _, self.source = arguments.dataset.partition(":")
+        self.data = arguments.data / name
+        dataset = arguments.dataset.replace(":", "-")
+        values = {**vars(arguments), "dataset": dataset, "encoder": self.encoder, "preset": self.preset}
+        self.base = arguments.work / dataset
+        self.folder = arguments.work / self.corpora_in.format(**values) / f"seed{seed}"
+        self.models = self.folder / self.models_in.format(**values)
+
+    @property
+    def preset(self) -> str:
+        """RETURNS (str): "quick" on a part of the sentences, "full" on all."""
+        return "quick" if self.arguments.train else "full"
+
+    def run(self) -> None:
+        """Run the methods whose rows are missing."""
+        if not (self.folder / "done").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.make_corpora()
+            (self.folder / "done").touch()
+        for name in self.arguments.methods.split(","):
+            run = self.row(name)
+            score = None if self.evidence.has(run) else self.score(name)
+            if score is not None:
+                self.evidence.add(run, *score)
+
+    @abstractmethod
+    def make_corpora(self) -> None:
+        """Make the corpora of this seed."""
+
+    @abstractmethod
+    def sizes(self, name: str) -> Tuple[int, int]:
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences that a method is trained on."""
+
+    @abstractmethod
+    def train(self, name: str) -> Tuple[Path, float]:
+        """Train a method, and what it needs.
+
+        name (str): The method.
+        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of its trainings.
+        """
+
+    def row(self, name: str) -> Run:
+        """RETURNS (Run): What tells the row of a method from others."""
+        encoder, seed = ("-", 0) if name == MATCH else (self.encoder, self.seed)
+        return Run(self.benchmark, self.arguments.dataset, encoder, self.preset, name, seed, *self.sizes(name))
+
+    def score(self, name: str) -> Optional[Score]:
+        """Train and score a method.
+
+        name (str): The method.
+        RETURNS (Optional[Score]): The score; None: there is nothing to score.
+        """
+        if name == MATCH:
+            labelled = self.labelled()
+            return None if labelled is None else (gold_against_weak(labelled)[0], 0.0, 0.0)
+        model, seconds = self.train(name)
+        counts, speed = evaluate(model, self.corpus(self.split))
+        return counts, seconds, speed
+
+    def labelled(self) -> Optional[Path]:
+        """RETURNS (Optional[Path]): Corpus where the weak labels are scored against gold."""
+        return None
+
+    def corpus(self, name: str) -> Path:
+        """RETURNS (Path): A corpus of this seed."""
+        return self.folder / f"{name}.spacy"
+
+    def converted(self, name: str, path: Path, **options: Any) -> Path:
+        """A file of the data set as a corpus, which is made if it is not there.
+
+        name (str): The file, without its suffixes.
+        path (Path): The corpus.
+        options (Any): See `convert`.
+        RETURNS (Path): `path`.
+        """
+        if not path.exists():
+            convert(find(self.data, name), path, tokenizer=TOKENIZER, **options)
+        return path
+
+    def make_dev(self, **options: Any) -> None:
+        """Make dev: some sentences, the same for every seed.
+
+        options (Any): See `convert`.
+        """
+        everything = self.converted("dev", self.corpus("all-dev"), **options)
+        write_docs(self.corpus("dev"), sample(everything, N_DEV, 0)[0])
+
+    def settings(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What all trainings share but for the seed, by dotted name."""
+        return {"nlp.tokenizer.@tokenizers": TOKENIZER, "training.max_steps": self.arguments.steps}
+
+    def with_encoder(self, tok2vec: str) -> Dict[str, Any]:
+        """Settings that put the encoder into a config.
+
+        tok2vec (str): Dotted name of the encoder in configs of CNNs.
+        RETURNS (Dict[str, Any]): The settings.
+        """
+        if self.arguments.encoder == "bilstm":
+            return {tok2vec: BILSTM}
+        return {} if self.size == "cnn" else {"paths.transformer": self.arguments.encoder}
+
+    def fit(
+        self,
+        config: str,
+        name: str,
+        corpus: Optional[Path],
+        settings: Dict[str, Any],
+        product: str = "model-best",
+    ) -> Tuple[Path, float]:
+        """One training, if it is not there.
+
+        config (str): The config, as it is called in the folder of configs.
+        name (str): Folder of the training.
+        corpus (Optional[Path]): What it learns from, with dev beside it; None: what the settings say.
+        settings (Dict[str, Any]): Further settings; they come before all others.
+        product (str): "model-best" or "model-last".
+        RETURNS (Tuple[Path, float]): The pipeline, and the seconds that it took.
+        """
+        paths = {} if corpus is None else {"paths.train": str(corpus), "paths.dev": str(self.corpus("dev"))}
+        values = {**self.settings(), "system.seed": self.seed, **paths, **settings}
+        output, seconds = train(CONFIGS / f"{config}.cfg", self.models / name, values)
+        return output / product, seconds
+
+    @classmethod
+    def page(cls, rows: List[Dict[str, Any]]) -> str:
+        """Fill the page, and draw its plots.
+
+        rows (List[Dict[str, Any]]): All rows.
+        RETURNS (str): The page.
+        """
+        return write_page(cls.benchmark, rows, cls.tables, list(cls.methods), cls.on_train)
+
+    @staticmethod
+    def on_train(row: Dict[str, Any]) -> bool:
+        """RETURNS (bool): Whether a row was scored on train."""
+        return False
+
+
+def main(experiment: Type[Experiment], arguments: argparse.Namespace) -> None:
+    """Run what is missing and render the page.
+
+    experiment (Type[Experiment]): The benchmark.
+    arguments (argparse.Namespace): The options.
+    """
+    unknown = sorted(set(arguments.methods.split(",")) - set(experiment.methods))
+    if unknown:
+        raise SystemExit(f"no methods of {experiment.benchmark}: {', '.join(unknown)}")
+    evidence = Evidence(EVIDENCE / f"{experiment.benchmark}.jsonl", dev=arguments.dev)
+    if not arguments.render:
+        for seed in map(int, arguments.seeds.split(",")):
+            experiment(arguments, seed, evidence).run()
+    if not arguments.dev:
+        page = experiment.page(evidence.rows())
+        (EVIDENCE / f"{experiment.benchmark}.md").write_text(page, encoding="utf-8")
