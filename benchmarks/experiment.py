@@ -45,6 +45,7 @@ def add_encoder(parser: argparse.ArgumentParser) -> None:
     """Add the options of the encoder."""
     parser.add_argument("--encoder", default="cnn", help="cnn, bilstm, or name or folder of a Transformer")
     parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
+    parser.add_argument("--precision", default="highest", help="of a Transformer's trainings; see MatmulPrecision")
 
 
 class Experiment(ABC):
@@ -78,10 +79,16 @@ class Experiment(ABC):
         name, _, self.source = arguments.dataset.partition(":")
         self.data = arguments.data / name
         dataset = arguments.dataset.replace(":", "-")
-        values = {**vars(arguments), "dataset": dataset, "encoder": self.encoder, "preset": self.preset}
+        encoder = self.encoder if self.precision == "highest" else f"{self.encoder}-{self.precision}"
+        values = {**vars(arguments), "dataset": dataset, "encoder": encoder, "preset": self.preset}
         self.base = arguments.work / dataset
         self.folder = arguments.work / self.corpora_in.format(**values) / f"seed{seed}"
         self.models = self.folder / self.models_in.format(**values)
+
+    @property
+    def precision(self) -> str:
+        """RETURNS (str): That of matrix products in trainings."""
+        return getattr(self.arguments, "precision", "highest")
 
     @property
     def preset(self) -> str:
@@ -174,7 +181,9 @@ class Experiment(ABC):
         """
         if self.arguments.encoder == "bilstm":
             return {tok2vec: BILSTM}
-        return {} if self.size == "cnn" else {"paths.transformer": self.arguments.encoder}
+        if self.size == "cnn":
+            return {}
+        return {"paths.transformer": self.arguments.encoder, "initialize.before_init.precision": self.precision}
 
     def fit(
         self,
