@@ -11,11 +11,13 @@ from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.quality.scores import Counts
 from spacy_weakner.stages.convert import convert
+from spacy_weakner.training.precision import PRECISIONS
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 CONFIGS = ROOT / "configs"
 N_DEV = 300
 MATCH = "match"
+NO_TRANSFORMERS = ("cnn", "bilstm")
 # Matches, seconds of the trainings, words per second.
 Score = Tuple[Counts, float, float]
 
@@ -45,7 +47,7 @@ def add_encoder(parser: argparse.ArgumentParser) -> None:
     """Add the options of the encoder."""
     parser.add_argument("--encoder", default="cnn", help="cnn, bilstm, or name or folder of a Transformer")
     parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
-    parser.add_argument("--precision", default="highest", help="of a Transformer's trainings; see MatmulPrecision")
+    parser.add_argument("--precision", choices=PRECISIONS, help="of a Transformer's trainings: see MatmulPrecision")
 
 
 class Experiment(ABC):
@@ -74,21 +76,17 @@ class Experiment(ABC):
         self.seed = seed
         self.evidence = evidence
         self.split = "dev" if arguments.dev else "test"
-        self.encoder = arguments.label or encoder_name(arguments.encoder)
-        self.size = "cnn" if arguments.encoder in ("cnn", "bilstm") else "transformer"
+        self.precision: Optional[str] = getattr(arguments, "precision", None)
+        names = [arguments.label or encoder_name(arguments.encoder), self.precision]
+        self.encoder = "-".join(filter(None, names))
+        self.size = "cnn" if arguments.encoder in NO_TRANSFORMERS else "transformer"
         name, _, self.source = arguments.dataset.partition(":")
         self.data = arguments.data / name
         dataset = arguments.dataset.replace(":", "-")
-        encoder = self.encoder if self.precision == "highest" else f"{self.encoder}-{self.precision}"
-        values = {**vars(arguments), "dataset": dataset, "encoder": encoder, "preset": self.preset}
+        values = {**vars(arguments), "dataset": dataset, "encoder": self.encoder, "preset": self.preset}
         self.base = arguments.work / dataset
         self.folder = arguments.work / self.corpora_in.format(**values) / f"seed{seed}"
         self.models = self.folder / self.models_in.format(**values)
-
-    @property
-    def precision(self) -> str:
-        """RETURNS (str): That of matrix products in trainings."""
-        return getattr(self.arguments, "precision", "highest")
 
     @property
     def preset(self) -> str:
@@ -231,6 +229,10 @@ def main(experiment: Type[Experiment], arguments: argparse.Namespace) -> None:
     unknown = sorted(set(arguments.methods.split(",")) - set(experiment.methods))
     if unknown:
         raise SystemExit(f"no methods of {experiment.benchmark}: {', '.join(unknown)}")
+    if arguments.data is None and not arguments.render:
+        raise SystemExit("--data says where the data sets are")
+    if getattr(arguments, "precision", None) and arguments.encoder in NO_TRANSFORMERS:
+        raise SystemExit("--precision is for Transformers")
     evidence = Evidence(EVIDENCE / f"{experiment.benchmark}.jsonl", dev=arguments.dev)
     if not arguments.render:
         for seed in map(int, arguments.seeds.split(",")):

@@ -102,8 +102,9 @@ class Errors:
         "does. Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
     )
     WK030 = (
-        "[WK030] Component '{name}' has no '{part}' of its own: it listens to a 'tok2vec' or 'transformer' before it. "
-        "Name that component in 'components' of LoadWeights."
+        "[WK030] Component '{name}' has no '{part}' of its own, in this pipeline or in the other: it listens to "
+        "'{upstream}' ('*' is any encoder before it). Name that component in 'components' of LoadWeights; both "
+        "pipelines must have it."
     )
     WK032 = (
         "[WK032] The question '{query}' leaves no room for text within {max_length} pieces. Shorten it, or raise "

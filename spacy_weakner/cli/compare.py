@@ -26,6 +26,7 @@ def compare_cli(
         Optional[str], typer.Option(help="Candidate that the others are compared with (default: the best F1)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resampling")] = 0,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Score pipelines and label sets on one test set, in one table."""
     with reporting():
@@ -37,7 +38,13 @@ def compare_cli(
 
         check_json(output, [test])
         rows = compare(
-            test, parse_candidates(candidates), bootstrap=bootstrap, baseline=baseline, seed=seed, progress=True
+            test,
+            parse_candidates(candidates),
+            bootstrap=bootstrap,
+            baseline=baseline,
+            seed=seed,
+            gpu_id=gpu_id,
+            progress=True,
         )
         header, cells = format_table(rows)
         msg.table(cells, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))

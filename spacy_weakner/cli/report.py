@@ -36,6 +36,7 @@ def report_cli(
         Optional[str], typer.Option(help="Candidate that the others are compared with (default: the best F1)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resampling")] = 0,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Write a comparison of candidates, an audit of weak labels, or both, into one HTML file."""
     with reporting():
@@ -55,6 +56,7 @@ def report_cli(
             bootstrap=bootstrap,
             baseline=baseline,
             seed=seed,
+            gpu_id=gpu_id,
             progress=True,
         )
         msg.good("Report", output)

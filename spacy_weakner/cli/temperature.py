@@ -16,12 +16,13 @@ def temperature_cli(
     component: Annotated[
         Optional[str], typer.Option(help="Its component (default: the first that can be calibrated)")
     ] = None,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Calibrate the probabilities of a pipeline on held-out gold. What it predicts stays the same."""
     with reporting():
         from ..stages.temperature import fit_temperature
 
-        report = fit_temperature(output_path, model, gold, component=component)
+        report = fit_temperature(output_path, model, gold, component=component, gpu_id=gpu_id)
         msg.good(f"Temperature of '{report.component}': {report.temperature:.3f}", output_path)
         if report.at_bound:
             msg.warn("This is the end of the range that was searched: the probabilities can hardly be calibrated so")

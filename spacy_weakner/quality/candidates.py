@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
-from spacy.util import load_model
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import SUFFIX, bare_copy, read_docs
@@ -14,6 +13,7 @@ from ..annotations.tags import same_tokens
 from ..annotations.weak import doc_entities, group_entities, group_scores, weak_group, weak_sources
 from ..errors import Errors, WeaknerError
 from ..files import existing
+from ..stages.pipelines import load_pipeline
 from ..ty import Entity
 
 # Docs of the test set that are in memory at once.
@@ -137,7 +137,7 @@ class Predictions:
             yield gold, doc
 
     def _predict(self) -> Iterator[Tuple[Doc, Doc]]:
-        nlp = load_model(self.candidate.path)
+        nlp = load_pipeline(self.candidate.path)
         docs = read_docs(self.test, nlp.vocab)
         while chunk := list(islice(docs, _CHUNK)):
             bare = [bare_copy(doc) for doc in chunk]

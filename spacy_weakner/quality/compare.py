@@ -13,6 +13,7 @@ from ..annotations.corpus import read_docs
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
+from ..stages.devices import on_device
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 from .scores import Accuracy, Counts, as_json, count_matches, total
@@ -65,6 +66,7 @@ def compare(
     baseline: Optional[str] = None,
     seed: int = 0,
     observe: Optional[Observer] = None,
+    gpu_id: int = -1,
     progress: bool = False,
 ) -> List[Comparison]:
     """Score candidates on one test set.
@@ -77,6 +79,7 @@ def compare(
     baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
     seed (int): Seed of these draws.
     observe (Optional[Observer]): Called with every candidate and sentence.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show a bar, if the output is a terminal.
     RETURNS (List[Comparison]): In the order of the candidates.
     RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
@@ -89,7 +92,8 @@ def compare(
         raise WeaknerError(Errors.WK410.format(name=baseline, names=", ".join(candidates)))
     _check_gold(test)
     bar = tqdm(parsed, unit="candidate", disable=None if progress else True)
-    rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
+    with on_device(gpu_id):
+        rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
     return _with_bootstrap(list(rows), numpy.stack(sentences), bootstrap, baseline, seed) if bootstrap else list(rows)
 
 

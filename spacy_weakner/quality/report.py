@@ -53,12 +53,13 @@ def report(
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
     seed: int = 0,
+    gpu_id: int = -1,
     progress: bool = False,
 ) -> None:
     """Write a comparison of candidates on a test set, an audit of weak labels, or both.
 
     output (Path): The HTML file.
-    test, candidates, bootstrap, baseline, seed: See `compare`.
+    test, candidates, bootstrap, baseline, seed, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels, see `analyze`.
     gold, sources, top: See `analyze`.
     title (str): Title of the report.
@@ -81,6 +82,7 @@ def report(
             baseline=baseline,
             seed=seed,
             observe=observer.add,
+            gpu_id=gpu_id,
             progress=progress,
         )
         sections.append(_comparison_section(Path(test), rows, observer, top))

@@ -13,6 +13,7 @@ from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError
 from ..files import atomic_folder, check_output
 from ..ty import Tempered
+from .devices import on_device
 from .pipelines import first_pipe, load_pipeline, run_before
 
 # Where temperatures are sought, and how exactly.
@@ -43,7 +44,7 @@ class TemperatureReport(NamedTuple):
 
 
 def fit_temperature(
-    output_path: Path, model: Union[str, Path], gold: Path, *, component: Optional[str] = None
+    output_path: Path, model: Union[str, Path], gold: Path, *, component: Optional[str] = None, gpu_id: int = -1
 ) -> TemperatureReport:
     """Divide a component's scores by the temperature under which held-out gold is most likely (Guo et al. 2017), so
     that its probabilities mean what they say. What is predicted stays the same.
@@ -52,6 +53,7 @@ def fit_temperature(
     model (Union[str, Path]): The pipeline.
     gold (Path): Gold that it was not trained on: a `.spacy` file or a folder of them. It is held in memory.
     component (Optional[str]): Name of the component; None: the first that can be calibrated.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
     RETURNS (TemperatureReport): What was found.
     RAISES (WeaknerError): For missing input, a pipeline without such a component, or no complete gold.
     """
@@ -59,29 +61,32 @@ def fit_temperature(
     check_output([Path(gold), *([Path(model)] if Path(model).exists() else [])], [output_path])
     if output_path.exists():
         raise WeaknerError(Errors.WK300.format(path=output_path))
-    nlp = load_pipeline(model)
-    name, pipe = _find(nlp, str(model), component)
-    examples = []
-    for doc in read_docs(Path(gold), nlp.vocab):
-        found = find_gold(doc)
-        if len(doc) and found is not None and not found.missing:
-            set_entities(doc, sorted(found.entities), [True] * len(doc))
-            examples.append(Example(bare_copy(doc), doc))
-    if not examples:
-        raise WeaknerError(Errors.WK342.format(path=gold))
-    for example, doc in zip(examples, run_before(nlp, name, [eg.predicted for eg in examples]), strict=True):
-        example.predicted = doc
-    try:
-        loss = pipe.held_out_loss(examples)
-    except KeyError as error:
-        labels = ", ".join(pipe.labels)
-        raise WeaknerError(Errors.WK003.format(name=name, kind="entity", label=error.args[0], labels=labels)) from error
-    before = loss(pipe.temperature)
-    best = math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
-    pipe.set_temperature(best)
-    with atomic_folder(output_path) as temporary:
-        nlp.to_disk(temporary)
-    return TemperatureReport(name, best, before, loss(best), len(examples))
+    with on_device(gpu_id):
+        nlp = load_pipeline(model)
+        name, pipe = _find(nlp, str(model), component)
+        examples = []
+        for doc in read_docs(Path(gold), nlp.vocab):
+            found = find_gold(doc)
+            if len(doc) and found is not None and not found.missing:
+                set_entities(doc, sorted(found.entities), [True] * len(doc))
+                examples.append(Example(bare_copy(doc), doc))
+        if not examples:
+            raise WeaknerError(Errors.WK342.format(path=gold))
+        for example, doc in zip(examples, run_before(nlp, name, [eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+        try:
+            loss = pipe.held_out_loss(examples)
+        except KeyError as error:
+            labels = ", ".join(pipe.labels)
+            raise WeaknerError(
+                Errors.WK003.format(name=name, kind="entity", label=error.args[0], labels=labels)
+            ) from error
+        before = loss(pipe.temperature)
+        best = math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
+        pipe.set_temperature(best)
+        with atomic_folder(output_path) as temporary:
+            nlp.to_disk(temporary)
+        return TemperatureReport(name, best, before, loss(best), len(examples))
 
 
 def minimize(function: Callable[[float], float], low: float, high: float, steps: int) -> float:

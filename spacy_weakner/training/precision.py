@@ -1,35 +1,42 @@
-"""How exactly torch multiplies matrices while a pipeline is trained."""
+"""How exactly torch multiplies matrices in a process that trains."""
 
 import os
-from typing import Callable
+from typing import Callable, Optional
 
 from spacy.language import Language
 
 from ..errors import check_choice
 
 PRECISIONS = ("highest", "high", "medium")
-CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+CACHE_CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
-def make_matmul_precision(precision: str = "highest") -> Callable[[Language], Language]:
+def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language], Language]:
     """Create the callback for `[initialize.before_init]`; registered as `spacy_weakner.MatmulPrecision.v1`.
 
-    All of torch's matrix products in this process get that precision: with "high" recent GPUs round factors to TF32,
-    with "medium" CPUs that have units for it (AMX) round them to bfloat16. Sums, weights and all else stay float32.
+    All of torch's matrix products in this process get that precision, those of scores on dev too: with "high" and
+    "medium" recent GPUs round factors to TF32, with "medium" CPUs that have units for it (AMX) round them to bfloat16.
+    Sums, weights and all else stay float32. Pipelines that are loaded predict as exactly as ever.
 
-    precision (str): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`.
+    On CPUs scratch memory is kept for every shape of matrix that was seen, gigabytes for the 1,024 shapes that are usual.
+    Unless the variable ONEDNN_PRIMITIVE_CACHE_CAPACITY says otherwise, "high" and "medium" set it to 64; that has no
+    effect once torch has multiplied in the process.
+
+    precision (Optional[str]): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`; None: nothing is
+        set.
     RETURNS (Callable[[Language], Language]): The callback.
     RAISES (WeaknerError): For another value.
     """
-    check_choice("precision", precision, PRECISIONS)
+    if precision is not None:
+        check_choice("precision", precision, PRECISIONS)
 
     def set_precision(nlp: Language) -> Language:
-        import torch
+        if precision in ("high", "medium"):
+            os.environ.setdefault(CACHE_CAPACITY, "64")
+        if precision is not None:
+            import torch
 
-        torch.set_float32_matmul_precision(precision)
-        if precision != "highest":
-            # On CPUs scratch memory is kept for every shape that was seen: gigabytes, for the 1,024 that are usual.
-            os.environ.setdefault(CACHE, "64")
+            torch.set_float32_matmul_precision(precision)
         return nlp
 
     return set_precision

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import bare_copy, read_docs
+from ..annotations.corpus import SUFFIX, bare_copy, corpus_files, read_docs
 from ..annotations.jsonl import read_jsonl
 from ..annotations.weak import is_weak, set_weak
 from ..errors import Errors, WeaknerError
@@ -19,9 +19,21 @@ from ..errors import Errors, WeaknerError
 Reader = Callable[[Language], Iterable[Example]]
 
 
-class BinCorpus(Corpus):
+class DocBinCorpus(Corpus):
     """Read `.spacy` files as spaCy's `Corpus` does, with the same settings, but about twenty times as fast where Docs
-    have span groups, as weakly labelled ones do. A limit is that of all files together."""
+    have span groups, as weakly labelled ones do. A limit is that of all files together, and splitting, which would lose
+    what weak labels carry, is refused for Docs that are marked as weak."""
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """Stream the examples.
+
+        nlp (Language): The pipeline.
+        RETURNS (Iterator[Example]): The examples.
+        RAISES (WeaknerError): If there is no file, one cannot be read, or a weak Doc would be split.
+        """
+        if not any(file_.suffix == SUFFIX for file_ in corpus_files(self.path)):
+            raise WeaknerError(Errors.WK101.format(path=self.path))
+        return super().__call__(nlp)
 
     def read_docbin(self, vocab: Vocab, locs: Iterable[Union[str, Path]]) -> Iterator[Doc]:
         """Stream the Docs that have tokens.
@@ -29,10 +41,17 @@ class BinCorpus(Corpus):
         vocab (Vocab): The vocabulary of the Docs.
         locs (Iterable[Union[str, Path]]): The files.
         YIELDS (Doc): The Docs.
-        RAISES (WeaknerError): If a file is missing or cannot be read.
         """
-        docs = chain.from_iterable(read_docs(Path(loc), vocab) for loc in locs)
-        yield from islice(filter(len, docs), self.limit or None)
+        docs = filter(len, chain.from_iterable(read_docs(Path(loc), vocab) for loc in locs))
+        for doc in islice(docs, self.limit if self.limit > 0 else None):
+            self._check_whole(doc)
+            yield doc
+
+    def _check_whole(self, doc: Doc) -> None:
+        if is_weak(doc) and doc.has_annotation("SENT_START"):
+            for setting, splits in (("max_length", 0 < self.max_length <= len(doc)), ("gold_preproc", self.gold_preproc)):
+                if splits:
+                    raise WeaknerError(Errors.WK018.format(which="weak", setting=setting, value=getattr(self, setting)))
 
 
 class JsonlCorpus:
@@ -120,7 +139,7 @@ class StrongWeakCorpus:
             yield from waiting
 
 
-def make_bin_corpus(
+def make_docbin_corpus(
     path: Optional[Path],
     gold_preproc: bool = False,
     max_length: int = 0,
@@ -133,7 +152,7 @@ def make_bin_corpus(
     """
     if path is None:
         raise ValueError(SpacyErrors.E913)
-    return BinCorpus(path, gold_preproc=gold_preproc, max_length=max_length, limit=limit, augmenter=augmenter)
+    return DocBinCorpus(path, gold_preproc=gold_preproc, max_length=max_length, limit=limit, augmenter=augmenter)
 
 
 def make_jsonl_corpus(path: Path, limit: int = 0) -> Reader:

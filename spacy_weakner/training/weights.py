@@ -109,8 +109,9 @@ def _find_part(name: str, part: str, model: Model) -> Model:
     if part == WHOLE:
         return model
     if part in (BASE, "encoder") and model.has_ref("tok2vec"):
-        if hasattr(_base_encoder(model), "upstream_name"):
-            raise WeaknerError(Errors.WK030.format(name=name, part=part))
+        upstream = getattr(_base_encoder(model), "upstream_name", None)
+        if upstream is not None:
+            raise WeaknerError(Errors.WK030.format(name=name, part=part, upstream=upstream))
     if part == BASE:
         return _base_encoder(model)
     reference = PARTS.get(part)

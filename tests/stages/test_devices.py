@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
 from thinc.api import NumpyOps, get_current_ops, set_current_ops, use_ops
 from thinc.compat import has_gpu
 
@@ -13,12 +14,15 @@ import spacy_weakner
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.quality.compare import compare
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.complete import complete
 from spacy_weakner.stages.devices import on_device
 from spacy_weakner.stages.ensemble import ensemble
 from spacy_weakner.stages.label import label, run_worker
 from spacy_weakner.stages.pick import pick
+from spacy_weakner.stages.temperature import fit_temperature
+from spacy_weakner.training.learner import Learner
 
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc
@@ -30,6 +34,8 @@ STAGES = {
     "label with workers": lambda to, **gpu: label(to / "gold", to / "out", pipeline=to / "crf", workers=2, **gpu),
     "calibrate": lambda to, **gpu: calibrate(to / "out" / "c.json", [(to / "crf", to / "gold")], **gpu),
     "complete": lambda to, **gpu: complete(to / "weak", to / "out", to / "crf", **gpu),
+    "compare": lambda to, **gpu: compare(to / "gold", {"crf": to / "crf"}, **gpu),
+    "temperature": lambda to, **gpu: fit_temperature(to / "out", to / "crf", to / "gold", **gpu),
     "pick": lambda to, **gpu: pick(to / "weak", to / "out", to / "mrc", **gpu),
     "ensemble": lambda to, **gpu: ensemble(CONFIG, to / "gold", to / "out", to / "out" / "soft", members=1, **gpu),
 }
@@ -41,22 +47,29 @@ class GPU(NumpyOps):
 
 
 @pytest.fixture
-def loads(monkeypatch):
-    """Puts the GPU there; a list of the ops that pipelines are loaded under."""
+def ops_seen(monkeypatch):
+    """Puts the GPU there; the ops under which pipelines are loaded and used."""
 
     def require_gpu(gpu_id):
         set_current_ops(GPU())
         if gpu_id != 1:
             raise RuntimeError("invalid device\nordinal")
 
-    def load(name, _load=spacy.load):
-        found.append(type(get_current_ops()))
-        return _load(name)
+    def watch(owner, name, where):
+        function = getattr(owner, name)
 
-    found = []
+        def watched(*args, **kwargs):
+            where.append(type(get_current_ops()))
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    seen = {"load": [], "use": []}
     monkeypatch.setattr("spacy_weakner.stages.devices.require_gpu", require_gpu)
-    monkeypatch.setattr(spacy, "load", load)
-    return found
+    watch(spacy, "load", seen["load"])
+    watch(Language, "pipe", seen["use"])
+    watch(Learner, "map_scores", seen["use"])
+    return seen
 
 
 @pytest.fixture
@@ -85,14 +98,16 @@ def folder(tmp_path, monkeypatch):
 
 
 @every_stage
-def test_pipelines_are_loaded_on_the_gpu(folder, loads, stage):
+def test_pipelines_are_loaded_and_used_on_the_gpu(folder, ops_seen, stage):
     ops = get_current_ops()
-    stage(folder, gpu_id=1)
-    assert loads[-1] is GPU and get_current_ops() is ops
-    loads.clear()
-    again = stage(folder)
-    # The result does not depend on it.
-    assert getattr(again, "skipped", 2) == 2 and GPU not in loads
+    report = stage(folder, gpu_id=1)
+    assert ops_seen["load"][-1] is GPU and {*ops_seen["use"]} == {GPU} and get_current_ops() is ops
+    if hasattr(report, "skipped"):  # the result does not depend on it
+        assert stage(folder).skipped == 2
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    ops_seen["use"].clear()
+    stage(folder)
+    assert ops_seen["use"] and GPU not in ops_seen["use"]
 
 
 @pytest.mark.skipif(has_gpu, reason="needs a machine without a GPU")
@@ -113,14 +128,14 @@ def _refuses(folder, stage, gpu_id, message):
     assert get_current_ops() is ops and set(folder.rglob("*")) == files
 
 
-def test_another_gpu_than_is_there(loads):
+def test_another_gpu_than_is_there(ops_seen):
     ops = get_current_ops()
     with pytest.raises(WeaknerError, match=r"WK432.*GPU 2: invalid device ordinal"), on_device(2):
         pass
     assert get_current_ops() is ops
 
 
-def test_the_ops_come_back(loads):
+def test_the_ops_come_back(ops_seen):
     ops = get_current_ops()
     with pytest.raises(KeyboardInterrupt), on_device(1):
         assert type(get_current_ops()) is GPU

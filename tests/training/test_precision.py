@@ -7,13 +7,13 @@ import spacy
 import torch
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.precision import CACHE, PRECISIONS
+from spacy_weakner.training.precision import CACHE_CAPACITY, PRECISIONS
 
 
 @pytest.fixture(autouse=True)
 def default_afterwards(monkeypatch):
-    monkeypatch.setenv(CACHE, "")
-    monkeypatch.delenv(CACHE)
+    monkeypatch.setenv(CACHE_CAPACITY, "")
+    monkeypatch.delenv(CACHE_CAPACITY)
     yield
     torch.set_float32_matmul_precision("highest")
 
@@ -39,9 +39,15 @@ def test_training_sets_the_precision_and_loading_does_not(precision, tmp_path):
 @pytest.mark.parametrize("given, precision, expected", [(None, "medium", "64"), ("7", "medium", "7"), (None, "highest", None)])
 def test_scratch_memory_is_bounded(monkeypatch, given, precision, expected):
     if given:
-        monkeypatch.setenv(CACHE, given)
+        monkeypatch.setenv(CACHE_CAPACITY, given)
     pipeline(precision).initialize()
-    assert os.environ.get(CACHE) == expected
+    assert os.environ.get(CACHE_CAPACITY) == expected
+
+
+def test_without_one_torch_is_left_alone():
+    torch.set_float32_matmul_precision("medium")
+    pipeline(None).initialize()
+    assert torch.get_float32_matmul_precision() == "medium" and CACHE_CAPACITY not in os.environ
 
 
 def test_another_precision():

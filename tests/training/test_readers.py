@@ -19,7 +19,7 @@ from spacy_weakner.annotations.weak import (
     weak_sources,
 )
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.readers import BinCorpus, JsonlCorpus, StrongWeakCorpus, make_bin_corpus, make_example
+from spacy_weakner.training.readers import DocBinCorpus, JsonlCorpus, StrongWeakCorpus, make_docbin_corpus, make_example
 
 from ..util import make_doc
 
@@ -100,29 +100,55 @@ def shards(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("setting", [{}, {"gold_preproc": True}, {"max_length": 2}, {"limit": 1}, {"limit": 2}])
-def test_spacy_files_are_read_as_spacy_reads_them(shards, setting):
-    for path in ([shards, shards / "1.spacy"] if "limit" not in setting else [shards / "1.spacy"]):
-        found, expected = ([eg.to_dict() for eg in kind(path, **setting)(NLP)] for kind in (BinCorpus, Corpus))
-        assert found == expected and found
+@pytest.mark.parametrize("setting", [{}, {"gold_preproc": True}, {"max_length": 3}, {"limit": 1}, {"limit": 2}])
+def test_spacy_files_are_read_as_spacy_reads_them(tmp_path, setting):
+    docs = [make_doc(NLP, text, [(0, 1, "X")][: len(text)]) for text in ("a b", "", "c d e f", "g")]
+    set_confidence(docs[2], 0.5)
+    for i, token in enumerate(docs[2]):
+        token.is_sent_start = i in (0, 2)
+    for path in (tmp_path / "a.spacy", tmp_path / "b" / "a.spacy", tmp_path / ".hidden.spacy"):
+        write_docs(path, docs)
+    for path in (tmp_path / "a.spacy", tmp_path / "b"):
+        found, expected = (list(kind(path, **setting)(NLP)) for kind in (DocBinCorpus, Corpus))
+        assert [eg.to_dict() for eg in found] == [eg.to_dict() for eg in expected] and found
+        assert [eg.reference.user_data for eg in found] == [eg.reference.user_data for eg in expected]
+    assert len(list(DocBinCorpus(tmp_path)(NLP))) == 6
+
+
+@pytest.mark.parametrize("setting, splits", [({"gold_preproc": True}, True), ({"max_length": 4}, True), ({"max_length": 5}, False)])
+def test_weak_docs_are_not_split(tmp_path, setting, splits):
+    doc = make_doc(NLP, "c d e f", [(0, 1, "X")])
+    doc[2].is_sent_start = True
+    for name in ("gold", "weak"):
+        set_weak(doc, name == "weak")
+        write_docs(tmp_path / f"{name}.spacy", [doc])
+    assert len(list(DocBinCorpus(tmp_path / "gold.spacy", **setting)(NLP))) == 1 + splits
+    if splits:
+        with pytest.raises(WeaknerError, match=rf"\[WK018\].*'{next(iter(setting))}'"):
+            list(DocBinCorpus(tmp_path / "weak.spacy", **setting)(NLP))
 
 
 def test_what_spacy_files_carry(shards):
-    references = [example.reference for example in BinCorpus(shards)(NLP)]
+    references = [example.reference for example in DocBinCorpus(shards)(NLP)]
     assert [get_confidence(doc) for doc in references] == [0.0, 0.25, 0.5, 0.75]
     assert [weak_sources(doc) for doc in references] == [["terms"]] * 4
 
 
-@pytest.mark.parametrize("limit, expected", [(0, 4), (1, 1), (3, 3), (9, 4)])
+@pytest.mark.parametrize("limit, expected", [(0, 4), (-1, 4), (1, 1), (3, 3), (9, 4)])
 def test_a_limit_counts_all_files(shards, limit, expected):
-    assert len(list(BinCorpus(shards, limit=limit)(NLP))) == expected
+    assert len(list(DocBinCorpus(shards, limit=limit)(NLP))) == expected
 
 
 def test_spacy_files_that_are_not_there(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[WK100\].*a\.spacy"):
-        list(BinCorpus(tmp_path / "a.spacy")(NLP))
+    for name in ("a.spacy", "folder"):
+        with pytest.raises(WeaknerError, match=rf"\[WK100\].*{name}"):
+            list(DocBinCorpus(tmp_path / name)(NLP))
+    (tmp_path / "a.jsonl").touch()
+    for path in (tmp_path, tmp_path / "a.jsonl"):
+        with pytest.raises(WeaknerError, match=r"\[WK101\]"):
+            list(DocBinCorpus(path)(NLP))
     with pytest.raises(ValueError, match="E913"):
-        make_bin_corpus(None)
+        make_docbin_corpus(None)
 
 
 # Examples
