@@ -162,3 +162,9 @@ def test_readme_shows_the_install_and_test_commands_that_ci_runs():
 
 def test_project_file_is_plain_yaml():
     assert srsly.read_yaml(ROOT / "project.yml")["vars"]["gpu_id"] == -1
+
+
+@pytest.mark.parametrize("page", sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]), ids=lambda p: p.name)
+def test_links_of_pages_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#:\s]+)\)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]

@@ -20,7 +20,7 @@ Reader = Callable[[Language], Iterable[Example]]
 
 
 class DocBinCorpus(Corpus):
-    """Read `.spacy` files as spaCy's `Corpus` does, with the same settings, but about twenty times as fast where Docs
+    """Read `.spacy` files as spaCy's `Corpus` does, with the same settings, but more than ten times as fast where Docs
     have span groups, as weakly labelled ones do. A limit is that of all files together, and splitting, which would lose
     what weak labels carry, is refused for Docs that are marked as weak."""
 
