@@ -15,7 +15,6 @@ from functools import cache
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
@@ -169,23 +168,6 @@ def evaluate(model: Path, test: Path) -> Tuple[Counts, float]:
     """
     (result,) = compare(test, {model.name: model})
     return result.counts, result.words_per_second or 0.0
-
-
-def interleave(functions: List[Callable[[], object]], repetitions: int) -> List[float]:
-    """Run functions in turn.
-
-    functions (List[Callable[[], object]]): What to time.
-    repetitions (int): How often, after one run to warm up.
-    RETURNS (List[float]): Median seconds of each.
-    """
-    seconds: List[List[float]] = [[] for _ in functions]
-    for repetition in range(repetitions + 1):
-        for function, own in zip(functions, seconds, strict=True):
-            start = time.perf_counter()
-            function()
-            if repetition > 0:
-                own.append(time.perf_counter() - start)
-    return [median(own) for own in seconds]
 
 
 def own_transformer(name: str) -> Dict[str, Any]:

@@ -8,16 +8,13 @@ docs/evidence/crf.md; a table of the same number of threads is replaced.
 """
 
 import argparse
-import os
-import platform
 import re
-from importlib.metadata import version
 from pathlib import Path
 from typing import List, NamedTuple, Tuple
 
 import numpy
 import torch
-from common import interleave
+from timing import conditions, interleave, use_threads
 from torch.nn.utils.rnn import pad_sequence
 from torchcrf import CRF
 
@@ -60,7 +57,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=31)
     parser.add_argument("--write", action="store_true", help="add the table to docs/evidence/crf.md")
     arguments = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    use_threads()
     table = render([(case, *measure(case, arguments.repetitions)) for case in CASES])
     print(table)
     if arguments.write:
@@ -138,16 +135,12 @@ def render(rows: List[Tuple[Case, int, List[float]]]) -> str:
 
 def write(table: str, n_threads: int, repetitions: int) -> None:
     """Put the table on the page, in place of an older one with as many threads."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "pytorch-crf"))
-    load = f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
-    conditions = (
-        f"Median of {repetitions}; {versions}; Python {platform.python_version()}, {platform.machine()}; {load}."
-    )
+    told = conditions(repetitions, "numpy", "torch", "pytorch-crf")
     heading = f"## {n_threads} thread{'s' if n_threads > 1 else ''}"
     text = EVIDENCE.read_text(encoding="utf8") if EVIDENCE.exists() else TITLE
     sections = [part.strip() for part in re.split(r"\n(?=## )", text)[1:]]
     kept = [section for section in sections if section.splitlines()[0] != heading]
-    ordered = sorted([*kept, f"{heading}\n\n{table}\n\n{conditions}"])
+    ordered = sorted([*kept, f"{heading}\n\n{table}\n\n{told}"])
     EVIDENCE.write_text("\n\n".join([TITLE.strip(), *ordered]) + "\n", encoding="utf8")
 
 

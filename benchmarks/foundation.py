@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, count, evaluate, find, table, train
+from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, count, encoder_name, evaluate, find, table, train
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
@@ -85,8 +85,7 @@ def main() -> None:
 def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
     """Run all methods with one seed, which also draws the subsets and the masks."""
     folder = prepare(arguments.data, arguments.work / arguments.preset / f"seed{seed}", arguments.preset, seed)
-    encoder = "cnn" if arguments.encoder == "cnn" else Path(arguments.encoder).name
-    encoder = "minilm" if "minilm" in str(arguments.encoder).lower() else encoder
+    encoder = encoder_name(arguments.encoder)
     sizes = {path.stem: count(path) for path in folder.glob("*.spacy")}
     for name in arguments.methods.split(","):
         parts = METHODS[name].train.split("+") if name in METHODS else ["match"]

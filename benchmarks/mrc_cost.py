@@ -7,22 +7,19 @@ components take turns. Words are those of the sentences, however often they are 
 """
 
 import argparse
-import os
-import platform
 import random
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import spacy
-import torch
-from common import CNN, encoder_name, interleave, own_transformer
+from common import CNN, encoder_name, own_transformer
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.batchers import minibatch_by_words
 from spacy.util import fix_random_seed
+from timing import conditions, interleave, use_threads
 
 from spacy_weakner.annotations.jsonl import read_rows
 
@@ -89,7 +86,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the number of words")
     parser.add_argument("--write", action="store_true", help="write docs/evidence/mrc-cost.md")
     arguments = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    use_threads()
     encoders = [convolutions()]
     if arguments.transformer:
         encoders.append(transformer(arguments.transformer))
@@ -102,7 +99,7 @@ def main() -> None:
         dataset=arguments.data.parent.name,
         update_words=UPDATE_WORDS,
         tables="\n\n".join(tables),
-        conditions=conditions(arguments.repetitions),
+        conditions=conditions(arguments.repetitions, "spacy", "spacy-transformers", "thinc", "torch"),
     )
     print(page)
     if arguments.write:
@@ -215,15 +212,6 @@ def learn(nlp: Language, batches: List[List[Example]]) -> None:
 def predictor(nlp: Language, texts: List[List[str]]) -> Callable[[], int]:
     """Prediction for all sentences, as a function."""
     return lambda: sum(1 for _ in nlp.pipe([Doc(nlp.vocab, words=words) for words in texts], batch_size=128))
-
-
-def conditions(repetitions: int) -> str:
-    """Versions, threads and load."""
-    names = ("spacy", "spacy-transformers", "thinc", "torch")
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
-    load = f"load average {os.getloadavg()[0]:.1f}"
-    return f"Median of {repetitions}; {torch.get_num_threads()} thread(s); {versions}; {machine}, {load}."
 
 
 if __name__ == "__main__":

@@ -8,19 +8,17 @@ every update too.
 """
 
 import argparse
-import os
-import platform
 import random
-from importlib.metadata import version
 from typing import Any, Callable, Dict, List
 
 import spacy
 import torch
-from common import EVIDENCE, interleave, own_transformer
+from common import EVIDENCE, own_transformer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from timing import WORDS, conditions, interleave, use_threads
 
 from spacy_weakner.annotations.weak import set_augmented
 from spacy_weakner.ty import Tick
@@ -58,20 +56,17 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="write docs/evidence/roster-speed.md")
     arguments = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    use_threads()
     draw = random.Random(0)
-    words = ["the", "of", "market", "president", "company", "London", "said", "match", "against", "percent", "Smith"]
-    sentences = [[draw.choice(words) for _ in range(N_WORDS)] for _ in range(N_SENTENCES)]
+    sentences = [[draw.choice(WORDS) for _ in range(N_WORDS)] for _ in range(N_SENTENCES)]
     functions = [plain_loop(arguments.encoder, sentences)]
     functions += [update(name, arguments.encoder, sentences) for name in OBJECTIVES]
     speeds = [N_SENTENCES * N_WORDS / s for s in interleave(functions, arguments.repetitions)]
     lines = ["| training | words/s | ratio |", "|---|---|---|"]
     for name, speed in zip(["plain loop", *OBJECTIVES], speeds, strict=True):
         lines.append(f"| {name} | {speed:,.0f} | {speed / speeds[0]:.2f} |")
-    packages = ", ".join(f"{name} {version(name)}" for name in ("spacy", "spacy-transformers", "thinc", "torch"))
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
-    conditions = f"Median of {arguments.repetitions}; {torch.get_num_threads()} thread(s); {packages}; {machine}."
-    page = PAGE.format(n=N_SENTENCES, words=N_WORDS, table="\n".join(lines), conditions=conditions)
+    told = conditions(arguments.repetitions, "spacy", "spacy-transformers", "thinc", "torch")
+    page = PAGE.format(n=N_SENTENCES, words=N_WORDS, table="\n".join(lines), conditions=told)
     print(page)
     if arguments.write:
         (EVIDENCE / "roster-speed.md").write_text(page, encoding="utf-8")

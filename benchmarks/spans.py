@@ -11,19 +11,17 @@ first update. Prediction: whole pipelines with the same convolutional encoder an
 
 import argparse
 import multiprocessing
-import os
-import platform
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
 import numpy
 import spacy
 import torch
-from common import CNN, interleave
+from common import CNN
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from timing import conditions, interleave, use_threads
 
 from spacy_weakner.span_ner.samplers import NegativeSampler, UniformNegativeSampler, WeightedNegativeSampler
 from spacy_weakner.span_ner.targets import SpanTarget
@@ -58,11 +56,11 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--write", action="store_true", help="write docs/evidence/spans.md")
     arguments = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    use_threads()
     page = PAGE.format(
         training=training_table(arguments.repetitions),
         prediction=prediction_table(arguments.repetitions),
-        conditions=conditions(arguments.repetitions),
+        conditions=conditions(arguments.repetitions, "spacy", "thinc", "numpy", "torch"),
     )
     print(page)
     if arguments.write:
@@ -188,15 +186,6 @@ def pipeline(name: str, settings: Dict[str, Any], width: int = 96) -> Language:
         examples.append(Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc))
     nlp.initialize(lambda: examples)
     return nlp
-
-
-def conditions(repetitions: int) -> str:
-    """Versions, threads and load."""
-    names: Tuple[str, ...] = ("spacy", "thinc", "numpy", "torch")
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
-    load = f"load average {os.getloadavg()[0]:.1f}"
-    return f"Median of {repetitions}; {torch.get_num_threads()} thread(s); {versions}; {machine}, {load}."
 
 
 if __name__ == "__main__":

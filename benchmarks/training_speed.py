@@ -9,23 +9,21 @@ Precision: updates of `token_ner` on batches of ever other lengths with each set
 
 import argparse
 import multiprocessing
-import os
-import platform
 import random
 import resource
 import time
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Callable, List, Sequence, Tuple
 
 import spacy
 import torch
-from common import EVIDENCE, encoder_name, interleave, own_transformer
+from common import EVIDENCE, encoder_name, own_transformer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.util import fix_random_seed
+from timing import WORDS, conditions, interleave, use_threads
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import set_group
@@ -36,10 +34,9 @@ N_DOCS, N_WORDS = 2000, 25
 N_BATCHES, BATCH_WORDS = 60, 800
 PAGE = """# What reading and precision cost
 
-`OMP_NUM_THREADS=1 python benchmarks/training_speed.py --encoder MINILM_FOLDER --write`. Repetitions are interleaved,
-medians.
+`OMP_NUM_THREADS=1 python benchmarks/training_speed.py --encoder MINILM_FOLDER --write`.
 
-Reading {docs} Docs of {words} random words with two span groups each, as examples:
+Reading {docs} Docs of {words} random words with two span groups each, as examples; medians of interleaved repetitions.
 
 {reading}
 
@@ -52,6 +49,8 @@ loaded pipeline.
 
 {precision}
 
+Each was measured once. Units for bfloat16: {units}.
+
 {conditions}
 """
 
@@ -63,7 +62,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5, help="of reading")
     parser.add_argument("--write", action="store_true", help="write docs/evidence/training-speed.md")
     arguments = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    use_threads()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "weak.spacy"
         write_docs(path, [make_doc(number, N_WORDS) for number in range(N_DOCS)])
@@ -74,8 +73,6 @@ def main() -> None:
     for name in PRECISIONS:
         with context.Pool(1) as pool:
             precision.append(pool.apply(train, (arguments.encoder, name)))
-    packages = ", ".join(f"{name} {version(name)}" for name in ("spacy", "srsly", "catalogue", "thinc", "torch"))
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     page = PAGE.format(
         docs=N_DOCS,
         words=N_WORDS,
@@ -84,8 +81,8 @@ def main() -> None:
         encoder=encoder_name(arguments.encoder),
         reading=table(["reader", "Docs/s"], ["`spacy.Corpus.v1`", "`spacy_weakner.Corpus.v1`"], reading),
         precision=table(["precision", "words/s", "MB"], list(PRECISIONS), precision),
-        conditions=f"Reading: median of {arguments.repetitions}; {torch.get_num_threads()} thread(s); {packages}; "
-        f"{machine}; units for bfloat16: {'yes' if torch.cpu._is_amx_tile_supported() else 'no'}.",
+        units="yes" if torch.cpu._is_amx_tile_supported() else "no",
+        conditions=conditions(arguments.repetitions, "spacy", "srsly", "catalogue", "thinc", "torch"),
     )
     print(page)
     if arguments.write:
@@ -101,10 +98,15 @@ def table(header: List[str], names: List[str], rows: Sequence[Sequence[float]]) 
     return "\n".join(lines)
 
 
+def random_words(seed: float, n: int) -> List[str]:
+    """The same words for the same seed."""
+    draw = random.Random(seed)
+    return [draw.choice(WORDS) for _ in range(n)]
+
+
 def make_doc(seed: int, n_words: int) -> Doc:
     """A Doc of random words, with what two sources say."""
-    draw = random.Random(seed)
-    doc = Doc(VOCAB, words=[draw.choice(WORDS) for _ in range(n_words)])
+    doc = Doc(VOCAB, words=random_words(seed, n_words))
     doc.set_ents([], default="outside")
     for source in ("terms", "model"):
         set_group(doc, f"weak:{source}", [(start, start + 2, "LOC") for start in (1, 4)])
@@ -124,7 +126,7 @@ def train(encoder: str, precision: str) -> Tuple[float, float]:
     precision (str): The precision.
     RETURNS (Tuple[float, float]): Words per second; MB.
     """
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    use_threads()
     nlp = spacy.blank("en")
     model = {"@architectures": "spacy_weakner.TokenClassifier.v1", "tok2vec": own_transformer(encoder)}
     nlp.add_pipe("token_ner", config={"model": model})
@@ -148,12 +150,10 @@ def train(encoder: str, precision: str) -> Tuple[float, float]:
 
 def make_example(nlp: Language, seed: float, n_words: int) -> Example:
     """Random words, the first of which is an entity."""
-    draw = random.Random(seed)
-    words = [draw.choice(WORDS) for _ in range(n_words)]
+    words = random_words(seed, n_words)
     return Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, ents=["B-LOC"] + ["O"] * (n_words - 1)))
 
 
-WORDS = ["the", "of", "market", "president", "company", "London", "said", "match", "against", "percent", "Smith"]
 VOCAB = spacy.blank("en").vocab
 
 

@@ -48,10 +48,10 @@ class DocBinCorpus(Corpus):
             yield doc
 
     def _check_whole(self, doc: Doc) -> None:
-        if is_weak(doc) and doc.has_annotation("SENT_START"):
-            for setting, splits in (("max_length", 0 < self.max_length <= len(doc)), ("gold_preproc", self.gold_preproc)):
-                if splits:
-                    raise WeaknerError(Errors.WK018.format(which="weak", setting=setting, value=getattr(self, setting)))
+        too_long = 0 < self.max_length <= len(doc)
+        if (too_long or self.gold_preproc) and is_weak(doc) and doc.has_annotation("SENT_START"):
+            setting = "max_length" if too_long else "gold_preproc"
+            raise WeaknerError(Errors.WK018.format(which="weak", setting=setting, value=getattr(self, setting)))
 
 
 class JsonlCorpus:

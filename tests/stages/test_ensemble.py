@@ -302,6 +302,12 @@ def test_unusable_settings(tmp_path, corpus, trainings, setting, value):
     assert not trainings
 
 
+def test_members_are_trained_on_the_gpu(tmp_path, corpus, trainings, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.stages.devices.require_gpu", lambda gpu_id: None)
+    run(tmp_path, gpu_id=3)
+    assert [call["gpu_id"] for call in trainings] == [3, 3]
+
+
 def test_missing_input(tmp_path, corpus, trainings):
     with pytest.raises(WeaknerError, match=r"WK100.*none\.cfg"):
         ensemble(tmp_path / "none.cfg", corpus, tmp_path / "out", tmp_path / "soft.spacy")
