@@ -7,7 +7,11 @@
 labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the gold, 300 sentences of dev choose the
 checkpoint of each training but the first; `supervised` and `pretrained` are trained on `--strong` sentences of train.
 Names of further methods: `full_k5` and `wo_fet_delta0.3` have another value of one setting, `wo_fet_union` keeps the
-weak labels, and `full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first.
+weak labels, `wo_fet_esi_nearest` picks as in the paper, each start with its nearest end, and `full_anew` begins the
+types anew at every renewal; `wo_esi` has all stages but the first.
+`tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
+what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_wo_fet`), on gold (`tagger_supervised`), on
+gold after all that (`tagger_pretrained`).
 `match` is the weak labels themselves: on test, or on train where test has none.
 Rows go to docs/evidence/cofee.jsonl as runs end, and docs/evidence/cofee.md is written anew at the end.
 """
@@ -25,6 +29,7 @@ from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.pick import pick
 
+READER = "components.mrc_ner.model.encoder.tok2vec"
 PICKING = "components.mrc_ner.relabel"
 TYPING = "components.mrc_ner.typing"
 QUERIES = {
@@ -58,6 +63,7 @@ METHODS = {
     "wo_fet": Method("picking"),
     "wo_esi": Method("typing", anchors=False),
     "full": Method("typing"),
+    "wo_fet_esi_nearest": Method("picking", anchors=False, picking={f"{PICKING}.pairing": "nearest"}),
     "wo_fet_union": Method("picking", picking={f"{PICKING}.union": True}),
     "full_anew": Method("typing", typing={f"{TYPING}.realign": False}),
     "pretrained": Method("finetune"),
@@ -68,11 +74,38 @@ for value in ("5", "20", "40"):
     METHODS[f"full_k{value}"] = Method("typing", typing={f"{TYPING}.n_types": int(value)})
 
 
+class Tagger(NamedTuple):
+    """The same without questions: stages of `token_ner`, by configs of other methods.
+
+    corpus (str): "anchors", "weak" or "gold".
+    after (Optional[str]): The row that it goes on from.
+    part (str): What it takes from there.
+    self_training (bool): Whether it learns from itself, all tags; or else the labels.
+    """
+
+    corpus: str
+    after: Optional[str] = None
+    part: str = "all"
+    self_training: bool = False
+
+
+TAGGERS = {
+    "tagger": Tagger("weak"),
+    "tagger_wo_fet_esi": Tagger("weak", "tagger", self_training=True),
+    "tagger_spans": Tagger("anchors"),
+    "tagger_spans_labels": Tagger("weak", "tagger_spans", "encoder"),
+    "tagger_wo_fet": Tagger("weak", "tagger_spans_labels", self_training=True),
+    "tagger_supervised": Tagger("gold"),
+    "tagger_pretrained": Tagger("gold", "tagger_wo_fet"),
+}
+ON_GOLD = ("supervised", "pretrained", "tagger_supervised", "tagger_pretrained")
+
+
 class Cofee(Experiment):
     """CoFEE, and the parts of it."""
 
     benchmark = "cofee"
-    methods = (MATCH, *METHODS, "supervised")
+    methods = (MATCH, *METHODS, "supervised", *TAGGERS)
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}-{train}"
     models_in = "{encoder}-{steps}-{typing_steps}-{eval_frequency}"
@@ -84,8 +117,8 @@ class Cofee(Experiment):
 
     def sizes(self, name: str) -> Tuple[int, int]:
         """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
-        strong = count(self.gold()) if name in ("supervised", "pretrained") else 0
-        return strong, 0 if name == "supervised" else count(self.corpus("weak"))
+        strong = count(self.gold()) if name in ON_GOLD else 0
+        return strong, 0 if name.endswith("supervised") else count(self.corpus("weak"))
 
     def labelled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The split that is scored, if it has weak labels, or else train."""
@@ -108,6 +141,8 @@ class Cofee(Experiment):
         name (str): The method.
         RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
         """
+        if name in TAGGERS:
+            return self.tagger(name)
         if name == "supervised":
             return self.fit_on(self.gold(), f"mrc_ner/{self.size}", f"supervised{self.arguments.strong}", {})
         method = METHODS[name]
@@ -137,21 +172,42 @@ class Cofee(Experiment):
         """The second stage, and the first if the method has it."""
         before, settings = 0.0, {**method.picking, "initialize.after_init": None}
         if method.anchors:
-            paths = {"paths.train": str(self.anchors())}
-            spans, before = self.fit(f"cofee/{self.size}_spans", "anchors", None, paths, "model-last")
+            of_spans = {**self.with_encoder(READER), "paths.train": str(self.anchors())}
+            spans, before = self.fit(f"cofee/{self.size}_spans", "anchors", None, of_spans, "model-last")
             settings = {**method.picking, "paths.initial": str(spans)}
         model, seconds = self.fit_on(self.corpus("weak"), f"cofee/{self.size}_picking", f"{variant}/picking", settings)
         return model, before + seconds
 
+    def tagger(self, name: str) -> Tuple[Path, float]:
+        """Train a tagger, and what it goes on from."""
+        stage, before, steps = TAGGERS[name], 0.0, self.arguments.steps
+        settings = {**self.with_encoder("components.token_ner.model.tok2vec"), "training.patience": 0}
+        corpora = {"anchors": self.anchors, "weak": lambda: self.corpus("weak"), "gold": self.gold}
+        corpus = corpora[stage.corpus]()
+        if stage.after is not None:
+            first, before = self.tagger(stage.after)
+            load = {"@callbacks": "spacy_weakner.LoadWeights.v1", "path": str(first)}
+            settings["initialize.after_init"] = {**load, "components": {"token_ner": [stage.part]}}
+            steps = steps if stage.part == "encoder" else self.arguments.typing_steps
+        config = f"token_ner/{self.size}"
+        if stage.self_training:
+            config = f"roster/{self.size}_self_training"
+            settings["components.token_ner.objective.include_outside"] = True
+        if stage.corpus == "anchors":
+            settings["paths.dev"] = str(corpus)
+        folder = f"{name}{self.arguments.strong}" if stage.corpus == "gold" else name
+        product = "model-last" if stage.corpus == "anchors" else "model-best"
+        model, seconds = self.fit(config, folder, corpus, {**self.steps(steps), **settings}, product)
+        return model, before + seconds
+
     def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
         """A training with questions, on a corpus; the pipeline is the best one on dev."""
-        queries = str(self.folder / "queries.json")
-        return self.fit(config, name, corpus, {"paths.queries": queries, "training.patience": 0, **settings})
+        own = {"paths.queries": str(self.folder / "queries.json"), "training.patience": 0}
+        return self.fit(config, name, corpus, {**self.with_encoder(READER), **own, **settings})
 
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""
-        encoder = self.with_encoder("components.mrc_ner.model.encoder.tok2vec")
-        return {**super().settings(), **encoder, **self.steps(self.arguments.steps), "nlp.lang": "xx"}
+        return {**super().settings(), **self.steps(self.arguments.steps), "nlp.lang": "xx"}
 
     def steps(self, n: int) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Settings of a training with so many updates."""

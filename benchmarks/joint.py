@@ -2,6 +2,7 @@
 
     python benchmarks/joint.py --data DIR [--dataset oa-mine|atis] [--gold 200] [--seeds 0,1,2]
         [--methods ner_only/none,joint/none,pretrained/learned,...] [--steps 700] [--pretrain-steps 400]
+        [--vectors FOLDER | --encoder FOLDER|NAME]
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped) that have entities and
 categories. `--gold` train sentences keep their entities, drawn with the seed; the categories of all train sentences are
@@ -14,6 +15,8 @@ A method is a training and an attention:
 
 and these: `ner_only+dict` also trains on the other train sentences, labelled with a dictionary of the gold;
 `wo_residual` and `wo_locked_dropout` are `pretrained/learned` without these parts of the attention.
+The encoder is a bidirectional LSTM; `--vectors` is a folder of word vectors for it, which `spacy init vectors` has made
+(word_vectors.py). `--encoder` puts a Transformer in its place, for the methods without attention.
 Rows go to docs/evidence/joint.jsonl as runs end, and docs/evidence/joint.md is written anew at the end.
 """
 
@@ -21,10 +24,10 @@ import json
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from common import count, sample
-from experiment import CONFIGS, TOKENIZER, Experiment, main, options
+from experiment import CONFIGS, TOKENIZER, Experiment, add_encoder, main, options
 from spacy.tokens import Doc
 from spacy.util import load_config
 from spacy.vocab import Vocab
@@ -35,33 +38,36 @@ from spacy_weakner.stages.label import label
 
 ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned")
 ENCODER = "components.tok2vec.model"
+CATEGORY = "sentence_category"
+# Word vectors that stay as they are, as in the paper, and beside them only what tells "Black" from "black".
+FIXED = {"attrs": ["SHAPE"], "rows": [500], "include_static_vectors": True}
 BATCH = 32  # that of the configs
 
 
 class Method(NamedTuple):
     """How a row comes about.
 
-    config (str): The last training.
+    joint (bool): Whether the last training has categories beside the entities.
     attention (str): "none" or a kind.
     pretrained (bool): Whether there is a first stage of categories alone.
     dictionary (bool): Whether to train on dictionary labels too.
     settings (Dict[str, Any]): Of the last training.
     """
 
-    config: str
-    attention: str
+    joint: bool
+    attention: str = "none"
     pretrained: bool = False
     dictionary: bool = False
     settings: Dict[str, Any] = {}
 
 
 METHODS = {
-    "ner_only+dict": Method("bilstm_ner", "none", dictionary=True),
-    **{f"ner_only/{attention}": Method("bilstm_ner", attention) for attention in ATTENTIONS},
-    **{f"joint/{attention}": Method("bilstm_joint", attention) for attention in ATTENTIONS},
-    **{f"pretrained/{attention}": Method("bilstm_joint", attention, pretrained=True) for attention in ATTENTIONS},
-    "wo_residual": Method("bilstm_joint", "learned", pretrained=True, settings={f"{ENCODER}.residual": False}),
-    "wo_locked_dropout": Method("bilstm_joint", "learned", pretrained=True, settings={f"{ENCODER}.dropout": 0.0}),
+    "ner_only+dict": Method(False, dictionary=True),
+    **{f"ner_only/{attention}": Method(False, attention) for attention in ATTENTIONS},
+    **{f"joint/{attention}": Method(True, attention) for attention in ATTENTIONS},
+    **{f"pretrained/{attention}": Method(True, attention, pretrained=True) for attention in ATTENTIONS},
+    "wo_residual": Method(True, "learned", pretrained=True, settings={f"{ENCODER}.residual": False}),
+    "wo_locked_dropout": Method(True, "learned", pretrained=True, settings={f"{ENCODER}.dropout": 0.0}),
 }
 
 
@@ -72,7 +78,7 @@ class Joint(Experiment):
     methods = tuple(METHODS)
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}/gold{gold}-{min_mentions}"
-    models_in = ""
+    models_in = "{encoder}-{steps}-{pretrain_steps}"
 
     @property
     def preset(self) -> str:
@@ -93,30 +99,62 @@ class Joint(Experiment):
         name (str): The method.
         RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
         """
-        method, before = METHODS[name], 0.0
-        settings = {**method.settings, "training.max_epochs": 0}
-        # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
-        epoch = math.ceil(count(self.corpus("gold")) / BATCH)
-        settings.update({"training.eval_frequency": epoch, "training.patience": 30 * epoch})
-        if method.attention == "none":
-            settings.update(without_attention(method.config))
-        else:
-            settings[f"{ENCODER}.kind"] = method.attention
+        method, before, first = METHODS[name], 0.0, None
         if method.pretrained:
             first, before = self.pretrain()
-            settings["paths.initial"] = str(first)
-        elif method.config == "bilstm_joint":
-            settings["initialize.after_init"] = None
+        config, settings = self.transformer(method, first) if self.size == "transformer" else self.bilstm(method, first)
         corpus = self.corpus("gold-and-dictionary" if method.dictionary else "gold")
-        output = f"steps{self.arguments.steps}-{self.arguments.pretrain_steps}/{name.replace('/', '-')}"
-        model, seconds = self.fit(f"joint/{method.config}", output, corpus, settings)
+        model, seconds = self.fit(config, name.replace("/", "-"), corpus, {**settings, **method.settings})
         return model, before + seconds
 
     def pretrain(self) -> Tuple[Path, float]:
         """The first stage, on categories alone."""
-        steps, epoch = self.arguments.pretrain_steps, math.ceil(count(self.corpus("all")) / BATCH)
-        settings = {"training.max_steps": steps, "training.eval_frequency": epoch}
-        return self.fit("joint/bilstm_pretrain", f"pretrain{steps}", self.corpus("all"), settings, "model-last")
+        epoch = math.ceil(count(self.corpus("all")) / BATCH)
+        settings = {"training.max_steps": self.arguments.pretrain_steps, "training.eval_frequency": epoch}
+        config = "joint/bilstm_pretrain"
+        if self.size == "transformer":
+            config = "joint/transformer_joint"
+            settings.update({"nlp.pipeline": ["transformer", CATEGORY], "training.score_weights.cats_score": 1.0})
+        elif self.arguments.vectors:
+            settings.update({f"{ENCODER}.embed.{key}": value for key, value in FIXED.items()})
+        return self.fit(config, "pretrain", self.corpus("all"), settings, "model-last")
+
+    def bilstm(self, method: Method, first: Optional[Path]) -> Tuple[str, Dict[str, Any]]:
+        """Config and settings of the last training."""
+        config = f"joint/bilstm_{'joint' if method.joint else 'ner'}"
+        # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
+        epoch = math.ceil(count(self.corpus("gold")) / BATCH)
+        settings: Dict[str, Any] = {"training.eval_frequency": epoch, "training.patience": 30 * epoch}
+        settings["training.max_epochs"] = 0
+        embed = FIXED if self.arguments.vectors else {}
+        if method.attention == "none":
+            settings.update(without_attention(config, embed))
+        else:
+            settings[f"{ENCODER}.kind"] = method.attention
+            settings.update({f"{ENCODER}.tok2vec.embed.{key}": value for key, value in embed.items()})
+        if first is not None:
+            settings["paths.initial"] = str(first)
+        elif method.joint:
+            settings["initialize.after_init"] = None
+        return config, settings
+
+    def transformer(self, method: Method, first: Optional[Path]) -> Tuple[str, Dict[str, Any]]:
+        """The same with a Transformer."""
+        if method.attention != "none":
+            raise SystemExit("a Transformer has attention of its own: choose methods without")
+        settings: Dict[str, Any] = {"training.eval_frequency": self.arguments.steps // 5, "training.patience": 0}
+        if not method.joint:
+            settings["nlp.pipeline"] = ["transformer", "crf_ner"]
+        if first is not None:
+            load = {"@callbacks": "spacy_weakner.LoadWeights.v1", "path": str(first)}
+            settings["initialize.after_init"] = {**load, "components": {"transformer": ["all"]}}
+        return "joint/transformer_joint", settings
+
+    def settings(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""
+        vectors = {"paths.vectors": self.arguments.vectors} if self.arguments.vectors else {}
+        encoder = self.with_encoder(ENCODER) if self.size == "transformer" else {}
+        return {**super().settings(), **encoder, **vectors}
 
     def make_corpora(self) -> None:
         """Make the corpora of this seed."""
@@ -148,18 +186,27 @@ def frequent_labels(docs: Iterable[Doc], least: int) -> Set[str]:
     return {name for name, count in counts.items() if count >= least}
 
 
-def without_attention(config: str) -> Dict[str, Any]:
-    """Settings that take the attention out of a config: the encoder below takes its place."""
-    components = load_config(CONFIGS / "joint" / f"{config}.cfg")["components"]
+def without_attention(config: str, embed: Dict[str, Any]) -> Dict[str, Any]:
+    """Settings that take the attention out of a config: the encoder below, with these settings of its embeddings, takes
+    its place."""
+    components = load_config(CONFIGS / f"{config}.cfg")["components"]
     below = components["tok2vec"]["model"]["tok2vec"]
+    below["embed"].update(embed)
     listeners = [name for name in components if name != "tok2vec"]
     return {ENCODER: below, **{f"components.{name}.model.tok2vec.width": below["width"] for name in listeners}}
 
 
 if __name__ == "__main__":
     parser = options(Joint, __doc__, dataset="oa-mine", methods=",".join(METHODS), steps=700)
-    parser.set_defaults(encoder="bilstm", label=None)  # that of the configs
+    add_encoder(parser)
+    parser.set_defaults(encoder="bilstm")
+    parser.add_argument("--vectors", help="folder of word vectors, for the bilstm; in the rows it is bilstm-vectors")
     parser.add_argument("--gold", type=int, default=200, help="train sentences with entities; 0: all")
     parser.add_argument("--min-mentions", type=int, default=100)
     parser.add_argument("--pretrain-steps", type=int, default=400, help="updates on categories alone")
-    main(Joint, parser.parse_args())
+    arguments = parser.parse_args()
+    if arguments.encoder == "cnn" or (arguments.vectors and arguments.encoder != "bilstm"):
+        raise SystemExit("--encoder is bilstm, with --vectors or without, or a Transformer")
+    if arguments.vectors and not arguments.label:
+        arguments.label = "bilstm-vectors"
+    main(Joint, arguments)

@@ -90,11 +90,17 @@ class Tempered(Protocol):
         """Negative log-likelihood of gold, as a function of the temperature."""
 
 
+# Which ends a picker tries with a start: the nearest one, or all, of which the most probable entity stays.
+NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
+
+
 @runtime_checkable
 class Picker(Protocol):
-    """A component that finds entities with a probability above a threshold, which can be set."""
+    """A component that finds entities with a probability above a threshold, which can be set, as can be which ends
+    it tries with a start."""
 
     threshold: float
+    pairing: str
 
     @property
     def queries(self) -> Dict[str, str]:

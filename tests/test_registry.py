@@ -296,7 +296,7 @@ def test_objectives(name, arguments):
 
 
 def test_self_picking():
-    arguments = {"threshold": 0.2, "union": True, "max_width": 3}
+    arguments = {"threshold": 0.2, "union": True, "max_width": 3, "pairing": "probable"}
     picking = make("misc", "spacy_weakner.SelfPicking.v1", **arguments)
     assert isinstance(picking, Relabeller)
     assert {key: getattr(picking, key) for key in arguments} == arguments

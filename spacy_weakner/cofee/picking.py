@@ -6,18 +6,20 @@ from typing import Optional
 
 import numpy
 
-from ..errors import check_range
+from ..annotations.overlaps import without_overlaps
+from ..errors import check_choice, check_range
 from ..losses import Array
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
 from ..mrc_ner.decoding import N_ENDS, pair_boundaries
 from ..mrc_ner.relabelling import Matches
 from ..mrc_ner.typing import mention_spans
+from ..ty import NEAREST, PAIRINGS, PROBABLE
 
 
 @dataclass(frozen=True)
 class SelfPicking:
-    """Take as entities what begins and ends with a probability above a threshold, each start with its nearest end,
-    or, if the model has a matcher, with the ends that it says belong to it, by the same threshold. The
+    """Take as entities what begins and ends with a probability above a threshold, each start with its nearest end
+    (`pairing`), or, if the model has a matcher, with the ends that it says belong to it, by the same threshold. The
     probabilities are those of the teacher: the model itself as it was at the last renewal. Until the first one the
     labels are the given ones. Tokens without annotation teach nothing, whatever is picked there: give sentences whose
     other tokens are "O".
@@ -25,32 +27,48 @@ class SelfPicking:
     threshold (float): The picking rate delta. Below 0.5 it recalls more than the model would predict; the paper's best
         is 0.1.
     union (bool): Keep the given labels beside the picked ones. (In the paper they are replaced.)
+    pairing (str): "nearest": each start has the nearest end, for each label alone, as in the paper. "probable": all
+        ends are tried, and of what overlaps, whatever the labels, the given one or the most probable is kept. With a
+        low threshold the nearest end is often one that is hardly probable, and cuts an entity short.
     max_width (Optional[int]): Tokens of an entity, at most.
-    RAISES (WeaknerError): If the threshold is no probability.
+    RAISES (WeaknerError): If the threshold is no probability, or the pairing unknown.
     """
 
     threshold: float = 0.1
     union: bool = False
     max_width: Optional[int] = 10
+    pairing: str = NEAREST
 
     def __post_init__(self) -> None:
         check_range("threshold", self.threshold, 0.0, 1.0)
+        check_choice("pairing", self.pairing, PAIRINGS)
         if self.max_width is not None:
             check_range("max_width", self.max_width, 1, None)
 
     def __call__(self, target: Boundaries, probabilities: Array, matches: Optional[Matches] = None) -> Boundaries:
-        wanted = target.wanted.copy() if self.union else numpy.zeros_like(target.wanted)
-        spans = pair_boundaries(probabilities > self.threshold, self.max_width, N_ENDS if matches else 1)
-        if matches:
-            spans = spans[matches(spans) > self.threshold]
+        n_ends = 1 if matches is None and self.pairing == NEAREST else N_ENDS
+        spans = pair_boundaries(probabilities > self.threshold, self.max_width, n_ends)
+        fit = numpy.ones(len(spans)) if matches is None else matches(spans)
+        picked = fit > self.threshold
+        spans, fit = spans[picked], fit[picked]
+        starts, ends, labels = spans.T
+        ranks = fit * probabilities[starts, labels, STARTS] * probabilities[ends - 1, labels, ENDS]
+        wanted = numpy.zeros_like(target.wanted)
+        if self.union:
+            given = mention_spans(target, None)
+            wanted |= target.wanted
+            spans = numpy.concatenate([given, spans])
+            ranks = numpy.concatenate([numpy.full(len(given), numpy.inf), ranks])
+        if self.pairing == PROBABLE:
+            spans = spans[without_overlaps(spans[:, :2].tolist(), ranks, len(probabilities))]
         starts, ends, labels = spans.T
         wanted[starts, labels, STARTS] = True
         wanted[ends - 1, labels, ENDS] = True
-        if self.union:
-            spans = numpy.unique(numpy.concatenate([spans, mention_spans(target, None)]), axis=0)
-        return Boundaries(wanted, target.known, spans)
+        return Boundaries(wanted, target.known, numpy.unique(spans, axis=0))
 
 
-def make_self_picking(threshold: float = 0.1, union: bool = False, max_width: Optional[int] = 10) -> SelfPicking:
+def make_self_picking(
+    threshold: float = 0.1, union: bool = False, max_width: Optional[int] = 10, pairing: str = NEAREST
+) -> SelfPicking:
     """Create it; registered as `spacy_weakner.SelfPicking.v1`. Arguments as in `SelfPicking`."""
-    return SelfPicking(threshold, union, max_width)
+    return SelfPicking(threshold, union, max_width, pairing)

@@ -13,13 +13,14 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
 from ..annotations.alignment import reference_spans
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..losses import Array
 from ..training.base import Prediction
 from ..training.defaults import default_config
 from ..training.spans import warn_of_spans
 from ..training.taught import RENEWAL_BATCH, TaughtHead
 from ..training.teacher import require_own_encoder
+from ..ty import NEAREST, PAIRINGS
 from .boundaries import Boundaries, chances, read_boundaries
 from .decoding import N_ENDS, Answers, find_entities, pair_boundaries, resolve
 from .matching import Pairs, candidate_pairs, learn_matches, match_chances, match_misfits, match_odds
@@ -45,6 +46,7 @@ DEFAULTS = default_config(DEFAULT_CONFIG, "encoder")
         "model": DEFAULTS["model"],
         "threshold": 0.5,
         "max_width": 10,
+        "pairing": "nearest",
         "positive_weight": 1.0,
         "match_weight": 0.1,
         "relabel": None,
@@ -64,6 +66,7 @@ def make_mrc_ner(
     model: Model[List[Doc], List[Floats2d]],
     threshold: float,
     max_width: Optional[int],
+    pairing: str,
     positive_weight: float,
     match_weight: float,
     relabel: Optional[Relabeller],
@@ -82,6 +85,7 @@ def make_mrc_ner(
         name,
         threshold=threshold,
         max_width=max_width,
+        pairing=pairing,
         positive_weight=positive_weight,
         match_weight=match_weight,
         relabel=relabel,
@@ -110,17 +114,20 @@ class MRCNer(TaughtHead):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
-    Every start is paired with the nearest end. If the model has a matcher (its `match_width`), a start is paired with
-    every end that it says belongs to it, so that also entities of one label may overlap (`nested`). In `doc.ents` the
-    most probable one of what overlaps stays. Labels have no weights of their own: another question can be asked of a
-    trained component (`ask`). `ent._.weakner_score` is the probability of the entity's start times that of its end,
-    and times that of their match if there is a matcher.
+    Every start is paired with the nearest end (or with all: `pairing`). If the model has a matcher (its `match_width`),
+    a start is paired with every end that it says belongs to it, so that also entities of one label may overlap
+    (`nested`). In `doc.ents` the most probable one of what overlaps stays. Labels have no weights of their own: another
+    question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability of the entity's start
+    times that of its end, and times that of their match if there is a matcher.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
     threshold (float): Boundaries are predicted where their probability is above, and so are matches.
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
+    pairing (str): "nearest": a start has the nearest end. "probable": all ends of a start are tried, and of what
+        overlaps the most probable stays: for thresholds that are much lower than one half. No effect if the model has a
+        matcher.
     positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
         that are none.
     match_weight (float): Factor on the loss of the matches, beside those of starts and ends. (The authors use 0.1 for
@@ -150,6 +157,7 @@ class MRCNer(TaughtHead):
         *,
         threshold: float = 0.5,
         max_width: Optional[int] = 10,
+        pairing: str = NEAREST,
         positive_weight: float = 1.0,
         match_weight: float = 0.1,
         relabel: Optional[Relabeller] = None,
@@ -175,9 +183,11 @@ class MRCNer(TaughtHead):
         check_range("match_weight", match_weight, 0.0, None)
         if max_width is not None:
             check_range("max_width", max_width, 1, None)
+        check_choice("pairing", pairing, PAIRINGS)
         require_own_encoder(name, model)
         self.threshold = threshold
         self.max_width = max_width
+        self.pairing = pairing
         self.positive_weight = positive_weight
         self.match_weight = match_weight
         self.relabel = relabel
@@ -410,7 +420,7 @@ class MRCNer(TaughtHead):
         RETURNS (List[Prediction]): One per Doc.
         """
         boundaries, matcher = self._scores(scores), self._matcher
-        n_ends = 1 if matcher is None else N_ENDS
+        n_ends = 1 if matcher is None and self.pairing == NEAREST else N_ENDS
         spans = [pair_boundaries(chances(own) > self.threshold, self.max_width, n_ends) for own in boundaries]
         matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(scores), spans)
         read = partial(find_entities, labels=self.labels, threshold=self.threshold, temperature=self.temperature)

@@ -15,7 +15,7 @@ from .boundaries import ENDS, STARTS, chances
 
 # Shape (n, 3): start, end and label.
 Spans = NDArray[numpy.int64]
-# Ends that are tried with a start if there is a matcher, the nearest ones: bounds the pairs by the number of tokens.
+# Ends that are tried with a start, if not just one, the nearest ones: bounds the pairs by the number of tokens.
 N_ENDS = 16
 
 

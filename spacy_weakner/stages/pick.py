@@ -11,8 +11,8 @@ from ..annotations import weak
 from ..annotations.corpus import bare_copy
 from ..annotations.overlaps import without_overlaps
 from ..annotations.rows import set_entities
-from ..errors import Errors, WeaknerError, check_range
-from ..ty import Entity, Picker
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..ty import PAIRINGS, PROBABLE, Entity, Picker
 from .devices import on_device
 from .hashes import hash_model
 from .pipelines import first_pipe, load_pipeline, run_before
@@ -44,6 +44,7 @@ def pick(
     model: Union[str, Path],
     *,
     threshold: float = 0.1,
+    pairing: str = PROBABLE,
     union: bool = False,
     component: Optional[str] = None,
     gpu_id: int = -1,
@@ -61,6 +62,7 @@ def pick(
     model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
     threshold (float): The picking rate delta, a probability that starts and ends must be above. Of entities that
         overlap the more probable stays.
+    pairing (str): "probable": all ends of a start are tried; "nearest": the nearest one, as in the paper.
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the first `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -70,6 +72,7 @@ def pick(
         `mrc_ner`.
     """
     check_range("threshold", threshold, 0.0, 1.0)
+    check_choice("pairing", pairing, PAIRINGS)
     with on_device(gpu_id):
         nlp = load_pipeline(model)
         found = first_pipe(nlp, Picker, component)
@@ -78,7 +81,7 @@ def pick(
             names = ", ".join(nlp.component_names)
             raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
         name, pipe = found
-        pipe.threshold = threshold
+        pipe.threshold, pipe.pairing = threshold, pairing
         counts: Counter[str] = Counter()
 
         def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -90,7 +93,8 @@ def pick(
                     _write(doc, predicted.entities, union, counts)
                     yield doc
 
-        settings = {"model": hash_model(model), "component": name, "threshold": threshold, "union": union}
+        how = {"threshold": threshold, "pairing": pairing, "union": union}
+        settings = {"model": hash_model(model), "component": name, **how}
         report = run_shards(
             input_path,
             output_path,

@@ -121,7 +121,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--soft --gold g --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --gpu-id 0",
-        "pick": "--threshold 0.3 --union --component c --gpu-id 0",
+        "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0",
         "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1",
     }
     for command, options in commands.items():

@@ -63,6 +63,51 @@ def test_by_hand(threshold, picked, given, union):
     assert (found.wanted == mark([*picked, *(given if union else [])], 5, IDS)).all()
 
 
+@pytest.mark.parametrize(
+    "max_width, picked",
+    [(None, [(0, 5, "LOC")]), (4, [(0, 2, "LOC"), (2, 5, "LOC")]), (1, [(2, 3, "LOC"), (3, 4, "LOC")])],
+)
+def test_the_most_probable_by_hand(max_width, picked):
+    # (0, 5): .54, (0, 2): .36, (0, 3): .18 and (2, 5): .18, (0, 4): .108, (3, 5): .09, (2, 3): .06, (3, 4): .018
+    found = SelfPicking(pairing="probable", max_width=max_width)(target_of(), probabilities(LOC=(P_START, P_END)))
+    assert (found.wanted == mark(picked, 5, IDS)).all()
+    assert found.spans.tolist() == [[start, end, IDS[label]] for start, end, label in picked]
+
+
+@pytest.mark.parametrize(
+    "pairing, picked", [("nearest", [(0, 2, "LOC"), (1, 2, "PER")]), ("probable", [(0, 2, "LOC")])]
+)
+def test_the_most_probable_has_one_label(pairing, picked):
+    said = probabilities(LOC=([0.9, 0, 0, 0, 0], [0, 0.8, 0, 0, 0]), PER=([0, 0.7, 0, 0, 0], [0, 0.9, 0, 0, 0]))
+    assert (SelfPicking(pairing=pairing)(target_of(), said).wanted == mark(picked, 5, IDS)).all()
+
+
+def test_the_most_probable_with_union_leaves_what_is_given():
+    said = probabilities(LOC=([0.9, 0, 0, 0.9, 0], [0, 0.8, 0, 0, 0.9]))
+    found = SelfPicking(union=True, pairing="probable")(target_of((1, 2, "PER")), said)
+    assert (found.wanted == mark([(1, 2, "PER"), (3, 5, "LOC")], 5, IDS)).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_most_probable_against_trying_all_spans(seed):
+    random = numpy.random.RandomState(seed)
+    said = random.rand(5, 2, 2)
+    chances = {
+        (start, end, label): said[start, k, 0] * said[end - 1, k, 1]
+        for label, k in IDS.items()
+        for start in range(5)
+        for end in range(start + 1, 6)
+        if min(said[start, k, 0], said[end - 1, k, 1]) > 0.3
+    }
+    taken, kept = set(), []
+    for start, end, label in sorted(chances, key=chances.get, reverse=True):
+        if not taken & set(range(start, end)):
+            taken |= set(range(start, end))
+            kept.append((start, end, label))
+    found = SelfPicking(0.3, pairing="probable")(target_of((0, 5, "PER")), said)
+    assert (found.wanted == mark(kept, 5, IDS)).all()
+
+
 def test_the_probability_must_be_above_the_threshold():
     flat = probabilities(PER=([0.5] * 5, [0.5] * 5))
     assert not SelfPicking(0.5)(target_of(), flat).wanted.any()
@@ -105,10 +150,10 @@ def test_nothing_to_pick_from():
 def test_it_is_a_relabeller_with_its_settings():
     assert isinstance(SelfPicking(), Relabeller)
     assert make_self_picking() == SelfPicking(0.1, False, 10)
-    assert make_self_picking(0.3, True, None) == SelfPicking(0.3, True, None)
+    assert make_self_picking(0.3, True, None, "probable") == SelfPicking(0.3, True, None, pairing="probable")
 
 
-@pytest.mark.parametrize("settings", [{"threshold": -0.1}, {"threshold": 1.1}, {"max_width": 0}])
+@pytest.mark.parametrize("settings", [{"threshold": -0.1}, {"threshold": 1.1}, {"max_width": 0}, {"pairing": "flat"}])
 def test_settings_out_of_range(settings):
     (name,) = settings
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):

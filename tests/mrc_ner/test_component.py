@@ -47,7 +47,7 @@ from ..util import (
     train,
     weights,
 )
-from .util import QUERIES, conditioned, give_scores, mrc_config, mrc_pipeline, table, together
+from .util import QUERIES, conditioned, give_scores, log_odds, mrc_config, mrc_pipeline, table, together
 
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
 PICKING = {"@misc": "spacy_weakner.SelfPicking.v1"}
@@ -351,6 +351,7 @@ def test_an_encoder_of_another_component_is_refused():
 SETTINGS = {
     "threshold": 0.2,
     "max_width": 3,
+    "pairing": "probable",
     "positive_weight": 4.0,
     "match_weight": 0.5,
     "relabel": SelfPicking(0.3),
@@ -379,6 +380,7 @@ def test_the_factory_passes_every_setting_on():
         {"positive_weight": -1.0},
         {"match_weight": -0.1},
         {"max_width": 0},
+        {"pairing": "any"},
         {"teacher_decay": 1.5},
         {"head_learn_rate": -1.0},
     ],
@@ -504,6 +506,23 @@ def test_candidates_do_not_touch_what_has_to_stay():
     doc = raw(nlp, "a b c d e")
     doc.set_ents([Span(doc, 1, 2, "Y")], blocked=[doc[3:4]], default="missing")
     assert group_entities(nlp(doc), "pred:mrc_ner") == [(2, 3, "PER"), (4, 5, "PER")]
+
+
+@pytest.mark.parametrize(
+    "pairing, threshold, expected",
+    [
+        ("nearest", 0.5, [(0, 3, "PER")]),
+        ("nearest", 0.1, [(0, 1, "PER"), (2, 3, "PER")]),
+        ("probable", 0.5, [(0, 3, "PER")]),
+        ("probable", 0.1, [(0, 3, "PER")]),
+    ],
+)
+def test_at_a_low_threshold_the_nearest_end_cuts_an_entity_short(pairing, threshold, expected):
+    said = numpy.full((3, 2, 2), 0.01)
+    said[:, 0, 0], said[:, 0, 1] = [0.9, 0.01, 0.2], [0.2, 0.01, 0.9]
+    nlp = mrc_pipeline(pairing=pairing, threshold=threshold)
+    give_scores(nlp, log_odds(said))
+    assert doc_entities(nlp(raw(nlp, "a b c"))) == expected
 
 
 def test_annotating_twice_changes_nothing(trained):

@@ -6,6 +6,7 @@ import spacy
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.stages.pick import pick
 
 from ..mrc_ner.util import mrc_pipeline
@@ -70,6 +71,18 @@ def test_threshold(tmp_path, model):
         for i, threshold in enumerate((0.01, 0.5, 1.0))
     ]
     assert counts[0] >= counts[1] > counts[2] == 0
+
+
+@pytest.mark.parametrize("pairing", ["nearest", "probable"])
+def test_pairing_is_that_of_the_component_and_part_of_the_receipt(tmp_path, monkeypatch, model, pairing):
+    seen = []
+    decode = MRCNer.decode
+    monkeypatch.setattr(MRCNer, "decode", lambda self, *args: seen.append(self.pairing) or decode(self, *args))
+    run(tmp_path, model, weak_docs(), pairing=pairing)
+    assert set(seen) == {pairing}
+    other = {"nearest": "probable", "probable": "nearest"}[pairing]
+    assert run(tmp_path, model, weak_docs(), pairing=pairing)[0].skipped == 1
+    assert run(tmp_path, model, weak_docs(), pairing=other)[0].skipped == 0
 
 
 def test_what_was_known_of_the_old_labels_goes(tmp_path, model):
