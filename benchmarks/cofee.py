@@ -7,11 +7,11 @@
 labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the gold, 300 sentences of dev choose the
 checkpoint of each training but the first; `supervised` and `pretrained` are trained on `--strong` sentences of train.
 Names of further methods: `full_k5` and `wo_fet_delta0.3` have another value of one setting, `wo_fet_union` keeps the
-weak labels, `wo_fet_esi_nearest` picks as in the paper, each start with its nearest end, and `full_anew` begins the
-types anew at every renewal; `wo_esi` has all stages but the first.
+weak labels, `mrc_nearest` and `wo_fet_esi_nearest` pair each start with its nearest end, as in the paper, and
+`full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first.
 `tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
-what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_wo_fet`), on gold (`tagger_supervised`), on
-gold after all that (`tagger_pretrained`).
+what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_spans_labels`, `tagger_wo_fet`), on gold
+(`tagger_supervised`), on gold after all that (`tagger_pretrained`).
 `match` is the weak labels themselves: on test, or on train where test has none.
 Rows go to docs/evidence/cofee.jsonl as runs end, and docs/evidence/cofee.md is written anew at the end.
 """
@@ -59,11 +59,12 @@ class Method(NamedTuple):
 
 METHODS = {
     "mrc": Method("labels", anchors=False),
+    "mrc_nearest": Method("labels", anchors=False, picking={"components.mrc_ner.pairing": "nearest"}),
     "wo_fet_esi": Method("picking", anchors=False),
     "wo_fet": Method("picking"),
     "wo_esi": Method("typing", anchors=False),
     "full": Method("typing"),
-    "wo_fet_esi_nearest": Method("picking", anchors=False, picking={f"{PICKING}.pairing": "nearest"}),
+    "wo_fet_esi_nearest": Method("picking", anchors=False, picking={"components.mrc_ner.pairing": "nearest"}),
     "wo_fet_union": Method("picking", picking={f"{PICKING}.union": True}),
     "full_anew": Method("typing", typing={f"{TYPING}.realign": False}),
     "pretrained": Method("finetune"),
@@ -105,7 +106,8 @@ class Cofee(Experiment):
     """CoFEE, and the parts of it."""
 
     benchmark = "cofee"
-    methods = (MATCH, *METHODS, "supervised", *TAGGERS)
+    # The tagger of links has no labels to be scored by.
+    methods = (MATCH, *METHODS, "supervised", *(name for name in TAGGERS if name != "tagger_spans"))
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}-{train}"
     models_in = "{encoder}-{steps}-{typing_steps}-{eval_frequency}"
@@ -147,7 +149,7 @@ class Cofee(Experiment):
             return self.fit_on(self.gold(), f"mrc_ner/{self.size}", f"supervised{self.arguments.strong}", {})
         method = METHODS[name]
         if method.stage == "labels":
-            return self.fit_on(self.corpus("weak"), f"mrc_ner/{self.size}", name, {})
+            return self.fit_on(self.corpus("weak"), f"mrc_ner/{self.size}", name, method.picking)
         # The first method with these settings has the name of what is trained with them.
         names = {other: own for other, own in METHODS.items() if own[1:3] == method[1:3] and own.stage == "picking"}
         variant = next(iter(names))

@@ -114,7 +114,8 @@ class Joint(Experiment):
         config = "joint/bilstm_pretrain"
         if self.size == "transformer":
             config = "joint/transformer_joint"
-            settings.update({"nlp.pipeline": ["transformer", CATEGORY], "training.score_weights.cats_score": 1.0})
+            settings.update({"nlp.pipeline": ["transformer", CATEGORY], "training.patience": 0})
+            settings["training.score_weights.cats_score"] = 1.0
         elif self.arguments.vectors:
             settings.update({f"{ENCODER}.embed.{key}": value for key, value in FIXED.items()})
         return self.fit(config, "pretrain", self.corpus("all"), settings, "model-last")
@@ -140,9 +141,8 @@ class Joint(Experiment):
 
     def transformer(self, method: Method, first: Optional[Path]) -> Tuple[str, Dict[str, Any]]:
         """The same with a Transformer."""
-        if method.attention != "none":
-            raise SystemExit("a Transformer has attention of its own: choose methods without")
-        settings: Dict[str, Any] = {"training.eval_frequency": self.arguments.steps // 5, "training.patience": 0}
+        eval_frequency = max(1, self.arguments.steps // 5)
+        settings: Dict[str, Any] = {"training.eval_frequency": eval_frequency, "training.patience": 0}
         if not method.joint:
             settings["nlp.pipeline"] = ["transformer", "crf_ner"]
         if first is not None:
@@ -200,13 +200,18 @@ if __name__ == "__main__":
     parser = options(Joint, __doc__, dataset="oa-mine", methods=",".join(METHODS), steps=700)
     add_encoder(parser)
     parser.set_defaults(encoder="bilstm")
-    parser.add_argument("--vectors", help="folder of word vectors, for the bilstm; in the rows it is bilstm-vectors")
+    parser.add_argument(
+        "--vectors", help="folder of word vectors of the bilstm; its rows are bilstm-vectors, or --label"
+    )
     parser.add_argument("--gold", type=int, default=200, help="train sentences with entities; 0: all")
     parser.add_argument("--min-mentions", type=int, default=100)
     parser.add_argument("--pretrain-steps", type=int, default=400, help="updates on categories alone")
     arguments = parser.parse_args()
     if arguments.encoder == "cnn" or (arguments.vectors and arguments.encoder != "bilstm"):
         raise SystemExit("--encoder is bilstm, with --vectors or without, or a Transformer")
+    attentive = {name for name, method in METHODS.items() if method.attention != "none"}
+    if arguments.encoder != "bilstm" and attentive & {*arguments.methods.split(",")}:
+        raise SystemExit("a Transformer has attention of its own: --methods without attention")
     if arguments.vectors and not arguments.label:
         arguments.label = "bilstm-vectors"
     main(Joint, arguments)

@@ -23,7 +23,7 @@ def words(paths: Iterable[Path]) -> Dict[str, None]:
     found: Dict[str, None] = {}
     for path in paths:
         for _, row in read_rows(path):
-            found.update(dict.fromkeys(row["tokens"]))
+            found.update(dict.fromkeys(row.get("tokens", ())))
     return found
 
 
@@ -52,6 +52,8 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     # A word with a space in it would be read as two.
     rows = [(word, row) for word, row in vectors(arguments.transformer, words(arguments.files)) if not word.split()[1:]]
+    if not rows:
+        raise SystemExit("the files hold no words")
     lines = [f"{len(rows)} {len(rows[0][1])}"]
     lines += [f"{word} {' '.join(f'{value:.5f}' for value in row.tolist())}" for word, row in rows]
     write_text(arguments.output, "\n".join(lines) + "\n")

@@ -90,7 +90,7 @@ class Tempered(Protocol):
         """Negative log-likelihood of gold, as a function of the temperature."""
 
 
-# Which ends a picker tries with a start: the nearest one, or all, of which the most probable entity stays.
+# Which ends a picker tries with a start: the nearest one, or all, of which the most probable ones stay.
 NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
 
 

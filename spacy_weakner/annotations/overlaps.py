@@ -1,6 +1,6 @@
 """Choosing among spans that overlap."""
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 
@@ -21,3 +21,38 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
             free[start:end] = False
             chosen.append(i)
     return sorted(chosen, key=lambda i: spans[i][0])
+
+
+def best_without_overlaps(spans: Sequence[Tuple[int, int]], weights: Any, n_tokens: int) -> List[int]:
+    """Choose the spans without overlaps whose weights have the largest sum. If the weights are probabilities of being
+    right, it is the choice that is expected to hold the most right ones: two neighbours beat the span over both unless
+    that is more probable than both together.
+
+        best(end) = max(best(end - 1), max_{spans that end there} best(start) + weight)
+
+    spans (Sequence[Tuple[int, int]]): Start and end in tokens; none is empty.
+    weights (Any): Shape (n,). What weighs nothing or less is not chosen. Of equal choices it is the one with the
+        earlier spans of the list.
+    n_tokens (int): Length of the sentence.
+    RETURNS (List[int]): Indices of those that are chosen, by start.
+    """
+    by_end: Dict[int, List[int]] = {}
+    for i, (_, end) in enumerate(spans):
+        by_end.setdefault(end, []).append(i)
+    best, last = [0.0] * (n_tokens + 1), [-1] * (n_tokens + 1)
+    for end in range(1, n_tokens + 1):
+        best[end] = best[end - 1]
+        for i in by_end.get(end, ()):
+            value = best[spans[i][0]] + float(weights[i])
+            if value > best[end]:
+                best[end], last[end] = value, i
+    chosen: List[int] = []
+    end = n_tokens
+    while end > 0:
+        i = last[end]
+        if i < 0:
+            end -= 1
+        else:
+            chosen.append(i)
+            end = spans[i][0]
+    return chosen[::-1]

@@ -14,7 +14,7 @@ def pick_cli(
     output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
     model: Annotated[str, typer.Argument(help="Pipeline with mrc_ner: its folder, or an installed package")],
     threshold: Annotated[float, typer.Option(help="Probability that starts and ends of entities must be above")] = 0.1,
-    pairing: Annotated[str, typer.Option(help="Ends to try with a start: probable (all) or nearest")] = "probable",
+    pairing: Annotated[Optional[str], typer.Option(help="nearest or probable end; default: as in its config")] = None,
     union: Annotated[bool, typer.Option("--union", help="Keep the labels that are there, beside the picked")] = False,
     component: Annotated[Optional[str], typer.Option(help="Name of the component; default: the first mrc_ner")] = None,
     gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,

@@ -6,11 +6,11 @@ from typing import Optional
 
 import numpy
 
-from ..annotations.overlaps import without_overlaps
+from ..annotations.overlaps import best_without_overlaps
 from ..errors import check_choice, check_range
 from ..losses import Array
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
-from ..mrc_ner.decoding import N_ENDS, pair_boundaries
+from ..mrc_ner.decoding import Spans, ends_to_try, pair_boundaries
 from ..mrc_ner.relabelling import Matches
 from ..mrc_ner.typing import mention_spans
 from ..ty import NEAREST, PAIRINGS, PROBABLE
@@ -28,8 +28,9 @@ class SelfPicking:
         is 0.1.
     union (bool): Keep the given labels beside the picked ones. (In the paper they are replaced.)
     pairing (str): "nearest": each start has the nearest end, for each label alone, as in the paper. "probable": all
-        ends are tried, and of what overlaps, whatever the labels, the given one or the most probable is kept. With a
-        low threshold the nearest end is often one that is hardly probable, and cuts an entity short.
+        ends are tried, and of entities without overlaps, whatever their labels, those are picked whose
+        probabilities have the largest sum; none overlaps a given one that is kept. With a low threshold the nearest
+        end is often one that is hardly probable, and cuts an entity short. No effect if there is a matcher.
     max_width (Optional[int]): Tokens of an entity, at most.
     RAISES (WeaknerError): If the threshold is no probability, or the pairing unknown.
     """
@@ -46,25 +47,36 @@ class SelfPicking:
             check_range("max_width", self.max_width, 1, None)
 
     def __call__(self, target: Boundaries, probabilities: Array, matches: Optional[Matches] = None) -> Boundaries:
-        n_ends = 1 if matches is None and self.pairing == NEAREST else N_ENDS
+        n_ends = ends_to_try(self.pairing, matches is not None, self.max_width)
         spans = pair_boundaries(probabilities > self.threshold, self.max_width, n_ends)
-        fit = numpy.ones(len(spans)) if matches is None else matches(spans)
-        picked = fit > self.threshold
-        spans, fit = spans[picked], fit[picked]
-        starts, ends, labels = spans.T
-        ranks = fit * probabilities[starts, labels, STARTS] * probabilities[ends - 1, labels, ENDS]
-        wanted = numpy.zeros_like(target.wanted)
-        if self.union:
-            given = mention_spans(target, None)
-            wanted |= target.wanted
-            spans = numpy.concatenate([given, spans])
-            ranks = numpy.concatenate([numpy.full(len(given), numpy.inf), ranks])
-        if self.pairing == PROBABLE:
-            spans = spans[without_overlaps(spans[:, :2].tolist(), ranks, len(probabilities))]
+        given = mention_spans(target, None) if self.union else numpy.zeros((0, 3), dtype="int64")
+        if matches is not None:
+            spans = spans[matches(spans) > self.threshold]
+        elif self.pairing == PROBABLE:
+            spans = most_expected(spans, probabilities, given)
+        wanted = target.wanted.copy() if self.union else numpy.zeros_like(target.wanted)
         starts, ends, labels = spans.T
         wanted[starts, labels, STARTS] = True
         wanted[ends - 1, labels, ENDS] = True
-        return Boundaries(wanted, target.known, numpy.unique(spans, axis=0))
+        return Boundaries(wanted, target.known, numpy.unique(numpy.concatenate([given, spans]), axis=0))
+
+
+def most_expected(spans: Spans, probabilities: Array, given: Spans) -> Spans:
+    """Choose spans that overlap neither each other nor the given ones, with the largest sum of the probabilities of
+    start times end.
+
+    spans (Spans): Shape (n, 3): start, end and label.
+    probabilities (Array): Shape (n_tokens, n_labels, 2): of starts and ends.
+    given (Spans): Shape (m, 3).
+    RETURNS (Spans): Those that are chosen, by start.
+    """
+    taken = numpy.zeros(len(probabilities), dtype=bool)
+    for start, end, _ in given.tolist():
+        taken[start:end] = True
+    spans = spans[[not taken[start:end].any() for start, end, _ in spans.tolist()]] if len(given) else spans
+    starts, ends, labels = spans.T
+    weights = probabilities[starts, labels, STARTS] * probabilities[ends - 1, labels, ENDS]
+    return spans[best_without_overlaps(spans[:, :2].tolist(), weights, len(probabilities))]
 
 
 def make_self_picking(

@@ -18,7 +18,7 @@ class Boundaries(NamedTuple):
 
     wanted (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): where entities of each label start and end.
     known (NDArray[numpy.bool_]): Same shape: False where nothing is known.
-    spans (Optional[NDArray[numpy.int64]]): Shape (n, 3): start, end and label of the entities, by label; None: every
+    spans (Optional[NDArray[numpy.int64]]): Shape (n, 3): start, end and label of the entities; None: every
         start has its nearest end.
     """
 

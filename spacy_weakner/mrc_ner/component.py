@@ -20,9 +20,9 @@ from ..training.defaults import default_config
 from ..training.spans import warn_of_spans
 from ..training.taught import RENEWAL_BATCH, TaughtHead
 from ..training.teacher import require_own_encoder
-from ..ty import NEAREST, PAIRINGS
+from ..ty import NEAREST, PAIRINGS, PROBABLE
 from .boundaries import Boundaries, chances, read_boundaries
-from .decoding import N_ENDS, Answers, find_entities, pair_boundaries, resolve
+from .decoding import Answers, ends_to_try, find_entities, pair_boundaries, resolve
 from .matching import Pairs, candidate_pairs, learn_matches, match_chances, match_misfits, match_odds
 from .queries import check_queries
 from .relabelling import Matches, Relabeller
@@ -46,7 +46,7 @@ DEFAULTS = default_config(DEFAULT_CONFIG, "encoder")
         "model": DEFAULTS["model"],
         "threshold": 0.5,
         "max_width": 10,
-        "pairing": "nearest",
+        "pairing": NEAREST,
         "positive_weight": 1.0,
         "match_weight": 0.1,
         "relabel": None,
@@ -114,20 +114,21 @@ class MRCNer(TaughtHead):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
-    Every start is paired with the nearest end (or with all: `pairing`). If the model has a matcher (its `match_width`),
-    a start is paired with every end that it says belongs to it, so that also entities of one label may overlap
-    (`nested`). In `doc.ents` the most probable one of what overlaps stays. Labels have no weights of their own: another
-    question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability of the entity's start
-    times that of its end, and times that of their match if there is a matcher.
+    Every start is paired with the nearest end, or with the most probable one (`pairing`). If the model has a matcher
+    (its `match_width`), a start is paired with every end that it says belongs to it, so that also entities of one label
+    may overlap (`nested`). In `doc.ents` the most probable one of what overlaps stays. Labels have no weights of their
+    own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability of the
+    entity's start times that of its end, and times that of their match if there is a matcher.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
     threshold (float): Boundaries are predicted where their probability is above, and so are matches.
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
-    pairing (str): "nearest": a start has the nearest end. "probable": all ends of a start are tried, and of what
-        overlaps the most probable stays: for thresholds that are much lower than one half. No effect if the model has a
-        matcher.
+    pairing (str): "nearest": a start has the nearest end, as in the paper. "probable": all ends of a start within
+        `max_width` are tried (64 if it is None), and of all entities without overlaps those stay whose probabilities
+        have the largest sum. At a low threshold the nearest end is often one that is hardly probable. No effect if the
+        model has a matcher.
     positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
         that are none.
     match_weight (float): Factor on the loss of the matches, beside those of starts and ends. (The authors use 0.1 for
@@ -420,13 +421,14 @@ class MRCNer(TaughtHead):
         RETURNS (List[Prediction]): One per Doc.
         """
         boundaries, matcher = self._scores(scores), self._matcher
-        n_ends = 1 if matcher is None and self.pairing == NEAREST else N_ENDS
+        n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
         spans = [pair_boundaries(chances(own) > self.threshold, self.max_width, n_ends) for own in boundaries]
         matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(scores), spans)
         read = partial(find_entities, labels=self.labels, threshold=self.threshold, temperature=self.temperature)
         answers = map(Answers, boundaries, spans, matches)
         found = [read(doc, own, self.preset_tokens(doc)) for doc, own in zip(docs, answers, strict=True)]
-        return [resolve(own, len(doc), self.nested) for doc, own in zip(docs, found, strict=True)]
+        best_sum = matcher is None and self.pairing == PROBABLE
+        return [resolve(own, len(doc), self.nested, best_sum) for doc, own in zip(docs, found, strict=True)]
 
     @property
     def _matcher(self) -> Optional[Model]:

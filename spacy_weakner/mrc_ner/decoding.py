@@ -6,17 +6,32 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..annotations.overlaps import without_overlaps
+from ..annotations.overlaps import best_without_overlaps, without_overlaps
 from ..annotations.tags import BoolMask
 from ..losses import Array
 from ..training.base import Prediction, trim_whitespace
-from ..ty import Entity
+from ..ty import NEAREST, Entity
 from .boundaries import ENDS, STARTS, chances
 
 # Shape (n, 3): start, end and label.
 Spans = NDArray[numpy.int64]
-# Ends that are tried with a start, if not just one, the nearest ones: bounds the pairs by the number of tokens.
+# Ends that are tried with a start if there is a matcher, the nearest ones: bounds the pairs by the number of tokens.
 N_ENDS = 16
+# The same for the most probable of all, where entities may be of any width.
+N_ENDS_PROBABLE = 64
+
+
+def ends_to_try(pairing: str, matched: bool, max_width: Optional[int]) -> int:
+    """How many ends go with a start.
+
+    pairing (str): "nearest" or "probable".
+    matched (bool): Whether there is a matcher; then the pairing has no effect.
+    max_width (Optional[int]): Tokens of a span, at most.
+    RETURNS (int): The number of the nearest ends.
+    """
+    if matched or pairing == NEAREST:
+        return N_ENDS if matched else 1
+    return N_ENDS_PROBABLE if max_width is None else max_width
 
 
 def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> List[Tuple[int, int]]:
@@ -94,20 +109,33 @@ def find_entities(
     return found
 
 
-def resolve(found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool) -> Prediction:
-    """Of entities that overlap, keep the most probable.
+def resolve(
+    found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool, best_sum: bool = False
+) -> Prediction:
+    """Choose among entities that overlap: one after the other, the most probable first.
 
     found (Dict[Entity, Tuple[float, float]]): As `find_entities` gives them.
     n_tokens (int): Length of the Doc.
     nested (bool): Give all of them as candidates.
+    best_sum (bool): Choose those whose probabilities have the largest sum, for ends that were all tried; candidates are
+        chosen in the same way, for each label alone.
     RETURNS (Prediction): The prediction.
     """
+    choose = best_without_overlaps if best_sum else without_overlaps
+
+    def chosen(among: List[Entity]) -> List[Entity]:
+        spans = [(start, end) for start, end, _ in among]
+        return [among[i] for i in choose(spans, [found[entity][0] for entity in among], n_tokens)]
+
     entities = sorted(found)
-    spans = [(start, end) for start, end, _ in entities]
-    chosen = without_overlaps(spans, [found[entity][0] for entity in entities], n_tokens)
+    candidates = entities
+    if best_sum and nested:
+        labels = sorted({label for _, _, label in entities})
+        candidates = sorted(e for label in labels for e in chosen([own for own in entities if own[2] == label]))
+    best = chosen(candidates)
     return Prediction(
-        [entities[i] for i in chosen],
-        [found[entities[i]][1] for i in chosen],
-        entities if nested else None,
-        [found[entity][1] for entity in entities] if nested else (),
+        best,
+        [found[entity][1] for entity in best],
+        candidates if nested else None,
+        [found[entity][1] for entity in candidates] if nested else (),
     )

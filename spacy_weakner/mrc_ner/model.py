@@ -30,7 +30,7 @@ def build_mrc_extractor(
     n_types (int): If above 0, there is a layer (reference "typing") that scores types of entities, for
         `spacy_weakner.FineTyping.v1`.
     match_width (int): If above 0, there are layers with so wide a hidden one (reference "match") that tell which start
-        belongs to which end, for entities that overlap: see `matching.py`. Otherwise it is the nearest.
+        belongs to which end, for entities that overlap: see `matching.py`. Otherwise the component's `pairing` does.
     nO (Optional[int]): The number of scores, 2.
     RETURNS (Model[List[Doc], List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
     """

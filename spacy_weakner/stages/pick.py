@@ -12,7 +12,7 @@ from ..annotations.corpus import bare_copy
 from ..annotations.overlaps import without_overlaps
 from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..ty import PAIRINGS, PROBABLE, Entity, Picker
+from ..ty import PAIRINGS, Entity, Picker
 from .devices import on_device
 from .hashes import hash_model
 from .pipelines import first_pipe, load_pipeline, run_before
@@ -44,7 +44,7 @@ def pick(
     model: Union[str, Path],
     *,
     threshold: float = 0.1,
-    pairing: str = PROBABLE,
+    pairing: Optional[str] = None,
     union: bool = False,
     component: Optional[str] = None,
     gpu_id: int = -1,
@@ -62,7 +62,8 @@ def pick(
     model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
     threshold (float): The picking rate delta, a probability that starts and ends must be above. Of entities that
         overlap the more probable stays.
-    pairing (str): "probable": all ends of a start are tried; "nearest": the nearest one, as in the paper.
+    pairing (Optional[str]): Which ends go with a start: "probable" or "nearest", see `MRCNer`. None: as the component
+        is set.
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the first `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -72,7 +73,8 @@ def pick(
         `mrc_ner`.
     """
     check_range("threshold", threshold, 0.0, 1.0)
-    check_choice("pairing", pairing, PAIRINGS)
+    if pairing is not None:
+        check_choice("pairing", pairing, PAIRINGS)
     with on_device(gpu_id):
         nlp = load_pipeline(model)
         found = first_pipe(nlp, Picker, component)
@@ -81,7 +83,7 @@ def pick(
             names = ", ".join(nlp.component_names)
             raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
         name, pipe = found
-        pipe.threshold, pipe.pairing = threshold, pairing
+        pipe.threshold, pipe.pairing = threshold, pairing or pipe.pairing
         counts: Counter[str] = Counter()
 
         def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -93,7 +95,7 @@ def pick(
                     _write(doc, predicted.entities, union, counts)
                     yield doc
 
-        how = {"threshold": threshold, "pairing": pairing, "union": union}
+        how = {"threshold": threshold, "pairing": pipe.pairing, "union": union}
         settings = {"model": hash_model(model), "component": name, **how}
         report = run_shards(
             input_path,

@@ -1,5 +1,7 @@
 """Self-picking: what a teacher says becomes what is learned."""
 
+from itertools import pairwise
+
 import numpy
 import pytest
 import spacy
@@ -9,6 +11,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
 from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.training.clock import TrainingClock
+from spacy_weakner.ty import PAIRINGS
 
 from ..mrc_ner.util import QUERIES, mrc_pipeline
 from ..util import (
@@ -65,13 +68,27 @@ def test_by_hand(threshold, picked, given, union):
 
 @pytest.mark.parametrize(
     "max_width, picked",
-    [(None, [(0, 5, "LOC")]), (4, [(0, 2, "LOC"), (2, 5, "LOC")]), (1, [(2, 3, "LOC"), (3, 4, "LOC")])],
+    [
+        (None, [(0, 5, "LOC")]),
+        (4, [(0, 2, "LOC"), (2, 5, "LOC")]),
+        (2, [(0, 2, "LOC"), (2, 3, "LOC"), (3, 5, "LOC")]),
+        (1, [(2, 3, "LOC"), (3, 4, "LOC")]),
+    ],
 )
 def test_the_most_probable_by_hand(max_width, picked):
-    # (0, 5): .54, (0, 2): .36, (0, 3): .18 and (2, 5): .18, (0, 4): .108, (3, 5): .09, (2, 3): .06, (3, 4): .018
-    found = SelfPicking(pairing="probable", max_width=max_width)(target_of(), probabilities(LOC=(P_START, P_END)))
+    # (0, 5): .63, (0, 2): .36, (2, 5): .21, (0, 3): .18, (0, 4): .108, (3, 5): .105, (2, 3): .06, (2, 4): .036 and
+    # (3, 4): .018; so (0, 5) against (0, 2) and (2, 5), .57, or (0, 2), (2, 3) and (3, 5), .525.
+    said = probabilities(LOC=(P_START, [0.05, 0.4, 0.2, 0.12, 0.7]))
+    found = SelfPicking(pairing="probable", max_width=max_width)(target_of(), said)
     assert (found.wanted == mark(picked, 5, IDS)).all()
     assert found.spans.tolist() == [[start, end, IDS[label]] for start, end, label in picked]
+
+
+def test_neighbours_of_one_label_are_not_merged():
+    said = probabilities(PER=([0.99, 0.01, 0.97, 0, 0], [0.98, 0.01, 0.99, 0, 0]))
+    for pairing in PAIRINGS:
+        found = SelfPicking(pairing=pairing)(target_of(), said)
+        assert (found.wanted == mark([(0, 1, "PER"), (2, 3, "PER")], 5, IDS)).all()
 
 
 @pytest.mark.parametrize(
@@ -82,30 +99,57 @@ def test_the_most_probable_has_one_label(pairing, picked):
     assert (SelfPicking(pairing=pairing)(target_of(), said).wanted == mark(picked, 5, IDS)).all()
 
 
-def test_the_most_probable_with_union_leaves_what_is_given():
+def test_what_is_given_stays_and_nothing_is_picked_over_it():
     said = probabilities(LOC=([0.9, 0, 0, 0.9, 0], [0, 0.8, 0, 0, 0.9]))
-    found = SelfPicking(union=True, pairing="probable")(target_of((1, 2, "PER")), said)
-    assert (found.wanted == mark([(1, 2, "PER"), (3, 5, "LOC")], 5, IDS)).all()
+    given = [(0, 2, "PER"), (1, 2, "PER"), (0, 2, "LOC")]
+    found = SelfPicking(union=True, pairing="probable")(target_of(*given), said)
+    assert (found.wanted == mark([*given, (3, 5, "LOC")], 5, IDS)).all()
+    assert {(0, 2, IDS["PER"]), (0, 2, IDS["LOC"]), (3, 5, IDS["LOC"])} <= set(map(tuple, found.spans.tolist()))
+
+
+@pytest.mark.parametrize("pairing", PAIRINGS)
+def test_a_matcher_decides_whatever_the_pairing(pairing):
+    said = probabilities(LOC=([0.9, 0.9, 0, 0, 0], [0, 0.9, 0, 0.9, 0]))
+
+    def matches(spans):
+        return numpy.asarray([0.95 if (start, end) in {(0, 4), (1, 2)} else 0.02 for start, end, _ in spans.tolist()])
+
+    found = SelfPicking(pairing=pairing)(target_of(), said, matches)
+    assert (found.wanted == mark([(0, 4, "LOC"), (1, 2, "LOC")], 5, IDS)).all()
+
+
+@pytest.mark.parametrize("max_width, width", [(None, 30), (40, 30), (29, 1)])
+def test_ends_that_are_far_away_are_tried(max_width, width):
+    said = numpy.zeros((30, 2, 2))
+    said[0, 0, 0], said[:, 0, 1], said[29, 0, 1] = 0.9, 0.15, 0.95
+    empty = Boundaries(numpy.zeros((30, 2, 2), dtype=bool), numpy.ones((30, 2, 2), dtype=bool))
+    found = SelfPicking(max_width=max_width, pairing="probable")(empty, said)
+    assert found.spans.tolist() == [[0, width, 0]]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_most_probable_against_trying_all_spans(seed):
-    random = numpy.random.RandomState(seed)
-    said = random.rand(5, 2, 2)
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.6])
+def test_the_most_probable_against_trying_all_choices(seed, threshold):
+    said = numpy.random.RandomState(seed).rand(4, 2, 2)
     chances = {
-        (start, end, label): said[start, k, 0] * said[end - 1, k, 1]
-        for label, k in IDS.items()
-        for start in range(5)
-        for end in range(start + 1, 6)
-        if min(said[start, k, 0], said[end - 1, k, 1]) > 0.3
+        (start, end, k): said[start, k, 0] * said[end - 1, k, 1]
+        for k in range(2)
+        for start in range(4)
+        for end in range(start + 1, 5)
+        if min(said[start, k, 0], said[end - 1, k, 1]) > threshold
     }
-    taken, kept = set(), []
-    for start, end, label in sorted(chances, key=chances.get, reverse=True):
-        if not taken & set(range(start, end)):
-            taken |= set(range(start, end))
-            kept.append((start, end, label))
-    found = SelfPicking(0.3, pairing="probable")(target_of((0, 5, "PER")), said)
-    assert (found.wanted == mark(kept, 5, IDS)).all()
+
+    def best(position):
+        """The largest sum of entities that begin at a token or after it."""
+        if position == 4:
+            return 0.0
+        here = [chance + best(end) for (start, end, _), chance in chances.items() if start == position]
+        return max([best(position + 1), *here])
+
+    empty = Boundaries(numpy.zeros((4, 2, 2), dtype=bool), numpy.ones((4, 2, 2), dtype=bool))
+    spans = SelfPicking(threshold, pairing="probable")(empty, said).spans.tolist()
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    assert sum(chances[tuple(span)] for span in spans) == pytest.approx(best(0))
 
 
 def test_the_probability_must_be_above_the_threshold():
@@ -142,9 +186,12 @@ def test_what_is_known_stays_so_and_the_annotation_too(union):
     assert (target.wanted == mark([(1, 2, "PER")], 5, IDS)).all()
 
 
-def test_nothing_to_pick_from():
+@pytest.mark.parametrize("pairing", PAIRINGS)
+@pytest.mark.parametrize("union", [False, True])
+def test_nothing_to_pick_from(pairing, union):
     empty = Boundaries(numpy.zeros((0, 2, 2), dtype=bool), numpy.zeros((0, 2, 2), dtype=bool))
-    assert SelfPicking()(empty, numpy.zeros((0, 2, 2))).wanted.shape == (0, 2, 2)
+    found = SelfPicking(pairing=pairing, union=union)(empty, numpy.zeros((0, 2, 2)))
+    assert found.wanted.shape == (0, 2, 2) and found.spans.shape == (0, 3)
 
 
 def test_it_is_a_relabeller_with_its_settings():

@@ -24,7 +24,7 @@ from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.component import make_mrc_ner
 from spacy_weakner.training.weights import LoadWeights
-from spacy_weakner.ty import Clocked, Renewable, Tempered
+from spacy_weakner.ty import PAIRINGS, Clocked, Renewable, Tempered
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
@@ -523,6 +523,21 @@ def test_at_a_low_threshold_the_nearest_end_cuts_an_entity_short(pairing, thresh
     nlp = mrc_pipeline(pairing=pairing, threshold=threshold)
     give_scores(nlp, log_odds(said))
     assert doc_entities(nlp(raw(nlp, "a b c"))) == expected
+
+
+@pytest.mark.parametrize("pairing", PAIRINGS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_neighbours_of_one_label_are_not_merged(pairing, nested):
+    said = numpy.full((3, 2, 2), 0.01)
+    said[:, 0, 0], said[:, 0, 1] = [0.99, 0.01, 0.97], [0.98, 0.01, 0.99]
+    # Of the other label, over both.
+    said[0, 1, 0] = said[2, 1, 1] = 0.9
+    nlp = mrc_pipeline(pairing=pairing, nested=nested)
+    give_scores(nlp, log_odds(said))
+    doc = nlp(raw(nlp, "a b c"))
+    assert doc_entities(doc) == [(0, 1, "PER"), (2, 3, "PER")]
+    if nested:
+        assert group_entities(doc, "pred:mrc_ner") == [(0, 1, "PER"), (0, 3, "LOC"), (2, 3, "PER")]
 
 
 def test_annotating_twice_changes_nothing(trained):

@@ -1,5 +1,6 @@
 """Corpora of what a model picks."""
 
+import numpy
 import pytest
 import spacy
 
@@ -9,7 +10,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.stages.pick import pick
 
-from ..mrc_ner.util import mrc_pipeline
+from ..mrc_ner.util import log_odds, mrc_pipeline
 from ..util import SENTENCES, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
@@ -73,16 +74,30 @@ def test_threshold(tmp_path, model):
     assert counts[0] >= counts[1] > counts[2] == 0
 
 
-@pytest.mark.parametrize("pairing", ["nearest", "probable"])
-def test_pairing_is_that_of_the_component_and_part_of_the_receipt(tmp_path, monkeypatch, model, pairing):
-    seen = []
-    decode = MRCNer.decode
-    monkeypatch.setattr(MRCNer, "decode", lambda self, *args: seen.append(self.pairing) or decode(self, *args))
-    run(tmp_path, model, weak_docs(), pairing=pairing)
-    assert set(seen) == {pairing}
-    other = {"nearest": "probable", "probable": "nearest"}[pairing]
-    assert run(tmp_path, model, weak_docs(), pairing=pairing)[0].skipped == 1
-    assert run(tmp_path, model, weak_docs(), pairing=other)[0].skipped == 0
+def test_pairing_is_that_of_the_component_unless_it_is_given(tmp_path, model):
+    assert run(tmp_path, model, weak_docs())[0].skipped == 0
+    assert run(tmp_path, model, weak_docs(), pairing="nearest")[0].skipped == 1
+    assert run(tmp_path, model, weak_docs(), pairing="probable")[0].skipped == 0
+    other = spacy.load(model, config={"components": {"mrc_ner": {"pairing": "probable"}}})
+    other.to_disk(tmp_path / "other")
+    assert run(tmp_path, tmp_path / "other", weak_docs(), "own")[0].skipped == 0
+    assert run(tmp_path, tmp_path / "other", weak_docs(), "own", pairing="probable")[0].skipped == 1
+    assert run(tmp_path, tmp_path / "other", weak_docs(), "own", pairing="nearest")[0].skipped == 0
+    with pytest.raises(WeaknerError, match="pairing"):
+        run(tmp_path, model, weak_docs(), pairing="any")
+
+
+def test_the_pairing_decides_what_is_picked(tmp_path, monkeypatch, model):
+    def said(self, vectors, model=None):
+        scores = numpy.full((len(vectors[0]), len(self.labels), 2), 0.01)
+        scores[[0, 2], 0, 0], scores[[0, 2], 0, 1] = [0.9, 0.2], [0.2, 0.9]
+        return [log_odds(scores) for _ in vectors]
+
+    monkeypatch.setattr(MRCNer, "_scores", said)
+    doc = make_doc(NLP, "a b c", [])
+    weak.set_weak(doc)
+    for pairing, n in (("nearest", 2), ("probable", 1)):
+        assert sum(run(tmp_path, model, [doc], pairing, pairing=pairing)[0].picked.values()) == n
 
 
 def test_what_was_known_of_the_old_labels_goes(tmp_path, model):
