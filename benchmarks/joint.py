@@ -111,6 +111,7 @@ class Joint(Experiment):
         """The first stage, on categories alone."""
         epoch = math.ceil(count(self.corpus("all")) / BATCH)
         settings = {"training.max_steps": self.arguments.pretrain_steps, "training.eval_frequency": epoch}
+        settings.update(self.categories())
         config = "joint/bilstm_pretrain"
         if self.size == "transformer":
             config = "joint/transformer_joint"
@@ -126,7 +127,7 @@ class Joint(Experiment):
         # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
         epoch = math.ceil(count(self.corpus("gold")) / BATCH)
         settings: Dict[str, Any] = {"training.eval_frequency": epoch, "training.patience": 30 * epoch}
-        settings["training.max_epochs"] = 0
+        settings.update({"training.max_epochs": 0, **(self.categories() if method.joint else {})})
         embed = FIXED if self.arguments.vectors else {}
         if method.attention == "none":
             settings.update(without_attention(config, embed))
@@ -143,12 +144,18 @@ class Joint(Experiment):
         """The same with a Transformer."""
         eval_frequency = max(1, self.arguments.steps // 5)
         settings: Dict[str, Any] = {"training.eval_frequency": eval_frequency, "training.patience": 0}
+        settings.update(self.categories())
         if not method.joint:
             settings["nlp.pipeline"] = ["transformer", "crf_ner"]
         if first is not None:
             load = {"@callbacks": "spacy_weakner.LoadWeights.v1", "path": str(first)}
             settings["initialize.after_init"] = {**load, "components": {"transformer": ["all"]}}
         return "joint/transformer_joint", settings
+
+    def categories(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Whether sentences may have several categories, as some of ATIS have."""
+        one_each = all(sum(doc.cats.values()) == 1.0 for name in ("all", "dev") for doc in self.read(name))
+        return {f"components.{CATEGORY}.exclusive_classes": one_each}
 
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""
