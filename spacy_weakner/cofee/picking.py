@@ -28,9 +28,10 @@ class SelfPicking:
         is 0.1.
     union (bool): Keep the given labels beside the picked ones. (In the paper they are replaced.)
     pairing (str): "nearest": each start has the nearest end, for each label alone, as in the paper. "probable": all
-        ends are tried, and of entities without overlaps, whatever their labels, those are picked whose
-        probabilities have the largest sum; none overlaps a given one that is kept. With a low threshold the nearest
-        end is often one that is hardly probable, and cuts an entity short. No effect if there is a matcher.
+        ends within `max_width` are tried (64 if it is None), and of entities without overlaps, whatever their labels,
+        those are picked whose probabilities have the largest sum; none overlaps a given one that is kept. With a low
+        threshold the nearest end is often one that is hardly probable, and cuts an entity short. No effect if there is
+        a matcher.
     max_width (Optional[int]): Tokens of an entity, at most.
     RAISES (WeaknerError): If the threshold is no probability, or the pairing unknown.
     """
