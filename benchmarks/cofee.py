@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from common import count, find, sample
-from experiment import MATCH, TOKENIZER, Experiment, add_encoder, main, options
+from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -188,8 +188,7 @@ class Cofee(Experiment):
         corpus = corpora[stage.corpus]()
         if stage.after is not None:
             first, before = self.tagger(stage.after)
-            load = {"@callbacks": "spacy_weakner.LoadWeights.v1", "path": str(first)}
-            settings["initialize.after_init"] = {**load, "components": {"token_ner": [stage.part]}}
+            settings["initialize.after_init"] = load_weights(first, {"token_ner": [stage.part]})
             steps = steps if stage.part == "encoder" else self.arguments.typing_steps
         config = f"token_ner/{self.size}"
         if stage.self_training:

@@ -50,6 +50,16 @@ def add_encoder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--precision", choices=PRECISIONS, help="of a Transformer's trainings: see MatmulPrecision")
 
 
+def load_weights(first: Path, components: Dict[str, List[str]]) -> Dict[str, Any]:
+    """A setting of `initialize.after_init`.
+
+    first (Path): The earlier pipeline.
+    components (Dict[str, List[str]]): Parts to load by component.
+    RETURNS (Dict[str, Any]): `spacy_weakner.LoadWeights.v1`, as in a config.
+    """
+    return {"@callbacks": "spacy_weakner.LoadWeights.v1", "path": str(first), "components": components}
+
+
 class Experiment(ABC):
     """All methods with one seed, on one data set. What methods have in common is trained once.
 

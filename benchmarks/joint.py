@@ -23,11 +23,12 @@ Rows go to docs/evidence/joint.jsonl as runs end, and docs/evidence/joint.md is 
 import json
 import math
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from common import count, sample
-from experiment import CONFIGS, TOKENIZER, Experiment, add_encoder, main, options
+from experiment import CONFIGS, TOKENIZER, Experiment, add_encoder, load_weights, main, options
 from spacy.tokens import Doc
 from spacy.util import load_config
 from spacy.vocab import Vocab
@@ -111,7 +112,7 @@ class Joint(Experiment):
         """The first stage, on categories alone."""
         epoch = math.ceil(count(self.corpus("all")) / BATCH)
         settings = {"training.max_steps": self.arguments.pretrain_steps, "training.eval_frequency": epoch}
-        settings.update(self.categories())
+        settings.update(self.categories)
         config = "joint/bilstm_pretrain"
         if self.size == "transformer":
             config = "joint/transformer_joint"
@@ -127,7 +128,7 @@ class Joint(Experiment):
         # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
         epoch = math.ceil(count(self.corpus("gold")) / BATCH)
         settings: Dict[str, Any] = {"training.eval_frequency": epoch, "training.patience": 30 * epoch}
-        settings.update({"training.max_epochs": 0, **(self.categories() if method.joint else {})})
+        settings.update({"training.max_epochs": 0, **(self.categories if method.joint else {})})
         embed = FIXED if self.arguments.vectors else {}
         if method.attention == "none":
             settings.update(without_attention(config, embed))
@@ -144,14 +145,14 @@ class Joint(Experiment):
         """The same with a Transformer."""
         eval_frequency = max(1, self.arguments.steps // 5)
         settings: Dict[str, Any] = {"training.eval_frequency": eval_frequency, "training.patience": 0}
-        settings.update(self.categories())
+        settings.update(self.categories)
         if not method.joint:
             settings["nlp.pipeline"] = ["transformer", "crf_ner"]
         if first is not None:
-            load = {"@callbacks": "spacy_weakner.LoadWeights.v1", "path": str(first)}
-            settings["initialize.after_init"] = {**load, "components": {"transformer": ["all"]}}
+            settings["initialize.after_init"] = load_weights(first, {"transformer": ["all"]})
         return "joint/transformer_joint", settings
 
+    @cached_property
     def categories(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Whether sentences may have several categories, as some of ATIS have."""
         one_each = all(sum(doc.cats.values()) == 1.0 for name in ("all", "dev") for doc in self.read(name))

@@ -7,7 +7,6 @@ gradients, Adam). Both in batches of 32 titles of random words; all take turns.
 """
 
 import argparse
-import random
 from functools import partial
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -20,7 +19,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch, registry
 from thinc.api import Config, Model, Optimizer
-from timing import WORDS, conditions, interleave, use_threads
+from timing import conditions, interleave, random_words, use_threads
 
 BATCH, TITLE_WORDS = 32, 16
 CATEGORIES = ("tea", "shoes", "vitamins")
@@ -100,9 +99,9 @@ def pipeline(config: str, attention: bool, n_docs: int) -> Tuple[Language, List[
 
 def titles(nlp: Language, n_docs: int) -> List[Example]:
     """Titles of random words, each with two entities and a category."""
-    draw, found = random.Random(0), []
+    found = []
     for i in range(n_docs):
-        words = [draw.choice(WORDS) for _ in range(TITLE_WORDS)]
+        words = random_words(i, TITLE_WORDS)
         tags = ["B-Brand", "I-Brand", *(["O"] * (TITLE_WORDS - 3)), "B-Color"]
         reference = Doc(nlp.vocab, words=words, ents=tags)
         reference.cats = {name: float(j == i % len(CATEGORIES)) for j, name in enumerate(CATEGORIES)}

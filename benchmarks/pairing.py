@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.quality.scores import count_matches
 from spacy_weakner.ty import PAIRINGS
 
 THRESHOLDS = (0.5, 0.3, 0.1)
@@ -37,13 +38,10 @@ def f1(model: Path, gold: Path, threshold: float, pairing: str) -> float:
     RETURNS (float): F1 in 0..100.
     """
     nlp = spacy.load(model, config={"components": {"mrc_ner": {"threshold": threshold, "pairing": pairing}}})
-    right = found = wanted = 0
     docs = list(read_docs(gold, nlp.vocab))
     bare = (Doc(nlp.vocab, words=[token.text for token in doc]) for doc in docs)
-    for doc, predicted in zip(docs, nlp.pipe(bare), strict=True):
-        ours, theirs = {*doc_entities(predicted)}, {*doc_entities(doc)}
-        right, found, wanted = right + len(ours & theirs), found + len(ours), wanted + len(theirs)
-    return 200 * right / (found + wanted) if found + wanted else 0.0
+    pairs = ((doc_entities(doc), doc_entities(own)) for doc, own in zip(docs, nlp.pipe(bare), strict=True))
+    return count_matches(pairs)[0].f1
 
 
 def named(text: str) -> Tuple[str, Path]:

@@ -8,7 +8,6 @@ every update too.
 """
 
 import argparse
-import random
 from typing import Any, Callable, Dict, List
 
 import spacy
@@ -18,7 +17,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
-from timing import WORDS, conditions, interleave, use_threads
+from timing import conditions, interleave, random_words, use_threads
 
 from spacy_weakner.annotations.weak import set_augmented
 from spacy_weakner.ty import Tick
@@ -57,8 +56,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/evidence/roster-speed.md")
     arguments = parser.parse_args()
     use_threads()
-    draw = random.Random(0)
-    sentences = [[draw.choice(WORDS) for _ in range(N_WORDS)] for _ in range(N_SENTENCES)]
+    sentences = [random_words(number, N_WORDS) for number in range(N_SENTENCES)]
     functions = [plain_loop(arguments.encoder, sentences)]
     functions += [update(name, arguments.encoder, sentences) for name in OBJECTIVES]
     speeds = [N_SENTENCES * N_WORDS / s for s in interleave(functions, arguments.repetitions)]

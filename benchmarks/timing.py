@@ -2,6 +2,7 @@
 
 import os
 import platform
+import random
 import time
 from importlib.metadata import version
 from statistics import median
@@ -16,6 +17,12 @@ WORDS = ("the", "of", "market", "president", "company", "London", "said", "match
 def use_threads() -> None:
     """Let torch use as many threads as OMP_NUM_THREADS says."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+
+
+def random_words(seed: float, n: int) -> List[str]:
+    """The same words for the same seed."""
+    draw = random.Random(seed)
+    return [draw.choice(WORDS) for _ in range(n)]
 
 
 def interleave(functions: List[Callable[[], object]], repetitions: int) -> List[float]:

@@ -23,7 +23,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.util import fix_random_seed
-from timing import WORDS, conditions, interleave, use_threads
+from timing import conditions, interleave, random_words, use_threads
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import set_group
@@ -96,12 +96,6 @@ def table(header: List[str], names: List[str], rows: Sequence[Sequence[float]]) 
         cells = " | ".join(f"{value:,.0f}" for value in row)
         lines.append(f"| {name} | {cells} | {row[0] / rows[0][0]:.2f} |")
     return "\n".join(lines)
-
-
-def random_words(seed: float, n: int) -> List[str]:
-    """The same words for the same seed."""
-    draw = random.Random(seed)
-    return [draw.choice(WORDS) for _ in range(n)]
 
 
 def make_doc(seed: int, n_words: int) -> Doc:

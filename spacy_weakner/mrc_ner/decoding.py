@@ -29,8 +29,10 @@ def ends_to_try(pairing: str, matched: bool, max_width: Optional[int]) -> int:
     max_width (Optional[int]): Tokens of a span, at most.
     RETURNS (int): The number of the nearest ends.
     """
-    if matched or pairing == NEAREST:
-        return N_ENDS if matched else 1
+    if matched:
+        return N_ENDS
+    if pairing == NEAREST:
+        return 1
     return N_ENDS_PROBABLE if max_width is None else max_width
 
 
