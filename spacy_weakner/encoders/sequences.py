@@ -1,8 +1,9 @@
 """Layers over sequences of vectors, one sequence per Doc."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
+import numpy
 from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
@@ -20,9 +21,9 @@ def torch_sequences(
     """A torch module as a layer.
 
     name (str): Name of the layer.
-    make (Callable[..., Any]): Makes the module from `input_width` and the settings. The module reads a list of tensors,
-        none of them empty, and gives the rows of all its outputs, one sequence after the other. In `kwargs` it has what
-        makes it again, in `width` the width of its outputs.
+    make (Callable[..., Any]): Makes the module from `input_width` and the settings. The module reads the rows of all
+        sequences, one after the other, and their lengths, none of them 0, and gives as many rows. In `kwargs` it has
+        what makes it again, in `width` the width of its outputs.
     nO (Optional[int]): Width of the outputs, if it is known already.
     **settings (Any): Settings of the module; they are stored with it.
     RETURNS (Model[Sequences, Sequences]): From (n_tokens, nI) each to (n_tokens, nO) each.
@@ -120,26 +121,30 @@ def _forward_dropout(model: Model, sequences: Sequences, is_train: bool, *, rate
 def _convert_inputs(
     model: Model, sequences: Sequences, is_train: bool
 ) -> Tuple[ArgsKwargs, Callable[[ArgsKwargs], Sequences]]:
-    tensors = [xp2torch(model.ops.as_contig(s), requires_grad=is_train) for s in sequences]
+    # One array for all sequences: each that is handed to torch waits for a GPU.
+    rows = xp2torch(model.ops.flatten(sequences), requires_grad=is_train)
+    lengths = [len(sequence) for sequence in sequences]
 
     def back(gradient: ArgsKwargs) -> Sequences:
-        return [torch2xp(tensor) for tensor in gradient.args[0]]  # type: ignore[misc]
+        return _split(model, cast(Floats2d, torch2xp(gradient.args[0])), lengths)
 
-    return ArgsKwargs(args=(tensors,), kwargs={}), back
+    return ArgsKwargs(args=(rows, lengths), kwargs={}), back
 
 
 def _convert_outputs(
     model: Model, inputs_outputs: Tuple[Sequences, Any], is_train: bool
 ) -> Tuple[Sequences, Callable[[Sequences], ArgsKwargs]]:
     sequences, output = inputs_outputs
-    flat = torch2xp(output)
-    lengths = [len(sequence) for sequence in sequences]
-    split = model.ops.unflatten(flat, model.ops.asarray1i(lengths))
 
     def back(gradient: Sequences) -> ArgsKwargs:
         return ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(model.ops.flatten(gradient)),)})
 
-    return split, back  # type: ignore[return-value]
+    return _split(model, cast(Floats2d, torch2xp(output)), [len(sequence) for sequence in sequences]), back
+
+
+def _split(model: Model, rows: Floats2d, lengths: List[int]) -> Sequences:
+    on_host: Any = numpy.asarray(lengths)
+    return model.ops.unflatten(rows, on_host)
 
 
 def _serialize(module: Any) -> bytes:

@@ -1,4 +1,5 @@
-"""Encoders as torch modules. Each reads sequences of different lengths, none of them empty."""
+"""Encoders as torch modules. Each reads the rows of all sequences, one after the other, and their lengths (none of them
+0), and gives as many rows."""
 
 from typing import Any, Dict, List, Optional, Tuple, TypeVar
 
@@ -24,11 +25,11 @@ class BiLSTM(nn.Module):
         self.width = width
         self.lstm = nn.LSTM(input_width, width // 2, depth, bidirectional=True)
 
-    def forward(self, sequences: List[Tensor]) -> Tensor:
-        # sequences: each (n_tokens, input_width), n_tokens > 0
-        packed = pack_sequence(sequences, enforce_sorted=False)
+    def forward(self, vectors: Tensor, lengths: List[int]) -> Tensor:
+        # vectors: (n_tokens, input_width)
+        packed = pack_sequence(vectors.split(lengths), enforce_sorted=False)
         output, _ = self.lstm(packed)
-        # shape: (sum of n_tokens, width)
+        # shape: (n_tokens, width)
         return torch.cat(unpack_sequence(output))
 
 
@@ -48,9 +49,9 @@ class SoftAttention(nn.Module):
         self.hidden = nn.Linear(input_width, input_width)  # W_3, b_3
         self.evidence = nn.Linear(input_width, 1)  # w_2, b_2
 
-    def forward(self, sequences: List[Tensor]) -> Tensor:
+    def forward(self, vectors: Tensor, lengths: List[int]) -> Tensor:
         # shapes: (n_sentences, length, d_h); (n_sentences, length)
-        H, mask = pad(sequences)
+        H, mask = pad(vectors, lengths)
         evidence = self.evidence(torch.tanh(self.hidden(H))).squeeze(-1)
         # Dividing by the sum is the softmax of the logarithms, which no sigmoid is too small for.
         a = logsigmoid(evidence).masked_fill(~mask, -torch.inf).softmax(-1)
@@ -83,9 +84,9 @@ class SelfAttention(nn.Module):
         if scale == "learned":
             self.temperature = nn.Linear(input_width, 1)  # w_4, b_4
 
-    def forward(self, sequences: List[Tensor]) -> Tensor:
+    def forward(self, vectors: Tensor, lengths: List[int]) -> Tensor:
         # shapes: (n_sentences, length, d_h); (n_sentences, length)
-        H, mask = pad(sequences)
+        H, mask = pad(vectors, lengths)
         Q, K, V = self._split(self.query(H)), self._split(self.key(H)), self._split(self.value(H))
         # shape: (n_sentences, n, length, length): the token that looks, the token that is looked at
         scores = Q @ K.transpose(-1, -2) / self._delta(H)
@@ -106,15 +107,16 @@ class SelfAttention(nn.Module):
         return H.new_tensor(cap if self.scale == "scaled" else 1.0)
 
 
-def pad(sequences: List[Tensor]) -> Tuple[Tensor, Tensor]:
+def pad(vectors: Tensor, lengths: List[int]) -> Tuple[Tensor, Tensor]:
     """Put sequences side by side.
 
-    sequences (List[Tensor]): Each (n_tokens, width).
+    vectors (Tensor): Shape (n_tokens, width): the rows of all sequences.
+    lengths (List[int]): Tokens of each sequence.
     RETURNS (Tuple[Tensor, Tensor]): Shape (n_sequences, length, width); and (n_sequences, length): where tokens are.
     """
-    padded = pad_sequence(sequences, batch_first=True)
-    lengths = torch.tensor([len(sequence) for sequence in sequences], device=padded.device)
-    return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]
+    padded = pad_sequence(vectors.split(lengths), batch_first=True)
+    places = torch.arange(padded.shape[1], device=padded.device)
+    return padded, places < torch.tensor(lengths, device=padded.device)[:, None]
 
 
 def draw_weights(module: ModuleT, bound: Optional[float]) -> ModuleT:

@@ -300,7 +300,7 @@ def test_weights_of_another_kind_are_refused():
 def test_the_module_alone():
     module = SelfAttention(input_width=4, heads=2, scale="scaled")
     assert module.kwargs == {"input_width": 4, "heads": 2, "scale": "scaled"}
-    assert module([torch.zeros(2, 4), torch.zeros(5, 4)]).shape == (7, 4)
+    assert module(torch.zeros(7, 4), [2, 5]).shape == (7, 4)
 
 
 # In pipelines
