@@ -210,6 +210,25 @@ def test_initialisation_with_empty_docs(head, texts):
     assert len(ner.predict(docs)) == 1
 
 
+def with_outputs(head, n_outputs):
+    nlp = spacy.blank("xx")
+    config = head_config(head)
+    return nlp, nlp.add_pipe(head, config={**config, "model": {**config["model"], "nO": n_outputs}})
+
+
+def test_the_number_of_outputs_may_be_given(head, ner):
+    nlp, other = with_outputs(head, ner.n_outputs)
+    assert not other.is_initialized
+    nlp.initialize(lambda: make_examples(nlp))
+    assert other.is_initialized and other.labels == ner.labels
+
+
+def test_a_wrong_number_of_outputs(head, ner):
+    nlp, _ = with_outputs(head, ner.n_outputs + 1)
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'nO' = {ner.n_outputs + 1} .*: expected {ner.n_outputs},"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
 def test_a_corpus_without_any_annotation_is_warned_about(head):
     nlp, ner = empty_pipeline(head)
     with pytest.warns(UserWarning, match=rf"\[WK900\].*'{head}'"):

@@ -8,6 +8,7 @@ from thinc.types import Floats3d
 
 from ..encoders.queried import Queried
 from ..errors import check_range
+from ..training.layers import check_outputs
 from .matching import build_matcher
 
 Vectors = List[Floats3d]
@@ -63,6 +64,7 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
         head.initialize()
         return
     asked = Queried(X, model.attrs["queries"])
+    check_outputs(head, 2)
     encoder.initialize(X=asked)
     vectors = encoder.predict(asked)[0]
     head.initialize(X=vectors[:1, 0], Y=model.ops.alloc2f(1, 2))

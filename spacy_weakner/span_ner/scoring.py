@@ -17,6 +17,8 @@ from typing import Any, Callable, List, Optional, Tuple
 from thinc.api import Dropout, Model, get_array_module, glorot_uniform_init, zero_init
 from thinc.types import Floats2d, Ints2d
 
+from ..training.layers import check_outputs
+
 # Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
 SpanInput = Tuple[Floats2d, Ints2d]
 # Spans that are scored at a time in prediction: bounds the memory.
@@ -47,6 +49,7 @@ def _init(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats2d] = N
     if X is not None:
         model.set_dim("nI", X[0].shape[1])
     if Y is not None:
+        check_outputs(model, Y.shape[1])
         model.set_dim("nO", Y.shape[1])
     n_in, n_hidden, n_out = (model.get_dim(name) for name in ("nI", "nH", "nO"))
     # W, of which A and B take the sum and the difference of two parts.

@@ -6,6 +6,8 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..errors import Errors, WeaknerError
+
 Vectors = List[Floats2d]
 
 
@@ -20,6 +22,18 @@ def encoder_and_head(
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
     """
     return Model(name, _forward, init=_init, layers=[tok2vec, head], refs={"tok2vec": tok2vec, "head": head})
+
+
+def check_outputs(head: Model, wanted: int) -> None:
+    """Make sure that a head that was told its number of outputs was told the right one.
+
+    head (Model): The head.
+    wanted (int): The number that the labels need.
+    RAISES (WeaknerError): If it is another one.
+    """
+    if head.maybe_get_dim("nO") not in (None, wanted):
+        expected = f"{wanted}, which these labels need, or nothing"
+        raise WeaknerError(Errors.WK005.format(setting="nO", value=head.get_dim("nO"), expected=expected))
 
 
 def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
@@ -38,6 +52,8 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d
     if X is None:
         head.initialize()
         return
+    if Y is not None:
+        check_outputs(head, Y[0].shape[-1])
     head.initialize(X=tok2vec.predict(X), Y=Y)
 
 

@@ -100,7 +100,8 @@ class Learner(TrainablePipe):
     @property
     def is_initialized(self) -> bool:
         """RETURNS (bool): Whether the model has its weights."""
-        return bool(self.model.get_ref("head").maybe_get_dim("nO"))
+        head = self.model.get_ref("head")
+        return any(node.has_param(name) for node in head.walk() for name in node.param_names)
 
     @abstractmethod
     def example_labels(self, example: Example) -> Iterable[str]:

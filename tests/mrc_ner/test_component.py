@@ -100,6 +100,20 @@ def test_labels_are_those_of_the_questions():
     assert ner.queries == QUERIES and ner.n_outputs == 2
 
 
+@pytest.mark.parametrize("n_outputs", [2, 3])
+def test_the_number_of_scores_is_two(n_outputs):
+    nlp = spacy.blank("xx")
+    config = mrc_config()
+    ner = nlp.add_pipe("mrc_ner", config={**config, "model": {**config["model"], "nO": n_outputs}})
+    assert not ner.is_initialized
+    if n_outputs == 2:
+        ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
+        assert ner.is_initialized
+    else:
+        with pytest.raises(WeaknerError, match=r"\[WK005\].*'nO' = 3 .*: expected 2,"):
+            ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
+
+
 @pytest.mark.parametrize("labels", [["LOC", "PER"], ["LOC"]])
 def test_given_labels_choose_among_the_questions(labels):
     ner = mrc_pipeline(labels=labels).get_pipe("mrc_ner")

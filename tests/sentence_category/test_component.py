@@ -75,6 +75,20 @@ def test_labels_of_the_examples_are_sorted(nlp):
     assert nlp.get_pipe(NAME).label_data == [*LABELS]
 
 
+@pytest.mark.parametrize("n_outputs", [2, 3])
+def test_the_number_of_categories_may_be_given(n_outputs):
+    nlp = spacy.blank("xx")
+    config = category_config()
+    pipe = nlp.add_pipe(NAME, config={**config, "model": {**config["model"], "nO": n_outputs}})
+    assert not pipe.is_initialized
+    if n_outputs == len(LABELS):
+        nlp.initialize(lambda: category_examples(nlp))
+        assert pipe.is_initialized and pipe.labels == LABELS
+    else:
+        with pytest.raises(WeaknerError, match=r"\[WK005\].*'nO' = 2 .*: expected 3,"):
+            nlp.initialize(lambda: category_examples(nlp))
+
+
 def test_labels_that_an_example_says_not_to_have_count_too():
     nlp, pipe = empty_pipeline()
     pipe.initialize(lambda: [category_example(nlp, "pan", {"b": 1.0, "a": 0.0})] * 2, nlp=nlp)
