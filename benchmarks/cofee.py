@@ -8,7 +8,8 @@ labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the g
 checkpoint of each training but the first; `supervised` and `pretrained` are trained on `--strong` sentences of train.
 Names of further methods: `full_k5` and `wo_fet_delta0.3` have another value of one setting, `wo_fet_union` keeps the
 weak labels, `mrc_nearest` and `wo_fet_esi_nearest` pair each start with its nearest end, as in the paper, and
-`full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first.
+`full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first. `mrc_conditioned` has a
+Transformer (`--encoder FOLDER|NAME`) read a text once for all questions.
 `tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
 what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_spans_labels`, `tagger_wo_fet`), on gold
 (`tagger_supervised`), on gold after all that (`tagger_pretrained`).
@@ -21,7 +22,8 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from common import count, find, sample
-from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
+from experiment import CONFIGS, MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
+from spacy.util import load_config
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -32,6 +34,13 @@ from spacy_weakner.stages.pick import pick
 READER = "components.mrc_ner.model.encoder.tok2vec"
 PICKING = "components.mrc_ner.relabel"
 TYPING = "components.mrc_ner.typing"
+# A Transformer that reads the text once, and not once with every question.
+CONDITIONED = {
+    "components.mrc_ner.model.encoder": {
+        "@architectures": "spacy_weakner.ConditionedEncoder.v1",
+        "tok2vec": load_config(CONFIGS / "crf_ner/transformer.cfg")["components"]["crf_ner"]["model"]["tok2vec"],
+    }
+}
 QUERIES = {
     "conll03": {
         "PER": "Which persons are named?",
@@ -60,6 +69,7 @@ class Method(NamedTuple):
 METHODS = {
     "mrc": Method("labels", anchors=False),
     "mrc_nearest": Method("labels", anchors=False, picking={"components.mrc_ner.pairing": "nearest"}),
+    "mrc_conditioned": Method("labels", anchors=False, picking=CONDITIONED),
     "wo_fet_esi": Method("picking", anchors=False),
     "wo_fet": Method("picking"),
     "wo_esi": Method("typing", anchors=False),
