@@ -1,9 +1,11 @@
 """What several tests share: tiny data, tiny pipelines, and ways to look into them."""
 
 import copy
+from importlib.util import find_spec
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
+import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -55,6 +57,7 @@ SENTENCES: List[Tuple[str, List[Entity]]] = [
 ]
 TEXTS = [text for text, _ in SENTENCES]
 GOLD = [entities for _, entities in SENTENCES]
+needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
 
 
 def make_doc(
@@ -67,6 +70,11 @@ def make_doc(
         spans = [spacy.tokens.Span(doc, *entity) for entity in entities]
         doc.set_ents(spans, missing=[doc[i : i + 1] for i in missing], default="outside")
     return doc
+
+
+def raw(nlp: Language, text: str) -> Doc:
+    """A Doc without annotation."""
+    return make_doc(nlp, text, annotated=False)
 
 
 def make_example(nlp: Language, text: str, entities: Sequence[Entity] = (), **kwargs: Any) -> Example:

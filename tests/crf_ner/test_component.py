@@ -1,4 +1,4 @@
-"""The component in a pipeline: what each setting does. What all heads promise is tested in `test_heads`."""
+"""The component in a pipeline: what each setting does. What all heads promise is tested in `tests/heads`."""
 
 import numpy
 import pytest

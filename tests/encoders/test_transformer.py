@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-from importlib.util import find_spec
 
 import pytest
 
@@ -11,7 +10,9 @@ from spacy_weakner.encoders import transformer
 from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer, max_pieces, save_encoder
 from spacy_weakner.errors import WeaknerError
 
-pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
+from ..util import needs_transformers
+
+pytestmark = needs_transformers
 
 
 @pytest.fixture

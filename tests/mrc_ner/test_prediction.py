@@ -9,10 +9,9 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
 from spacy_weakner.training import learner
 
-from ..util import GOLD, TEXTS, entities_of, make_doc, make_examples, train
-from .util import QUERIES, give_scores, log_odds, mrc_pipeline, table
+from ..util import GOLD, TEXTS, entities_of, make_examples, raw, train
+from .util import GROUP, QUERIES, give_scores, log_odds, mrc_pipeline, table
 
-GROUP = "pred:mrc_ner"
 LABELS = list(QUERIES)
 
 
@@ -27,10 +26,6 @@ def trained():
 def nlp():
     """Believes what it is given."""
     return mrc_pipeline(nested=True)
-
-
-def raw(nlp, text):
-    return make_doc(nlp, text, annotated=False)
 
 
 def brute_force(scores, threshold, max_width, temperature):

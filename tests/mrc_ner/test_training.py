@@ -6,11 +6,11 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.annotations.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import boundary_loss, read_boundaries
 
-from ..span_ner.util import add_group
+from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
     GOLD,
     SENTENCES,
@@ -20,12 +20,11 @@ from ..util import (
     make_doc,
     make_example,
     make_examples,
+    raw,
     same,
     train,
 )
-from .util import QUERIES, mrc_config, mrc_pipeline, recorded_ner
-
-IDS = {"PER": 0, "LOC": 1}
+from .util import IDS, QUERIES, empty_pipe, mrc_config, mrc_pipeline, recorded_ner
 
 
 @pytest.fixture
@@ -317,3 +316,15 @@ def test_held_out_loss_is_that_of_the_gold(relabel):
 def test_held_out_examples_must_say_something(nlp, ner):
     with pytest.raises(WeaknerError, match=r"\[WK025\].*'mrc_ner'"):
         ner.held_out_loss([make_example(nlp, "a b", annotated=False), make_example(nlp, "")])
+
+
+def test_a_group_is_learned():
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp, spans_key="x", nested=True)
+    example = make_example(nlp, NESTED_TEXT, [(0, 1, "DATE")])
+    add_group(example.reference, "x", NESTED)
+    ner.initialize(lambda: [example], nlp=nlp, queries={"ORG": "which company", "LOC": "where"})
+    train(nlp, [example])
+    doc = nlp(raw(nlp, NESTED_TEXT))
+    assert group_entities(doc, "pred:mrc_ner") == NESTED
+    assert len(doc.ents) == 1

@@ -20,6 +20,8 @@ TITLES: List[Tuple[str, str]] = [
     ("bench", "garden"),
 ]
 TEXTS = [text for text, _ in TITLES]
+LABELS = ("clothes", "garden", "kitchen")
+MULTI = {"exclusive_classes": False}
 
 
 def category_example(nlp: Language, text: str, cats: Optional[Dict[str, float]] = None, **kwargs: Any) -> Example:
@@ -73,3 +75,9 @@ def joint_examples(nlp: Language) -> List[Example]:
 def best(doc: Doc) -> str:
     """The most probable category."""
     return max(doc.cats, key=lambda label: doc.cats[label])
+
+
+def empty_pipeline(**settings: Any) -> Tuple[Language, Any]:
+    """A pipeline with a sentence_category that is not initialised, and the component."""
+    nlp = spacy.blank("xx")
+    return nlp, nlp.add_pipe(NAME, config=category_config(**settings))

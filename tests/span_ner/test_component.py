@@ -1,5 +1,5 @@
 """The component in a pipeline: labels, initialisation, settings, entities that are there already. What all heads
-promise is tested in `test_heads`."""
+promise is tested in `tests/heads`."""
 
 import pytest
 import spacy

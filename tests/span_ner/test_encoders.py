@@ -63,7 +63,7 @@ ORDERS = pytest.mark.parametrize("order", [("tagger", "span_ner"), ("span_ner", 
 SMALL = pytest.mark.parametrize("texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
 
 
-# A shared tok2vec; see `test_heads` too
+# A shared tok2vec; see `tests/heads` too
 
 
 def test_a_listener_with_a_sampler_trains_and_returns_from_disk(tmp_path):

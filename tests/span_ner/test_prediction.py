@@ -9,7 +9,7 @@ from spacy_weakner.span_ner import scoring
 from spacy_weakner.span_ner.decoding import select
 from spacy_weakner.span_ner.losses import log_softmax
 
-from ..util import TEXTS, make_doc, make_examples, train
+from ..util import TEXTS, make_examples, raw, train
 from .util import all_spans, force_scores, span_pipeline
 
 GROUP = "pred:span_ner"
@@ -34,10 +34,6 @@ def everything():
     nlp = span_pipeline(labels=["X"], nested=True)
     force_scores(nlp.get_pipe("span_ner").model, [0, 2])
     return nlp
-
-
-def raw(nlp, text):
-    return make_doc(nlp, text, annotated=False)
 
 
 def naive_candidates(nlp, text):

@@ -1,4 +1,4 @@
-"""What the component learns from, and what it hands to its encoder. See `test_heads` too."""
+"""What the component learns from, and what it hands to its encoder. See `tests/heads` too."""
 
 import numpy
 import pytest

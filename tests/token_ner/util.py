@@ -4,9 +4,16 @@ import math
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
+import pytest
+import spacy
 from spacy.language import Language
 
-from ..util import head_pipeline
+from spacy_weakner.token_ner.component import TokenNer
+from spacy_weakner.token_ner.model import build_token_classifier
+from spacy_weakner.token_ner.objective import Plain, TokenGradient
+from spacy_weakner.ty import Tick
+
+from ..util import TOK2VEC, head_pipeline, make_examples
 
 CE = {"@losses": "spacy_weakner.CategoricalCrossentropy.v1"}
 GCE = {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}
@@ -15,6 +22,7 @@ SOFT = {"@misc": "spacy_weakner.SoftLabels.v1"}
 ROBUST = {"@misc": "spacy_weakner.NoiseRobustLearning.v1", "loss": GCE, "drop_outside": 0.0}
 # All tokens teach, those too that an untrained teacher is not sure of.
 SELF = {"@misc": "spacy_weakner.SelfTraining.v1", "threshold": 0.0}
+schemes = pytest.mark.parametrize("scheme", ("IO", "BIO", "IOBES"))
 
 
 def token_pipeline(objective: Dict[str, Any] = HARD, **settings: Any) -> Language:
@@ -38,3 +46,51 @@ def joint(row: Sequence[float]) -> List[float]:
     """Of all tags, "O" first."""
     s, types = probabilities(row)
     return [1 - s, *(s * p for p in types)]
+
+
+def ticked(nlp, step=0, interval=10):
+    """The component, after a tick of the clock."""
+    ner = nlp.get_pipe("token_ner")
+    ner.tick(Tick(step, 0, 0.0, interval))
+    return ner
+
+
+def loss_of(nlp, examples):
+    """The loss of one batch, from which nothing is learned."""
+    return nlp.update(examples, sgd=False, losses={})["token_ner"]
+
+
+class Spy(Plain):
+    """An objective that writes down what it is given, and whose gradient is one everywhere."""
+
+    uses_teacher, teacher_at_start, uses_augmented = True, True, True
+
+    def __init__(self, augmented_gradient=True):
+        self.batches, self.renewals, self.augmented_gradient = [], [], augmented_gradient
+
+    def labels(self, doc):
+        return {ent.label_ for ent in doc.ents}
+
+    def encode(self, example, scheme):
+        """The sentence's length at every token."""
+        return numpy.full(len(example.predicted), len(example.predicted))
+
+    def renew(self, batches):
+        self.renewals.append(list(batches))
+
+    def __call__(self, batch):
+        self.batches.append(batch)
+        augmented = None
+        if batch.augmented is not None and self.augmented_gradient:
+            augmented = numpy.full(batch.augmented.outputs.shape, 2.0)
+        return TokenGradient(1.0, numpy.ones(batch.outputs.shape), augmented)
+
+
+def spied(nlp, encoder=None, **settings):
+    """An initialised component with a Spy."""
+    spy = Spy(**settings.pop("spy", {}))
+    encoder = encoder or spacy.registry.resolve({"it": TOK2VEC})["it"]
+    ner = TokenNer(nlp.vocab, build_token_classifier(encoder), objective=spy, **settings)
+    ner.initialize(lambda: make_examples(nlp))
+    ner.tick(Tick(0, 0, 0.0, 10))
+    return ner, spy

@@ -1,0 +1,105 @@
+"""What is written to Docs, and entities that are there already."""
+
+import pytest
+from spacy.tokens import Span
+
+from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
+
+from ..util import GOLD, TEXTS, head_pipeline, make_doc, raw
+from .util import TALKATIVE
+
+SMALL = pytest.mark.parametrize(
+    "texts", [[], [""], ["", ""], ["", "Bob", ""], [" "], ["\n\n", "Bob"], ["Bob"], ["  \n "]]
+)
+
+
+def scored(doc):
+    return [(ent.start, ent.end, ent.label_, ent._.weakner_score) for ent in doc.ents]
+
+
+# Entities that are there already
+
+
+def test_preset_entities_stay_and_predictions_fill_the_rest(trained):
+    doc = raw(trained, TEXTS[0])
+    doc.ents = [Span(doc, 4, 5, "ORG", kb_id="Q1")]
+    found = trained(doc)
+    assert (4, 5, "ORG") in doc_entities(found)
+    assert (0, 1, "PER") in doc_entities(found)
+    assert found.ents[-1].kb_id_ == "Q1"
+
+
+def test_overwrite_replaces_them(load):
+    nlp = load(overwrite=True)
+    assert doc_entities(nlp(make_doc(nlp, TEXTS[0], [(1, 5, "ORG")]))) == GOLD[0]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_blocked_tokens_stay_and_get_no_entity_unless_overwritten(load, overwrite):
+    nlp = load(overwrite=overwrite)
+    doc = make_doc(nlp, TEXTS[0])
+    doc.set_ents([], blocked=[doc[:1]], default="missing")
+    doc = nlp(doc)
+    assert doc_entities(doc) == GOLD[0][0 if overwrite else 1 :]
+    assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "PER" if overwrite else "")
+
+
+def test_preset_entities_everywhere_leave_nothing_to_predict(head):
+    nlp = head_pipeline(head, **TALKATIVE[head])
+    preset = [(0, 2, "X"), (2, 3, "Y")]
+    doc = nlp(make_doc(nlp, "a b c", preset))
+    assert doc_entities(doc) == preset
+    assert [ent._.weakner_score for ent in doc.ents] == [None, None]
+
+
+def test_annotating_twice_changes_nothing(load, head):
+    nlp = load(**TALKATIVE[head])
+    doc = nlp(raw(nlp, TEXTS[1]))
+    before = scored(doc)
+    nlp.get_pipe(head)(doc)
+    assert before
+    assert scored(doc) == before
+
+
+def test_tokens_outside_entities_are_outside(trained):
+    assert "".join(token.ent_iob_ for token in trained(raw(trained, TEXTS[0]))) == "BOOBI"
+
+
+def test_predict_does_not_touch_the_docs(load, head):
+    nlp = load(**TALKATIVE[head])
+    docs = [raw(nlp, text) for text in TEXTS]
+    predictions = nlp.get_pipe(head).predict(iter(docs))
+    assert [prediction.entities for prediction in predictions] == GOLD
+    assert not any(doc.has_annotation("ENT_IOB") or doc.spans for doc in docs)
+
+
+# Prediction
+
+
+def test_candidates_are_off_by_default(trained):
+    assert dict(trained(raw(trained, TEXTS[0])).spans) == {}
+
+
+@SMALL
+@pytest.mark.parametrize("talkative", [False, True])
+def test_small_docs(load, head, texts, talkative):
+    nlp = load(**(TALKATIVE[head] if talkative else {}))
+    docs = list(nlp.pipe(texts))
+    assert [doc_entities(doc) for doc in docs] == [[(0, 1, "PER")] if text == "Bob" else [] for text in texts]
+
+
+def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
+    # Untrained heads find more.
+    nlp, group = head_pipeline(head, **TALKATIVE[head]), f"pred:{head}"
+    texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
+
+    def run(texts, size):
+        result = {}
+        for doc in nlp.pipe(texts, batch_size=size):
+            scores = [ent._.weakner_score for ent in doc.ents] + group_scores(doc, group)
+            result[doc.text] = (doc_entities(doc), group_entities(doc, group), [round(score, 4) for score in scores])
+        return result
+
+    expected = {text: run([text], 1)[text] for text in texts}
+    assert any(entities for entities, _, _ in expected.values())
+    assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected

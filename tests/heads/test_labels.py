@@ -1,0 +1,70 @@
+"""Labels: given, added, or those of the examples."""
+
+import json
+
+import pytest
+from spacy.util import fix_random_seed
+
+from spacy_weakner.errors import WeaknerError
+
+from ..util import make_example, make_examples, same, weights
+from .util import empty_pipeline
+
+
+def test_without_labels(head):
+    nlp, _ = empty_pipeline(head)
+    with pytest.raises(WeaknerError, match=rf"\[WK001\] '{head}'"):
+        nlp.initialize(lambda: [make_example(nlp, "no entity")])
+
+
+def test_labels_of_the_examples_are_sorted(ner):
+    assert ner.labels == ("LOC", "PER")
+    assert ner.label_data == ["LOC", "PER"]
+
+
+@pytest.mark.parametrize("labels", [["PER", "LOC"], ["PER", "LOC", "ORG"], ("LOC",)])
+def test_given_labels_keep_their_order(head, labels):
+    nlp, ner = empty_pipeline(head)
+    ner.initialize(lambda: make_examples(nlp), nlp=nlp, labels=labels)
+    assert ner.labels == tuple(labels)
+
+
+def test_label_data_initialises_alike(head, ner):
+    fix_random_seed(0)
+    nlp, other = empty_pipeline(head)
+    labels = json.loads(json.dumps(ner.label_data))
+    nlp.config["initialize"]["components"][head] = {"labels": labels}
+    nlp.initialize(lambda: make_examples(nlp))
+    assert other.labels == ner.labels
+    assert same(weights(other.model), weights(ner.model))
+
+
+def test_labels_may_be_added_before_initialisation(head):
+    nlp, ner = empty_pipeline(head)
+    assert [ner.add_label("X"), ner.add_label("X")] == [1, 0]
+    nlp.initialize()
+    assert ner.labels == ("X",)
+
+
+def test_labels_that_were_added_stand_before_those_of_the_corpus(head):
+    nlp, ner = empty_pipeline(head)
+    ner.add_label("X")
+    nlp.initialize(lambda: make_examples(nlp))
+    assert ner.labels == ("X", "LOC", "PER")
+
+
+def test_labels_cannot_be_added_afterwards(ner):
+    assert ner.add_label("PER") == 0
+    with pytest.raises(WeaknerError, match=r"\[WK002\].*LOC, PER.*'ORG'"):
+        ner.add_label("ORG")
+
+
+def test_a_label_is_a_string(head, ner):
+    for own in (ner, empty_pipeline(head)[1]):
+        with pytest.raises(WeaknerError, match=r"\[WK005\].*label.*string"):
+            own.add_label(1)
+
+
+def test_an_unknown_label_in_training(head, nlp):
+    with pytest.raises(WeaknerError, match=rf"\[WK003\] '{head}'.*'ORG'.*LOC, PER"):
+        nlp.update([make_example(nlp, "a b", [(0, 1, "ORG")])], sgd=False)

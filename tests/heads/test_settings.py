@@ -1,0 +1,69 @@
+"""Settings of the component, and the config."""
+
+import pytest
+import spacy
+from spacy.util import load_model_from_config
+from thinc.api import Config
+
+from spacy_weakner.ty import Clocked, Tempered
+
+from .util import empty_pipeline
+
+# Settings that a trained head can be loaded with, none of them the default.
+SETTINGS = {
+    "crf_ner": {"scores": True, "n_best": 2, "constrain": False},
+    "span_ner": {"max_width": 3, "nested": True, "spans_key": "x", "incorrect_spans_key": "y"},
+    "token_ner": {},
+}
+# Settings that have to stay as they were.
+FIXED = {"crf_ner": {"scheme": "IOBES"}, "span_ner": {}, "token_ner": {"scheme": "BIO"}}
+COMMON = {"overwrite": True, "head_learn_rate": 7.0}
+# The setting that decides what is learned, another value of it than the default, and a setting within.
+OBJECTIVES = {
+    "crf_ner": ("loss", {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.25}),
+    "span_ner": ("sampler", {"@misc": "spacy_weakner.UniformNegativeSampler.v1", "ratio": 0.25}),
+    "token_ner": (
+        "objective",
+        {"@misc": "spacy_weakner.HardLabels.v1", "loss": {"@losses": "spacy_weakner.MeanSquaredError.v1"}},
+    ),
+}
+
+
+def test_unknown_settings_are_refused(head):
+    with pytest.raises(ValueError, match="treshold"):
+        spacy.blank("xx").add_pipe(head, config={"treshold": 1})
+
+
+def test_only_what_training_creates_is_in_cfg(trained, head):
+    assert trained.get_pipe(head).cfg == {"labels": ["LOC", "PER"], "temperature": 1.0}
+
+
+def test_settings_of_the_loading_config_win(load, head):
+    settings = {**SETTINGS[head], **COMMON}
+    key, objective = OBJECTIVES[head]
+    ner = load(**settings, **{key: objective}).get_pipe(head)
+    assert {name: getattr(ner, name) for name in settings} == settings
+    assert getattr(ner, key) == spacy.registry.resolve({"it": objective})["it"]
+
+
+def test_config_round_trip(head):
+    settings = {**SETTINGS[head], **COMMON}
+    key, objective = OBJECTIVES[head]
+    nlp, ner = empty_pipeline(head, **settings, **FIXED[head], **{key: objective})
+    again = load_model_from_config(Config().from_str(nlp.config.to_str(), interpolate=False))
+    assert again.config["components"] == nlp.config["components"]
+    other = again.get_pipe(head)
+    assert {name: getattr(other, name) for name in settings} == settings
+    assert getattr(other, key) == getattr(ner, key) == spacy.registry.resolve({"it": objective})["it"]
+    assert getattr(other, "tag_scheme", None) == FIXED[head].get("scheme")
+
+
+def test_what_it_assigns_and_which_scores_are_shown(nlp, head):
+    assert nlp.analyze_pipes()["summary"][head]["assigns"] == ["doc.ents", "token.ent_iob", "token.ent_type"]
+    expected = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
+    assert nlp.get_pipe_meta(head).default_score_weights == expected
+
+
+def test_protocols(ner):
+    assert isinstance(ner, Clocked)
+    assert isinstance(ner, Tempered)

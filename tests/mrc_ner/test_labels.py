@@ -1,0 +1,297 @@
+"""Labels with their questions, and initialisation."""
+
+import json
+import warnings
+
+import pytest
+import spacy
+from spacy.training.initialize import init_nlp
+from spacy.util import fix_random_seed, load_config_from_str
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.errors import WeaknerError
+
+from ..span_ner.util import NESTED, NESTED_TEXT, add_group
+from ..util import (
+    GOLD,
+    LISTENER,
+    SENTENCES,
+    TEXTS,
+    TOK2VEC,
+    entities_of,
+    make_doc,
+    make_example,
+    make_examples,
+    raw,
+    same,
+    train,
+    weights,
+)
+from .util import QUERIES, conditioned, empty_pipe, mrc_config, mrc_pipeline
+
+# Labels and questions
+
+
+def test_labels_are_those_of_the_questions():
+    ner = mrc_pipeline().get_pipe("mrc_ner")
+    assert ner.labels == ("PER", "LOC") and ner.label_data == ["PER", "LOC"]
+    assert ner.queries == QUERIES and ner.n_outputs == 2
+
+
+@pytest.mark.parametrize("n_outputs", [2, 3])
+def test_the_number_of_scores_is_two(n_outputs):
+    nlp = spacy.blank("xx")
+    config = mrc_config()
+    ner = nlp.add_pipe("mrc_ner", config={**config, "model": {**config["model"], "nO": n_outputs}})
+    assert not ner.is_initialized
+    if n_outputs == 2:
+        ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
+        assert ner.is_initialized
+    else:
+        with pytest.raises(WeaknerError, match=r"\[WK005\].*'nO' = 3 .*: expected 2,"):
+            ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
+
+
+@pytest.mark.parametrize("labels", [["LOC", "PER"], ["LOC"]])
+def test_given_labels_choose_among_the_questions(labels):
+    ner = mrc_pipeline(labels=labels).get_pipe("mrc_ner")
+    assert ner.labels == tuple(labels) and list(ner.queries) == labels
+    assert ner.model.attrs["queries"] == [QUERIES[label] for label in labels]
+
+
+@pytest.mark.parametrize("queries", [None, {}])
+def test_without_questions(queries):
+    nlp = spacy.blank("xx")
+    with pytest.raises(WeaknerError, match=r"\[WK036\] 'mrc_ner'.*\?"):
+        empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
+
+
+def test_a_label_of_the_examples_without_a_question():
+    nlp = spacy.blank("xx")
+    queries = {"LOC": QUERIES["LOC"]}
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels PER\."):
+        empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
+    other = spacy.blank("xx")
+    empty_pipe(other).initialize(lambda: make_examples(other), nlp=other, queries=queries, labels=["LOC"])
+
+
+def test_a_label_without_a_question():
+    nlp = spacy.blank("xx")
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels ORG, DATE\."):
+        empty_pipe(nlp).initialize(
+            lambda: make_examples(nlp), nlp=nlp, queries=QUERIES, labels=["ORG", "PER", "LOC", "DATE"]
+        )
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp)
+    ner.add_label("X")
+    for labels in (None, ["PER"]):
+        with pytest.raises(WeaknerError, match=r"\[WK036\].*labels X\."):
+            ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES, labels=labels)
+
+
+@pytest.mark.parametrize("label, query", [("X", ""), ("X", "  "), ("X", None)])
+def test_an_empty_question(trained, label, query):
+    with pytest.raises(WeaknerError, match=r"\[WK034\] mrc_ner: the label 'X'"):
+        trained.get_pipe("mrc_ner").ask(label, query)
+    assert trained.get_pipe("mrc_ner").labels == ("PER", "LOC")
+
+
+def test_questions_asked_before_initialisation_come_first():
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp)
+    ner.ask("ORG", "which company")
+    ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
+    assert ner.labels == ("ORG", "PER", "LOC")
+    assert ner.model.attrs["queries"] == ["which company", *QUERIES.values()]
+
+
+def test_a_label_of_the_corpus_that_nobody_asks_for(trained):
+    example = make_example(trained, "Anna went", [(0, 1, "DATE")])
+    with pytest.raises(WeaknerError, match=r"\[WK003\] 'mrc_ner'.*'DATE'.*PER, LOC"):
+        trained.update([example])
+
+
+def test_a_new_label_with_a_known_question_is_found_where_the_known_one_is(trained):
+    ner = trained.get_pipe("mrc_ner")
+    ner.nested = True
+    ner.ask("PLACE", QUERIES["LOC"])
+    assert ner.labels == ("PER", "LOC", "PLACE") and "PLACE" in trained.vocab.strings
+    for text, gold in SENTENCES:
+        expected = sorted([*gold, *((start, end, "PLACE") for start, end, label in gold if label == "LOC")])
+        assert group_entities(trained(raw(trained, text)), "pred:mrc_ner") == expected
+
+
+def test_another_question_changes_the_answers(trained):
+    ner = trained.get_pipe("mrc_ner")
+    ner.ask("LOC", QUERIES["PER"])
+    ner.ask("PER", QUERIES["LOC"])
+    other = {"PER": "LOC", "LOC": "PER"}
+    assert ner.labels == ("PER", "LOC")
+    expected = [[(start, end, other[label]) for start, end, label in entities] for entities in GOLD]
+    assert entities_of(trained, TEXTS) == expected
+
+
+def test_questions_do_not_disturb_each_other(trained):
+    trained.get_pipe("mrc_ner").ask("X", "some thing else")
+    trained.get_pipe("mrc_ner").nested = True
+    for text, gold in SENTENCES:
+        candidates = group_entities(trained(raw(trained, text)), "pred:mrc_ner")
+        assert [own for own in candidates if own[2] != "X"] == gold
+
+
+def test_a_new_label_is_learned_and_stored(trained, tmp_path):
+    trained.get_pipe("mrc_ner").ask("VERB", "who does what")
+    examples = [make_example(trained, text, gold) for text, gold in SENTENCES]
+    examples[0] = make_example(trained, TEXTS[0], [*GOLD[0][:1], (1, 2, "VERB"), *GOLD[0][1:]])
+    train(trained, examples)
+    trained.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    assert other.get_pipe("mrc_ner").queries == {**QUERIES, "VERB": "who does what"}
+    for nlp in (trained, other):
+        assert entities_of(nlp, TEXTS) == [doc_entities(example.reference) for example in examples]
+
+
+# Initialisation
+
+
+def test_the_default_model_needs_no_download():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mrc_ner").initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
+    assert nlp.get_pipe("mrc_ner").model.get_ref("head").layers[1].get_dim("nI") == 3 * 96
+    assert len(list(nlp.pipe(TEXTS))) == 4
+
+
+CONFIG = """
+[paths]
+train = null
+
+[nlp]
+lang = "xx"
+pipeline = ["mrc_ner"]
+
+[components]
+
+[components.mrc_ner]
+factory = "mrc_ner"
+
+[initialize]
+
+[initialize.components]
+
+[initialize.components.mrc_ner]
+
+[initialize.components.mrc_ner.queries]
+@readers = "spacy_weakner.Queries.v1"
+
+[corpora]
+
+[corpora.train]
+@readers = "spacy_weakner.Corpus.v1"
+path = ${paths.train}
+
+[corpora.dev]
+@readers = "spacy_weakner.Corpus.v1"
+path = ${paths.train}
+
+[training]
+seed = 0
+gpu_allocator = null
+"""
+
+
+@pytest.mark.parametrize("how", ["json", "toml", "inline", "plain"])
+def test_questions_in_the_config(tmp_path, how):
+    nlp = spacy.blank("xx")
+    write_docs(tmp_path / "train.spacy", [example.reference for example in make_examples(nlp)])
+    (tmp_path / "q.json").write_text(json.dumps(QUERIES))
+    (tmp_path / "q.toml").write_text("\n".join(f'{label} = "{query}"' for label, query in QUERIES.items()))
+    config = load_config_from_str(CONFIG)
+    config["paths"]["train"] = str(tmp_path / "train.spacy")
+    section = config["initialize"]["components"]["mrc_ner"]
+    if how == "plain":
+        section["queries"] = QUERIES
+    else:
+        section["queries"].update({"queries": QUERIES} if how == "inline" else {"path": str(tmp_path / f"q.{how}")})
+    ner = init_nlp(config).get_pipe("mrc_ner")
+    assert ner.queries == QUERIES and ner.is_initialized
+
+
+def test_labels_of_init_labels_initialise_alike():
+    nlp, other = mrc_pipeline(), spacy.blank("xx")
+    fix_random_seed(0)
+    ner = empty_pipe(other)
+    labels = json.loads(json.dumps(nlp.get_pipe("mrc_ner").label_data))
+    other.config["initialize"]["components"]["mrc_ner"] = {"labels": labels, "queries": QUERIES}
+    other.initialize(lambda: make_examples(other))
+    assert same(weights(ner.model), weights(nlp.get_pipe("mrc_ner").model))
+
+
+@pytest.mark.parametrize("get_examples", [lambda: None, lambda: [], lambda: ["text"], []])
+def test_get_examples_of_wrong_shapes(get_examples):
+    nlp = spacy.blank("xx")
+    with pytest.raises((TypeError, ValueError), match=r"E930|E978"):
+        empty_pipe(nlp).initialize(get_examples, nlp=nlp, queries=QUERIES)
+
+
+@pytest.mark.parametrize("texts", [[""], ["", "a b"]])
+def test_initialisation_with_empty_docs(texts):
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp)
+    ner.initialize(lambda: (make_example(nlp, text) for text in texts), nlp=nlp, queries=QUERIES)
+    assert ner.model.get_ref("head").get_dim("nO") == 2
+    assert ner.model.get_ref("head").layers[1].get_dim("nI") == 48
+
+
+def test_initialisation_without_examples():
+    nlp = spacy.blank("xx")
+    empty_pipe(nlp)
+    nlp.config["initialize"]["components"]["mrc_ner"] = {"queries": QUERIES}
+    nlp.initialize()
+    assert nlp.get_pipe("mrc_ner").is_initialized
+
+
+def test_a_corpus_without_any_annotation_is_warned_about():
+    nlp = spacy.blank("xx")
+    with pytest.warns(UserWarning, match=r"\[WK900\].*'mrc_ner'"):
+        examples = [make_example(nlp, "a b", annotated=False)] * 2
+        empty_pipe(nlp).initialize(lambda: examples, nlp=nlp, queries=QUERIES)
+
+
+@pytest.mark.parametrize("key", [None, "x"])
+@pytest.mark.parametrize("max_width", [None, 4, 3])
+def test_entities_that_are_too_wide_are_warned_about(key, max_width):
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp, max_width=max_width, spans_key=key)
+    example = make_example(nlp, NESTED_TEXT, NESTED[:1])
+    add_group(example.reference, "x", NESTED)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ner.initialize(lambda: [example], nlp=nlp, queries={**QUERIES, "ORG": "which company"})
+    messages = [str(own.message) for own in found]
+    assert len(messages) == (max_width == 3)
+    assert all(f"[WK901] 1 of the {2 if key else 1} entities that 'mrc_ner'" in message for message in messages)
+
+
+def test_a_group_that_no_example_has_is_warned_about():
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp, spans_key="x")
+    with pytest.warns(UserWarning, match=r"\[WK902\].*'mrc_ner'.*'x'"):
+        ner.initialize(lambda: make_examples(nlp)[:1], nlp=nlp, queries=QUERIES)
+
+
+@pytest.mark.parametrize("use", ["predict", "update"])
+def test_not_initialised(use):
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp)
+    ner.ask("X", "who")
+    argument = [make_example(nlp, "a")] if use == "update" else [make_doc(nlp, "a")]
+    with pytest.raises(WeaknerError, match=r"\[WK008\] 'mrc_ner'"):
+        getattr(ner, use)(argument)
+
+
+def test_an_encoder_of_another_component_is_refused():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
+    with pytest.raises(WeaknerError, match=r"\[WK028\] 'mrc_ner'"):
+        empty_pipe(nlp, encoder=conditioned(LISTENER))

@@ -1,0 +1,246 @@
+"""Settings, and entities that are there already."""
+
+import inspect
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Span
+from spacy.util import load_model_from_config
+from thinc.api import Config
+
+from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.cofee.fine_typing import FineTyping
+from spacy_weakner.cofee.picking import SelfPicking
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.mrc_ner.component import make_mrc_ner
+from spacy_weakner.ty import PAIRINGS, Clocked, Renewable, Tempered
+
+from ..util import (
+    GOLD,
+    TEXTS,
+    all_zero,
+    clear_gradients,
+    gradients,
+    make_doc,
+    make_example,
+    make_examples,
+    raw,
+    same,
+    weights,
+)
+from .util import QUERIES, empty_pipe, give_scores, log_odds, mrc_pipeline, table
+
+PICKING = {"@misc": "spacy_weakner.SelfPicking.v1"}
+SETTINGS = {
+    "threshold": 0.2,
+    "max_width": 3,
+    "pairing": "probable",
+    "positive_weight": 4.0,
+    "match_weight": 0.5,
+    "relabel": SelfPicking(0.3),
+    "typing": FineTyping(4),
+    "nested": True,
+    "spans_key": "x",
+    "head_learn_rate": 5.0,
+    "overwrite": True,
+    "scorer": print,
+}
+
+
+def load(path, **settings):
+    return spacy.load(path, config={"components": {"mrc_ner": settings}})
+
+
+def test_the_factory_passes_every_setting_on():
+    model = mrc_pipeline(n_types=4).get_pipe("mrc_ner").model
+    ner = make_mrc_ner(mrc_pipeline(), "mine", model, **SETTINGS, teacher_decay=0.5)
+    assert {key: getattr(ner, key) for key in SETTINGS} == SETTINGS
+    assert ner.name == "mine" and ner._teacher.decay == 0.5
+    assert {*SETTINGS, "teacher_decay"} == {*inspect.signature(make_mrc_ner).parameters} - {"nlp", "name", "model"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"threshold": -0.1},
+        {"threshold": 1.1},
+        {"positive_weight": -1.0},
+        {"match_weight": -0.1},
+        {"max_width": 0},
+        {"pairing": "any"},
+        {"teacher_decay": 1.5},
+        {"head_learn_rate": -1.0},
+    ],
+)
+def test_settings_out_of_range(settings):
+    (name,) = settings
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
+        empty_pipe(spacy.blank("xx"), **settings)
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(ValueError, match="treshold"):
+        spacy.blank("xx").add_pipe("mrc_ner", config={"treshold": 1})
+
+
+@pytest.mark.parametrize("relabel, needed", [(None, False), (PICKING, True)])
+def test_relabelling_decides_whether_a_clock_is_needed(relabel, needed):
+    nlp = mrc_pipeline(relabel=relabel)
+    assert nlp.get_pipe("mrc_ner").needs_clock is needed
+    if needed:
+        with pytest.raises(WeaknerError, match=r"\[WK004\] 'mrc_ner'"):
+            nlp.update(make_examples(nlp))
+
+
+def test_settings_of_the_loading_config_win(mrc_path):
+    other = ("scorer", "relabel", "typing", "max_width")
+    settings = {key: value for key, value in SETTINGS.items() if key not in other}
+    nlp = load(mrc_path, **settings, max_width=1, relabel={**PICKING, "union": True}, scorer=None)
+    ner = nlp.get_pipe("mrc_ner")
+    assert {key: getattr(ner, key) for key in settings} == settings
+    assert ner.relabel == SelfPicking(union=True) and ner.scorer is None
+    assert doc_entities(nlp(raw(nlp, TEXTS[0]))) == GOLD[0][:1]
+
+
+def test_only_what_training_creates_is_in_cfg(trained):
+    ner = trained.get_pipe("mrc_ner")
+    assert ner.cfg == {"labels": ["PER", "LOC"], "queries": QUERIES, "temperature": 1.0}
+
+
+def test_config_round_trip():
+    settings = {key: value for key, value in SETTINGS.items() if key not in ("scorer", "relabel", "typing")}
+    nlp = spacy.blank("xx")
+    empty_pipe(nlp, **settings, relabel={**PICKING, "threshold": 0.3}, teacher_decay=0.5)
+    again = load_model_from_config(Config().from_str(nlp.config.to_str(), interpolate=False))
+    assert again.config["components"] == nlp.config["components"]
+    other = again.get_pipe("mrc_ner")
+    assert {key: getattr(other, key) for key in settings} == settings
+    assert other.relabel == SelfPicking(0.3) and other._teacher.decay == 0.5
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, 10.0])
+def test_head_learn_rate_scales_the_steps_of_the_head(rate):
+    steps = {}
+    for factor in (1.0, rate):
+        nlp = mrc_pipeline(head_learn_rate=factor)
+        model = nlp.get_pipe("mrc_ner").model
+        # The scores begin as zeros, and so would the gradient of the encoder.
+        model.get_ref("head").layers[1].set_param("W", numpy.random.RandomState(0).normal(size=(2, 48)).astype("f"))
+        before = [weights(model.get_ref(part)) for part in ("tok2vec", "head")]
+        optimizer = nlp.create_optimizer()
+        optimizer.L2 = 0.0
+        nlp.update(make_examples(nlp), sgd=optimizer)
+        after = [weights(model.get_ref(part)) for part in ("tok2vec", "head")]
+        steps[factor] = [[b - a for a, b in zip(*pair, strict=True)] for pair in zip(before, after, strict=True)]
+    assert same(steps[rate][0], steps[1.0][0], tolerance=1e-6)
+    assert same(steps[rate][1], [rate * step for step in steps[1.0][1]], tolerance=1e-5)
+    assert not all_zero(steps[1.0][0]) and not all_zero(steps[1.0][1])
+
+
+def test_dropout_of_the_training_reaches_the_head():
+    nlp = mrc_pipeline()
+    ner, examples = nlp.get_pipe("mrc_ner"), make_examples(nlp)
+    alike = {}
+    for drop in (0.0, 0.5):
+        runs = []
+        for _ in range(2):
+            clear_gradients(ner.model)
+            ner.update(examples, drop=drop)
+            runs.append(gradients(ner.model.get_ref("head")))
+        alike[drop] = same(*runs, tolerance=1e-6)
+    assert alike == {0.0: True, 0.5: False}
+
+
+def test_the_scorer_is_used(trained):
+    scores = trained.evaluate(make_examples(trained))
+    assert (scores["ents_p"], scores["ents_r"], scores["ents_f"]) == (1.0, 1.0, 1.0)
+    assert {*scores["ents_per_type"]} == {"LOC", "PER"}
+    assert mrc_pipeline(scorer=None).get_pipe("mrc_ner").score([]) == {}
+
+
+def test_false_entities_of_sentences_without_any_count(trained):
+    scores = trained.evaluate([make_example(trained, "Bob"), make_example(trained, TEXTS[1], GOLD[1])])
+    assert (scores["ents_p"], scores["ents_r"]) == (pytest.approx(2 / 3), 1.0)
+
+
+def test_what_it_assigns_and_which_scores_are_shown(trained):
+    assert trained.analyze_pipes()["summary"]["mrc_ner"]["assigns"] == ["doc.ents", "token.ent_iob", "token.ent_type"]
+    expected = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
+    assert trained.get_pipe_meta("mrc_ner").default_score_weights == expected
+
+
+def test_protocols(trained):
+    for protocol in (Clocked, Renewable, Tempered):
+        assert isinstance(trained.get_pipe("mrc_ner"), protocol)
+
+
+# Entities that are there already
+
+
+def test_preset_entities_stay_and_predictions_fill_the_rest(trained):
+    doc = raw(trained, TEXTS[0])
+    doc.ents = [Span(doc, 4, 5, "ORG", kb_id="Q1")]
+    found = trained(doc)
+    assert doc_entities(found) == [(0, 1, "PER"), (4, 5, "ORG")]
+    assert found.ents[-1].kb_id_ == "Q1"
+
+
+def test_overwrite_replaces_them(mrc_path):
+    nlp = load(mrc_path, overwrite=True)
+    assert doc_entities(nlp(make_doc(nlp, TEXTS[0], [(1, 5, "ORG")]))) == GOLD[0]
+
+
+@pytest.mark.parametrize("overwrite, expected", [(False, [(0, 1, "PER")]), (True, GOLD[0])])
+def test_blocked_tokens_stay_unless_overwritten(mrc_path, overwrite, expected):
+    nlp = load(mrc_path, overwrite=overwrite)
+    doc = make_doc(nlp, TEXTS[0])
+    doc.set_ents([], blocked=[doc[4:5]], default="missing")
+    assert doc_entities(nlp(doc)) == expected
+
+
+def test_candidates_do_not_touch_what_has_to_stay():
+    nlp = mrc_pipeline(nested=True)
+    give_scores(nlp, table(5, PER=[(0, 2), (2, 3), (4, 5)]))
+    doc = raw(nlp, "a b c d e")
+    doc.set_ents([Span(doc, 1, 2, "Y")], blocked=[doc[3:4]], default="missing")
+    assert group_entities(nlp(doc), "pred:mrc_ner") == [(2, 3, "PER"), (4, 5, "PER")]
+
+
+@pytest.mark.parametrize(
+    "pairing, threshold, expected",
+    [
+        ("nearest", 0.5, [(0, 3, "PER")]),
+        ("nearest", 0.1, [(0, 1, "PER"), (2, 3, "PER")]),
+        ("probable", 0.5, [(0, 3, "PER")]),
+        ("probable", 0.1, [(0, 3, "PER")]),
+    ],
+)
+def test_at_a_low_threshold_the_nearest_end_cuts_an_entity_short(pairing, threshold, expected):
+    said = numpy.full((3, 2, 2), 0.01)
+    said[:, 0, 0], said[:, 0, 1] = [0.9, 0.01, 0.2], [0.2, 0.01, 0.9]
+    nlp = mrc_pipeline(pairing=pairing, threshold=threshold)
+    give_scores(nlp, log_odds(said))
+    assert doc_entities(nlp(raw(nlp, "a b c"))) == expected
+
+
+@pytest.mark.parametrize("pairing", PAIRINGS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_neighbours_of_one_label_are_not_merged(pairing, nested):
+    said = numpy.full((3, 2, 2), 0.01)
+    said[:, 0, 0], said[:, 0, 1] = [0.99, 0.01, 0.97], [0.98, 0.01, 0.99]
+    # Of the other label, over both.
+    said[0, 1, 0] = said[2, 1, 1] = 0.9
+    nlp = mrc_pipeline(pairing=pairing, nested=nested)
+    give_scores(nlp, log_odds(said))
+    doc = nlp(raw(nlp, "a b c"))
+    assert doc_entities(doc) == [(0, 1, "PER"), (2, 3, "PER")]
+    if nested:
+        assert group_entities(doc, "pred:mrc_ner") == [(0, 1, "PER"), (0, 3, "LOC"), (2, 3, "PER")]
+
+
+def test_annotating_twice_changes_nothing(trained):
+    doc = trained(raw(trained, TEXTS[1]))
+    before = [(ent.start, ent.end, ent.label_, ent._.weakner_score) for ent in doc.ents]
+    trained.get_pipe("mrc_ner")(doc)
+    assert [(ent.start, ent.end, ent.label_, ent._.weakner_score) for ent in doc.ents] == before

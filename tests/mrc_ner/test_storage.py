@@ -1,0 +1,86 @@
+"""Storage, and weights of an earlier stage."""
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.training.weights import LoadWeights
+
+from ..util import (
+    GOLD,
+    SENTENCES,
+    TEXTS,
+    entities_of,
+    make_example,
+    make_examples,
+    raw,
+    reload_bytes,
+    reload_copy,
+    reload_disk,
+    same,
+    train,
+    weights,
+)
+from .util import QUERIES, empty_pipe, mrc_pipeline
+
+
+@pytest.mark.parametrize("reload", [reload_bytes, reload_disk, reload_copy])
+def test_a_reloaded_pipeline_is_the_same(tmp_path, trained, reload):
+    trained.get_pipe("mrc_ner").set_temperature(2.0)
+    other = reload(trained, tmp_path)
+    ours, theirs = trained.get_pipe("mrc_ner"), other.get_pipe("mrc_ner")
+    assert theirs.cfg == ours.cfg
+    assert same(weights(ours.model), weights(theirs.model))
+    docs = [raw(trained, text) for text in TEXTS]
+    assert [p.scores for p in ours.predict(docs)] == [p.scores for p in theirs.predict(docs)]
+    assert entities_of(other, TEXTS) == entities_of(trained, TEXTS) == GOLD
+
+
+def test_a_copy_is_independent(trained, tmp_path):
+    other = reload_copy(trained, tmp_path)
+    train(other, [make_example(other, text) for text in TEXTS])
+    other.get_pipe("mrc_ner").ask("X", "what")
+    assert entities_of(other, TEXTS) == [[]] * 4
+    assert entities_of(trained, TEXTS) == GOLD
+    assert trained.get_pipe("mrc_ner").queries == QUERIES
+
+
+def test_a_reloaded_pipeline_trains_on(trained):
+    assert train(trained, make_examples(trained), steps=1)["mrc_ner"] < 0.5
+
+
+def test_a_pipeline_that_is_not_initialised_is_stored(tmp_path):
+    nlp = spacy.blank("xx")
+    empty_pipe(nlp).ask("X", "who")
+    ner = reload_disk(nlp, tmp_path).get_pipe("mrc_ner")
+    assert ner.labels == ("X",) and ner.queries == {"X": "who"}
+    assert not ner.is_initialized
+
+
+def test_weights_are_float32(trained):
+    assert {array.dtype for array in weights(trained.get_pipe("mrc_ner").model)} == {numpy.dtype("float32")}
+
+
+# Weights of an earlier stage
+
+
+@pytest.mark.parametrize("parts", [None, {"mrc_ner": ["all"]}, {"mrc_ner": ["encoder", "head"]}])
+def test_weights_are_loaded_whatever_the_questions(mrc_path, parts):
+    nlp = LoadWeights(mrc_path, parts)(mrc_pipeline(seed=7, queries={"PLACE": QUERIES["LOC"], "X": "some thing"}))
+    ner = nlp.get_pipe("mrc_ner")
+    assert same(weights(ner.model), weights(spacy.load(mrc_path).get_pipe("mrc_ner").model))
+    assert ner.labels == ("PLACE", "X") and ner.queries == {"PLACE": QUERIES["LOC"], "X": "some thing"}
+    ner.nested = True
+    for text, gold in SENTENCES:
+        found = [own for own in group_entities(nlp(raw(nlp, text)), "pred:mrc_ner") if own[2] == "PLACE"]
+        assert found == [(start, end, "PLACE") for start, end, label in gold if label == "LOC"]
+
+
+def test_loaded_weights_learn_the_new_questions(mrc_path, tmp_path):
+    nlp = LoadWeights(mrc_path)(mrc_pipeline(seed=7, queries={"ORG": "which company"}))
+    train(nlp, [make_example(nlp, "Bob likes Google", [(2, 3, "ORG")])])
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    assert other.get_pipe("mrc_ner").queries == {"ORG": "which company"}
+    assert entities_of(other, ["Bob likes Google"]) == [[(2, 3, "ORG")]]

@@ -1,0 +1,129 @@
+"""Question and text read together, by a Transformer."""
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.training.weights import LoadWeights
+
+from ..util import (
+    GOLD,
+    TEXTS,
+    all_zero,
+    clear_gradients,
+    entities_of,
+    gradients,
+    make_example,
+    make_examples,
+    needs_transformers,
+    raw,
+    reload_bytes,
+    reload_copy,
+    same,
+    train,
+    weights,
+)
+from .util import QUERIES, mrc_pipeline, together
+
+SCRIPT = """
+import json, sys
+import torch
+torch.set_num_threads(1)
+import spacy
+for path in sys.argv[2:]:
+    nlp = spacy.load(path)
+    for n_process in (1, 2):
+        docs = nlp.pipe(json.loads(sys.argv[1]), n_process=n_process, batch_size=2)
+        print(json.dumps([[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]))
+"""
+
+
+@pytest.fixture(scope="module")
+def bert_path(tiny_bert, tmp_path_factory):
+    """A trained pipeline with its own Transformer, whose folder is gone."""
+    folder = tmp_path_factory.mktemp("mrc_bert")
+    shutil.copytree(tiny_bert, folder / "encoder")
+    nlp = mrc_pipeline(together(folder / "encoder"))
+    train(nlp, make_examples(nlp), steps=60, learn_rate=0.01)
+    nlp.to_disk(folder / "pipeline")
+    shutil.rmtree(folder / "encoder")
+    return folder / "pipeline"
+
+
+@needs_transformers
+class TestTransformer:
+    def test_it_learns_and_returns_from_disk_bytes_and_copies(self, bert_path, tmp_path):
+        nlp = spacy.load(bert_path)
+        assert entities_of(nlp, ["", *TEXTS, "\n"]) == [[], *GOLD, []]
+        for reload in (reload_bytes, reload_copy):
+            other = reload(nlp, tmp_path)
+            assert same(*(weights(x.get_pipe("mrc_ner").model) for x in (nlp, other)))
+            assert entities_of(other, TEXTS) == GOLD
+
+    def test_in_a_new_process_and_in_two(self, mrc_path, bert_path):
+        command = [sys.executable, "-c", SCRIPT, json.dumps(["", *TEXTS]), str(mrc_path), str(bert_path)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+        for line in result.stdout.splitlines()[-4:]:
+            assert [[tuple(entity) for entity in entities] for entities in json.loads(line)] == [[], *GOLD]
+
+    def test_another_question_changes_the_answers(self, bert_path):
+        nlp = spacy.load(bert_path)
+        nlp.get_pipe("mrc_ner").ask("LOC", QUERIES["PER"])
+        assert entities_of(nlp, TEXTS) != GOLD
+
+    def test_batches_give_what_single_docs_give(self, bert_path):
+        nlp = spacy.load(bert_path)
+        ner = nlp.get_pipe("mrc_ner")
+        ner.nested, ner.threshold = True, 0.01
+        docs = [raw(nlp, text) for text in ["", *TEXTS, "\n", "Anna went to New York " * 9]]
+        alone = [ner.predict([doc])[0] for doc in docs]
+        batch = ner.predict(docs[::-1])[::-1]
+        assert [p.candidates for p in batch] == [p.candidates for p in alone]
+        assert sum(len(p.candidates) for p in alone) > 5
+        for one, other in zip(alone, batch, strict=True):
+            assert one.candidate_scores == pytest.approx(other.candidate_scores, rel=1e-4)
+
+    def test_it_trains_on(self, bert_path):
+        nlp = spacy.load(bert_path)
+        before = weights(nlp.get_pipe("mrc_ner").model.get_ref("tok2vec"))
+        assert train(nlp, make_examples(nlp), steps=1)["mrc_ner"] < 1
+        assert not same(before, weights(nlp.get_pipe("mrc_ner").model.get_ref("tok2vec")))
+
+    def test_it_reads_long_texts_in_windows(self, bert_path):
+        nlp = spacy.load(bert_path)
+        example = make_example(nlp, "Anna went to New York " * 30, [(0, 1, "PER"), (148, 150, "LOC")])
+        assert numpy.isfinite(nlp.update([example], sgd=nlp.create_optimizer())["mrc_ner"])
+
+    def test_a_split_batch_gives_the_same_gradients(self, bert_path):
+        nlp = spacy.load(bert_path)
+        ner, examples = nlp.get_pipe("mrc_ner"), make_examples(nlp)
+        for shim in (shim for node in ner.model.walk() for shim in node.shims):
+            for module in shim._model.modules():
+                for name in ("p", "dropout_prob"):
+                    if hasattr(module, name):
+                        setattr(module, name, 0.0)
+        nlp.update([make_example(nlp, ""), *examples, make_example(nlp, "", annotated=False)], sgd=False)
+        whole = gradients(ner.model)
+        clear_gradients(ner.model)
+        for example in examples[::-1]:
+            nlp.update([example], sgd=False)
+        assert not all_zero(whole)
+        assert same(whole, gradients(ner.model), tolerance=1e-5)
+
+    def test_weights_of_an_earlier_stage(self, bert_path, tiny_bert):
+        nlp = LoadWeights(bert_path)(mrc_pipeline(together(tiny_bert), seed=3, queries={"X": QUERIES["PER"]}))
+        expected = [[(start, end, "X") for start, end, label in gold if label == "PER"] for gold in GOLD]
+        assert entities_of(nlp, TEXTS) == expected
+
+    def test_teachers_are_independent(self, bert_path):
+        nlp = spacy.load(bert_path)
+        model = nlp.get_pipe("mrc_ner").model
+        teacher, before = copy.deepcopy(model), weights(model)
+        train(nlp, make_examples(nlp), steps=2)
+        assert same(weights(teacher), before) and not same(weights(model), before)

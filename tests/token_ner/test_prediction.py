@@ -1,0 +1,146 @@
+"""Probabilities of tags, and the entities that they make."""
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.ty import PathScorer, Renewable, Statistician, TokenDistributions
+
+from ..util import GOLD, TEXTS, head_config, make_doc, make_example, make_examples, raw, train
+from .util import joint, schemes, token_pipeline
+
+
+@pytest.fixture(scope="module")
+def trained_bytes():
+    nlp = token_pipeline()
+    train(nlp, make_examples(nlp))
+    return nlp.to_bytes()
+
+
+@pytest.fixture
+def trained(trained_bytes):
+    return token_pipeline().from_bytes(trained_bytes)
+
+
+def decode(nlp, words, tags, sure=1000.0):
+    """What the component makes of a tag sequence that it is sure of."""
+    ner = nlp.get_pipe("token_ner")
+    doc = Doc(nlp.vocab, words=words)
+    ids = ner.scheme.tag_ids(tags.split())
+    outputs = numpy.eye(ner.n_outputs, dtype="float32")[ids] * sure
+    outputs[:, 0] = numpy.where(ids > 0, sure, -sure)
+    ner.set_annotations([doc], ner.decode([doc], [outputs]))
+    return doc
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+@schemes
+def test_distributions_are_those_of_the_formula(scheme, temperature):
+    nlp = token_pipeline(scheme=scheme)
+    ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in ["", *TEXTS]]
+    ner.set_temperature(temperature)
+    for doc, found, outputs in zip(docs, ner.distributions(docs), ner.score_tokens(docs), strict=True):
+        assert found.shape == (len(doc), len(ner.distribution_labels))
+        assert found.dtype == "float32"
+        expected = numpy.asarray([joint(row / temperature) for row in outputs]).reshape(found.shape)
+        numpy.testing.assert_allclose(found, expected, atol=1e-6)
+        numpy.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@schemes
+def test_the_score_of_an_entity_is_the_product_over_its_tokens(scheme, temperature):
+    nlp = token_pipeline(scheme=scheme)
+    train(nlp, make_examples(nlp), steps=25)
+    ner = nlp.get_pipe("token_ner")
+    ner.set_temperature(temperature)
+    doc = nlp(raw(nlp, TEXTS[0]))
+    (distribution,) = ner.distributions([doc])
+    assert doc_entities(doc) == GOLD[0]
+    for ent in doc.ents:
+        tags = ner.scheme.span_tags(ent.label_, len(ent))
+        expected = numpy.prod([distribution[i, tag] for i, tag in zip(range(ent.start, ent.end), tags, strict=True)])
+        assert ent._.weakner_score == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_paths_are_the_best_tags_one_by_one(nlp, temperature):
+    ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in TEXTS]
+    ner.set_temperature(temperature)
+    for path, outputs in zip(ner.score_paths(iter(docs)), ner.score_tokens(docs), strict=True):
+        sharp = numpy.asarray([joint(row) for row in outputs])
+        best = sharp.argmax(axis=1)
+        assert path.tags == [ner.distribution_labels[i] for i in best]
+        assert path.score == pytest.approx(numpy.log(sharp.max(axis=1)).sum(), abs=1e-5)
+        cooled = [joint(row / temperature)[i] for row, i in zip(outputs, best, strict=True)]
+        assert path.log_probability == pytest.approx(numpy.log(cooled).sum(), abs=1e-5)
+
+
+def test_paths_agree_with_entities(trained):
+    ner, docs = trained.get_pipe("token_ner"), [raw(trained, text) for text in TEXTS]
+    assert [ner.scheme.decode(ner.scheme.tag_ids(path.tags)) for path in ner.score_paths(docs)] == GOLD
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", "Bob"]])
+def test_small_docs_in_distributions_and_paths(trained, texts):
+    ner, docs = trained.get_pipe("token_ner"), [trained.make_doc(text) for text in texts]
+    assert [d.shape for d in ner.distributions(iter(docs))] == [(len(doc), 3) for doc in docs]
+    paths = ner.score_paths(iter(docs))
+    assert [len(path.tags) for path in paths] == [len(doc) for doc in docs]
+    assert all(path.score == path.log_probability == 0.0 for path in paths if not path.tags)
+
+
+def test_held_out_loss_is_that_of_the_known_tokens(nlp):
+    examples = [make_example(nlp, "Bob runs home", [(0, 1, "PER")], missing=[1]), make_example(nlp, "Paris")]
+    examples += [make_example(nlp, "nothing known", annotated=False), make_example(nlp, "")]
+    ner = nlp.get_pipe("token_ner")
+    first, second = ner.score_tokens([eg.predicted for eg in examples[:2]])
+    loss = ner.held_out_loss(examples)
+    for temperature in (1.0, 3.0):
+        rows = [joint(row / temperature) for row in (*first[[0, 2]], *second)]
+        expected = -numpy.log([row[tag] for row, tag in zip(rows, [2, 0, 0], strict=True)]).mean()
+        assert loss(temperature) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("use", ["distributions", "score_paths"])
+def test_not_initialised(use):
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe("token_ner", config=head_config("token_ner"))
+    ner.add_label("X")
+    with pytest.raises(WeaknerError, match=r"\[WK008\] 'token_ner'"):
+        getattr(ner, use)([make_doc(nlp, "a")])
+
+
+@pytest.mark.parametrize(
+    "words, tags, expected",
+    [
+        ([" ", "a", "b"], "I-PER I-PER O", [(1, 2, "PER")]),
+        (["a", "\n", " "], "I-PER I-PER I-PER", [(0, 1, "PER")]),
+        ([" ", "\n", "a"], "I-PER I-PER O", []),
+        (["a", " ", "b"], "I-PER I-PER I-PER", [(0, 3, "PER")]),
+        (["a", "b", "c"], "I-PER I-LOC O", [(0, 1, "PER"), (1, 2, "LOC")]),
+    ],
+)
+def test_tags_become_entities_without_white_space_at_their_ends(nlp, words, tags, expected):
+    doc = decode(nlp, words, tags)
+    assert doc_entities(doc) == expected
+    assert [ent._.weakner_score for ent in doc.ents] == [1.0] * len(expected)
+
+
+@pytest.mark.parametrize(
+    "scheme, tags, expected",
+    [
+        ("BIO", "O I-PER B-PER", [(1, 2, "PER"), (2, 3, "PER")]),
+        ("IOBES", "E-PER B-PER O", [(0, 1, "PER"), (1, 2, "PER")]),
+    ],
+)
+def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
+    assert doc_entities(decode(token_pipeline(scheme=scheme), ["a", "b", "c"], tags)) == expected
+
+
+def test_protocols(nlp):
+    for protocol in (TokenDistributions, PathScorer, Renewable, Statistician):
+        assert isinstance(nlp.get_pipe("token_ner"), protocol)
