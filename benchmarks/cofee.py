@@ -1,18 +1,18 @@
 """CoFEE: entity spans from links, labels from a term list, types from clusters, and gold last.
 
     python benchmarks/cofee.py --data DIR [--dataset conll03] [--encoder cnn|bilstm|FOLDER|NAME] [--seeds 0,1,2]
-        [--methods match,mrc,wo_fet_esi,wo_fet,full] [--train 2000] [--strong 0]
+        [--conditioned] [--methods match,mrc,wo_fet_esi,wo_fet,full] [--train 2000] [--strong 0]
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped), where train has gold and weak
 labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the gold, 300 sentences of dev choose the
 checkpoint of each training but the first; `supervised` and `pretrained` are trained on `--strong` sentences of train.
 Names of further methods: `full_k5` and `wo_fet_delta0.3` have another value of one setting, `wo_fet_union` keeps the
 weak labels, `mrc_nearest` and `wo_fet_esi_nearest` pair each start with its nearest end, as in the paper, and
-`full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first. `mrc_conditioned` has a
-Transformer (`--encoder FOLDER|NAME`) read a text once for all questions.
+`full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first.
 `tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
 what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_spans_labels`, `tagger_wo_fet`), on gold
 (`tagger_supervised`), on gold after all that (`tagger_pretrained`).
+With `--conditioned` a Transformer reads a text once for all questions, as the CNN does.
 `match` is the weak labels themselves: on test, or on train where test has none.
 Rows go to docs/evidence/cofee.jsonl as runs end, and docs/evidence/cofee.md is written anew at the end.
 """
@@ -21,7 +21,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from common import count, find, sample
+from common import count, encoder_name, find, sample
 from experiment import CONFIGS, MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
 from spacy.util import load_config
 from spacy.vocab import Vocab
@@ -69,7 +69,6 @@ class Method(NamedTuple):
 METHODS = {
     "mrc": Method("labels", anchors=False),
     "mrc_nearest": Method("labels", anchors=False, picking={"components.mrc_ner.pairing": "nearest"}),
-    "mrc_conditioned": Method("labels", anchors=False, picking=CONDITIONED),
     "wo_fet_esi": Method("picking", anchors=False),
     "wo_fet": Method("picking"),
     "wo_esi": Method("typing", anchors=False),
@@ -131,6 +130,11 @@ class Cofee(Experiment):
         """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
         strong = count(self.gold()) if name in ON_GOLD else 0
         return strong, 0 if name.endswith("supervised") else count(self.corpus("weak"))
+
+    def with_encoder(self, tok2vec: str) -> Dict[str, Any]:
+        """The encoder, which a reader asks its questions in one of two ways."""
+        conditioned = CONDITIONED if self.arguments.conditioned and tok2vec == READER else {}
+        return {**super().with_encoder(tok2vec), **conditioned}
 
     def labelled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The split that is scored, if it has weak labels, or else train."""
@@ -258,4 +262,8 @@ if __name__ == "__main__":
     parser.add_argument("--strong", type=int, default=0, help="gold sentences of `supervised` and `pretrained`")
     parser.add_argument("--typing-steps", type=int, default=300, help="updates of the third stage, and of the last")
     parser.add_argument("--eval-frequency", type=int, default=100)
-    main(Cofee, parser.parse_args())
+    parser.add_argument("--conditioned", action="store_true", help="a Transformer reads a text once for all questions")
+    arguments = parser.parse_args()
+    if arguments.conditioned:
+        arguments.label = f"{arguments.label or encoder_name(arguments.encoder)}-conditioned"
+    main(Cofee, arguments)
