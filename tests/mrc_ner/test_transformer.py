@@ -1,4 +1,4 @@
-"""Question and text read together, by a Transformer."""
+"""Question and text read together, or apart, by a Transformer."""
 
 import copy
 import json
@@ -12,6 +12,7 @@ import spacy
 
 from spacy_weakner.training.weights import LoadWeights
 
+from ..crf_ner.test_transformer import POOLING, transformer
 from ..util import (
     GOLD,
     TEXTS,
@@ -29,7 +30,7 @@ from ..util import (
     train,
     weights,
 )
-from .util import QUERIES, mrc_pipeline, together
+from .util import QUERIES, conditioned, mrc_pipeline, together
 
 SCRIPT = """
 import json, sys
@@ -127,3 +128,40 @@ class TestTransformer:
         teacher, before = copy.deepcopy(model), weights(model)
         train(nlp, make_examples(nlp), steps=2)
         assert same(weights(teacher), before) and not same(weights(model), before)
+
+
+@pytest.fixture(scope="module")
+def apart_path(tiny_bert, tmp_path_factory):
+    """A trained pipeline that reads the text once for all questions."""
+    folder = tmp_path_factory.mktemp("mrc_apart")
+    encoder = transformer(tiny_bert, "spacy-transformers.Tok2VecTransformer.v3")
+    nlp = mrc_pipeline(conditioned({**encoder, "pooling": POOLING, "grad_factor": 1.0}))
+    train(nlp, make_examples(nlp), steps=80, learn_rate=0.01)
+    nlp.to_disk(folder)
+    return folder
+
+
+@needs_transformers
+class TestApart:
+    def test_it_learns_and_returns_from_disk_bytes_and_copies(self, apart_path, tmp_path):
+        nlp = spacy.load(apart_path)
+        assert entities_of(nlp, ["", *TEXTS, "\n"]) == [[], *GOLD, []]
+        for reload in (reload_bytes, reload_copy):
+            assert entities_of(reload(nlp, tmp_path), TEXTS) == GOLD
+
+    def test_another_question_changes_the_answers(self, apart_path):
+        nlp = spacy.load(apart_path)
+        nlp.get_pipe("mrc_ner").ask("LOC", QUERIES["PER"])
+        assert entities_of(nlp, TEXTS) != GOLD
+
+    def test_batches_give_what_single_docs_give(self, apart_path):
+        nlp = spacy.load(apart_path)
+        texts = ["", *TEXTS, "\n", "Anna went to New York " * 9]
+        docs = list(nlp.pipe([raw(nlp, text) for text in texts[::-1]]))[::-1]
+        assert [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs] == entities_of(nlp, texts)
+
+    def test_empty_docs_in_training(self, apart_path):
+        nlp = spacy.load(apart_path)
+        texts = ["", "\n", "Bob"]
+        losses = nlp.update([make_example(nlp, text.strip()) for text in texts], sgd=nlp.create_optimizer())
+        assert numpy.isfinite(losses["mrc_ner"])
