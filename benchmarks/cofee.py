@@ -23,7 +23,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from common import count, encoder_name, find, sample
 from experiment import CONFIGS, MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
-from spacy.util import load_config
+from spacy.util import dot_to_object, load_config
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -31,16 +31,12 @@ from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.pick import pick
 
-READER = "components.mrc_ner.model.encoder.tok2vec"
 PICKING = "components.mrc_ner.relabel"
 TYPING = "components.mrc_ner.typing"
+ENCODER = "components.mrc_ner.model.encoder"
+READER = f"{ENCODER}.tok2vec"
 # A Transformer that reads the text once, and not once with every question.
-CONDITIONED = {
-    "components.mrc_ner.model.encoder": {
-        "@architectures": "spacy_weakner.ConditionedEncoder.v1",
-        "tok2vec": load_config(CONFIGS / "crf_ner/transformer.cfg")["components"]["crf_ner"]["model"]["tok2vec"],
-    }
-}
+CONDITIONED = dot_to_object(load_config(CONFIGS / "mrc_ner/transformer_conditioned.cfg"), ENCODER)
 QUERIES = {
     "conll03": {
         "PER": "Which persons are named?",
@@ -133,7 +129,7 @@ class Cofee(Experiment):
 
     def with_encoder(self, tok2vec: str) -> Dict[str, Any]:
         """The encoder, which a reader asks its questions in one of two ways."""
-        conditioned = CONDITIONED if self.arguments.conditioned and tok2vec == READER else {}
+        conditioned = {ENCODER: CONDITIONED} if self.arguments.conditioned and tok2vec == READER else {}
         return {**super().with_encoder(tok2vec), **conditioned}
 
     def labelled(self) -> Optional[Path]:

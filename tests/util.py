@@ -1,7 +1,11 @@
 """What several tests share: tiny data, tiny pipelines, and ways to look into them."""
 
 import copy
+import json
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
@@ -57,6 +61,12 @@ SENTENCES: List[Tuple[str, List[Entity]]] = [
 ]
 TEXTS = [text for text, _ in SENTENCES]
 GOLD = [entities for _, entities in SENTENCES]
+needs_spacy_transformers = [
+    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
+    # Of libraries that we cannot change.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
 
 
@@ -172,6 +182,29 @@ def train(nlp: Language, examples: List[Example], steps: int = 40, learn_rate: f
 def entities_of(nlp: Language, texts: Iterable[str]) -> List[List[Entity]]:
     """Predicted entities by text."""
     return [doc_entities(nlp(Doc(nlp.vocab, words=text.split()))) for text in texts]
+
+
+IN_PROCESSES = """
+import json, sys
+import torch
+torch.set_num_threads(1)
+import spacy
+found = []
+for path in sys.argv[2:]:
+    nlp = spacy.load(path)
+    for n_process in (1, 2):
+        docs = nlp.pipe(json.loads(sys.argv[1]), n_process=n_process, batch_size=2)
+        found.append([[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs])
+print(json.dumps(found))
+"""
+
+
+def entities_in_processes(paths: Sequence[Path], texts: Sequence[str]) -> List[List[List[Entity]]]:
+    """Entities by text, which each stored pipeline predicts in a new process, and then in two."""
+    command = [sys.executable, "-c", IN_PROCESSES, json.dumps(texts), *map(str, paths)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+    found = json.loads(result.stdout.splitlines()[-1])
+    return [[[tuple(entity) for entity in entities] for entities in own] for own in found]
 
 
 def gradients(model: Model) -> List[numpy.ndarray]:

@@ -1,7 +1,6 @@
 """crf_ner on a Transformer: its own, and a shared one. The model is tiny and made on the fly."""
 
 import shutil
-from importlib.util import find_spec
 
 import numpy
 import pytest
@@ -23,17 +22,13 @@ from ..util import (
     make_doc,
     make_example,
     make_examples,
+    needs_spacy_transformers,
     same,
     train,
     weights,
 )
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
-    # Of libraries that we cannot change.
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = needs_spacy_transformers
 GOLD = [entities for _, entities in SENTENCES]
 POOLING = {"@layers": "reduce_mean.v1"}
 # Without its own dropout, so that gradients can be compared.

@@ -1,10 +1,7 @@
 """Question and text read together, or apart, by a Transformer."""
 
 import copy
-import json
 import shutil
-import subprocess
-import sys
 
 import numpy
 import pytest
@@ -18,10 +15,12 @@ from ..util import (
     TEXTS,
     all_zero,
     clear_gradients,
+    entities_in_processes,
     entities_of,
     gradients,
     make_example,
     make_examples,
+    needs_spacy_transformers,
     needs_transformers,
     raw,
     reload_bytes,
@@ -31,18 +30,6 @@ from ..util import (
     weights,
 )
 from .util import QUERIES, conditioned, mrc_pipeline, together
-
-SCRIPT = """
-import json, sys
-import torch
-torch.set_num_threads(1)
-import spacy
-for path in sys.argv[2:]:
-    nlp = spacy.load(path)
-    for n_process in (1, 2):
-        docs = nlp.pipe(json.loads(sys.argv[1]), n_process=n_process, batch_size=2)
-        print(json.dumps([[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +55,7 @@ class TestTransformer:
             assert entities_of(other, TEXTS) == GOLD
 
     def test_in_a_new_process_and_in_two(self, mrc_path, bert_path):
-        command = [sys.executable, "-c", SCRIPT, json.dumps(["", *TEXTS]), str(mrc_path), str(bert_path)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
-        for line in result.stdout.splitlines()[-4:]:
-            assert [[tuple(entity) for entity in entities] for entities in json.loads(line)] == [[], *GOLD]
+        assert entities_in_processes([mrc_path, bert_path], ["", *TEXTS]) == [[[], *GOLD]] * 4
 
     def test_another_question_changes_the_answers(self, bert_path):
         nlp = spacy.load(bert_path)
@@ -141,8 +125,9 @@ def apart_path(tiny_bert, tmp_path_factory):
     return folder
 
 
-@needs_transformers
 class TestApart:
+    pytestmark = needs_spacy_transformers
+
     def test_it_learns_and_returns_from_disk_bytes_and_copies(self, apart_path, tmp_path):
         nlp = spacy.load(apart_path)
         assert entities_of(nlp, ["", *TEXTS, "\n"]) == [[], *GOLD, []]

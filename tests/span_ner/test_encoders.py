@@ -1,7 +1,5 @@
 """span_ner on shared encoders: a tok2vec, and a tiny Transformer (its own, or a shared one)."""
 
-from importlib.util import find_spec
-
 import numpy
 import pytest
 import spacy
@@ -23,6 +21,7 @@ from ..util import (
     make_doc,
     make_example,
     make_examples,
+    needs_spacy_transformers,
     same,
     shared_examples,
     shared_pipeline,
@@ -31,12 +30,6 @@ from ..util import (
 )
 from .util import UNIFORM, span_config
 
-needs_transformers = [
-    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
-    # Of libraries that we cannot change.
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
 TRANSFORMER_LISTENER = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
     "pooling": POOLING,
@@ -99,7 +92,7 @@ def test_the_encoder_of_a_listener_is_loaded_where_it_stands(tmp_path, part):
 
 
 class TestTransformer:
-    pytestmark = needs_transformers
+    pytestmark = needs_spacy_transformers
 
     @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
     def test_it_learns_and_returns_from_disk(self, tiny_bert, make, tmp_path):

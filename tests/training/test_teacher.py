@@ -1,7 +1,5 @@
 """Snapshots of models."""
 
-from importlib.util import find_spec
-
 import numpy
 import pytest
 import spacy
@@ -21,18 +19,13 @@ from ..util import (
     head_pipeline,
     make_doc,
     make_examples,
+    needs_spacy_transformers,
     same,
     shared_pipeline,
     train,
     weights,
 )
 
-needs_transformers = [
-    pytest.mark.skipif(find_spec("spacy_transformers") is None, reason="needs the extra 'transformers'"),
-    # Of libraries that we cannot change.
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
 DOCS = [make_doc(spacy.blank("xx"), text) for text in TEXTS]
 # Weights of Thinc; with those of a CRF or a BiLSTM, which are torch modules, too.
 MODELS = {
@@ -139,7 +132,7 @@ def test_a_listener_that_was_replaced_by_its_encoder_is_none():
 
 
 class TestTransformer:
-    pytestmark = needs_transformers
+    pytestmark = needs_spacy_transformers
 
     def test_moving_average(self, tiny_bert):
         architecture = "spacy-transformers.Tok2VecTransformer.v3"
