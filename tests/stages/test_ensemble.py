@@ -44,7 +44,7 @@ def trainings(monkeypatch):
 
     calls = Calls()
 
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         calls.append({"output": output, "gpu_id": gpu_id, **overrides})
         (output / "train.log").write_text("log")
         nlp = calls.make(overrides["system.seed"])

@@ -29,7 +29,7 @@ def trainings(monkeypatch):
     """`spacy train` as a list of what it was called with; scores grow with the number of steps."""
     calls = []
 
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         calls.append({"config": config, "output": output, **overrides})
         (output / "train.log").write_text("log")
         for name in ("model-best", "model-last"):
@@ -178,7 +178,7 @@ def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
 def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
     crossfit(CONFIG, gold, tmp_path / "out", folds=3)
 
-    def fail(config, output, overrides, gpu_id, stop):
+    def fail(config, output, overrides, gpu_id, stop, threads):
         raise WeaknerError("stopped")
 
     monkeypatch.setattr(training, "_run", fail)
@@ -270,7 +270,7 @@ def test_unusable_grids(tmp_path, gold, trainings):
 
 
 def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         (output / "train.log").touch()
         (output / "model-last").mkdir()
 
