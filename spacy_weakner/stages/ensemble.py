@@ -18,7 +18,7 @@ from .devices import on_device
 from .hashes import hash_model
 from .predictions import TokenPredictor
 from .shards import Shards, spacy_inputs
-from .training import LAST, Member, flat_config
+from .training import LAST, Member, Training, flat_config, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
