@@ -410,6 +410,29 @@ class Errors:
     )
     WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
 
+    # Projects
+    WK680 = (
+        "[WK680] There is nothing to learn from. Give gold (--gold), or text (--text) with a term list or other "
+        "sources that label it."
+    )
+    WK681 = "[WK681] {path} is damaged, or from an earlier version. Run 'spacy weakner {command}' again."
+    WK682 = (
+        "[WK682] {path} holds {docs} sentences and not one entity: nothing can be learned from it. Check that its "
+        "annotations stand under 'ents' or 'spans'."
+    )
+    WK683 = (
+        "[WK683] The batches of {config} ([training.batcher], {kind}) are not counted in words, so that nothing tells "
+        "how many updates a corpus needs. Take spacy.batch_by_words.v1 or spacy.batch_by_padded.v1."
+    )
+    WK684 = (
+        "[WK684] Nothing can be trained with what is in {path}: there is neither gold, nor a term list, nor are there "
+        "weak labels. Give 'prepare' gold or text, and label the text."
+    )
+    WK685 = (
+        "[WK685] {path} holds {docs} sentences, all of the same text: they cannot be split for cross-validation. Give "
+        "dev (--dev), or more gold."
+    )
+
 
 class Warnings:
     WK900 = (

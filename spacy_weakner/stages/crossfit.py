@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -70,7 +70,7 @@ def crossfit(
     docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
     if len(docs) < folds:
         raise WeaknerError(Errors.WK361.format(path=gold, docs=len(docs), folds=folds))
-    parts = _split(docs, folds, seed)
+    parts = split_folds(docs, folds, seed)
     if not all(parts):
         raise WeaknerError(Errors.WK361.format(path=gold, docs=sum(map(bool, parts)), folds=folds))
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
@@ -127,8 +127,14 @@ def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> Non
         raise WeaknerError(Errors.WK364.format(config=config))
 
 
-def _split(docs: List[Doc], folds: int, seed: int) -> List[List[Doc]]:
-    # Copies of a sentence go to the same fold.
+def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[List[Doc]]:
+    """Split gold. Copies of a sentence go to the same fold.
+
+    docs (Sequence[Doc]): The gold.
+    folds (int): Number of folds.
+    seed (int): Seed of the split, which depends on the texts, not on their order.
+    RETURNS (List[List[Doc]]): The folds, some of which are empty where there are too few different sentences.
+    """
     keys = sorted({hash_text(f"{seed} {doc.text}") for doc in docs})
     fold_of = {key: i % folds for i, key in enumerate(keys)}
     parts: List[List[Doc]] = [[] for _ in range(folds)]
