@@ -409,6 +409,16 @@ class Errors:
         "length: {long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
     )
     WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
+    # Configs
+    WK600 = "[WK600] There is no recipe '{name}'. Choose one of (the nearest first): {names}."
+    WK601 = "[WK601] The recipe '{recipe}' has no size '{size}'. Choose one of: {sizes}."
+    WK602 = (
+        "[WK602] The size '{size}' has no Transformer to name. Leave it out, or choose another size. Those of "
+        "'{recipe}' with a Transformer: {sizes}."
+    )
+    WK603 = "[WK603] spaCy has no language '{lang}'. Choose one of (the nearest first): {names}."
+    WK604 = "[WK604] No tokenizer is registered as '{name}'. Choose one of (the nearest first): {names}."
+    WK605 = "[WK605] {path} exists. Give another name, or replace it with --force."
 
     # Projects
     WK680 = (

@@ -13,6 +13,7 @@ from .complete import complete_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
+from .init import init_app
 from .label import label_cli
 from .mask import mask_cli
 from .pick import pick_cli
@@ -24,6 +25,7 @@ NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(init_app)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)

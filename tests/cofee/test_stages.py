@@ -15,7 +15,7 @@ from spacy_weakner.stages.pick import pick
 from ..util import SENTENCES, make_doc, weights
 
 pytest.importorskip("sklearn")
-CONFIGS = Path(__file__).parent.parent.parent / "configs" / "cofee"
+CONFIGS = Path(__file__).parent.parent.parent / "configs"
 NLP = spacy.blank("xx")
 QUERIES = '{"PER": "Which people?", "LOC": "Which places?"}'
 
@@ -31,7 +31,7 @@ def train(folder, stage, **settings):
         "components.mrc_ner.model.encoder.tok2vec.depth": 1,
         **settings,
     }
-    command = [sys.executable, "-m", "spacy", "train", CONFIGS / f"cnn_{stage}.cfg", "--output", folder / stage]
+    command = [sys.executable, "-m", "spacy", "train", CONFIGS / f"cofee.{stage}.cfg", "--output", folder / stage]
     for key, value in values.items():
         command += [f"--{key}", str(value)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})

@@ -22,7 +22,7 @@ from spacy_weakner.stages.predictions import TokenPredictor
 
 from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, make_doc, make_examples, train
 
-CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 
 

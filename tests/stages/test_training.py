@@ -19,7 +19,7 @@ from spacy_weakner.stages.training import train_member
 
 from ..util import SENTENCES, TOK2VEC, make_doc
 
-CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 SCORES = "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
 
@@ -164,7 +164,7 @@ def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
 
 
 def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
-    strong_weak = CONFIG.parent / "cnn_strong_weak.cfg"
+    strong_weak = CONFIG.parent / "crf_ner.strong_weak.cfg"
     for config, overrides in (
         (strong_weak, {"paths.strong": str(gold)}),
         (CONFIG, {"paths.train": str(gold)}),
