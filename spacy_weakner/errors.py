@@ -442,6 +442,11 @@ class Errors:
         "[WK685] {path} holds {docs} sentences, all of the same text: they cannot be split for cross-validation. Give "
         "dev (--dev), or more gold."
     )
+    WK686 = (
+        "[WK686] '{name}' cannot be the name of a package: take letters from a to z, digits and underscores, with a "
+        "letter first."
+    )
+    WK687 = "[WK687] The wheel could not be built: {reason}"
 
 
 class Warnings:
