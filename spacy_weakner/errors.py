@@ -446,6 +446,12 @@ class Errors:
         "[WK686] '{name}' cannot be the name of a package: take letters from a to z, digits and underscores, with a "
         "letter first."
     )
+    WK688 = (
+        "[WK688] {path} exists and is not empty: a project is never written over something else. Give another folder, "
+        "or remove it."
+    )
+    WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
+    WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
     WK687 = "[WK687] The wheel could not be built: {reason}"
 
 

@@ -21,6 +21,7 @@ from .package import package_cli
 from .pick import pick_cli
 from .prepare import prepare_cli
 from .report import report_cli
+from .stamp import stamp_cli
 from .sweep import sweep_cli
 from .temperature import temperature_cli
 from .verdict import verdict_cli
@@ -30,6 +31,7 @@ HELP = "Weakly supervised NER: convert corpora, label them with weak sources, ag
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(init_app)
+app.command("stamp")(stamp_cli)
 app.command("prepare")(prepare_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)

@@ -104,7 +104,7 @@ def fit(
     whys = {rule.name: rule.why for rule in rules}
     scores = {row.name: row.to_json() for row in result.rows}
     contenders = [
-        Contender(name, str(path), whys.get(name, whys["term list"]), scores.get(name))
+        Contender(name, str(path), whys.get(name, whys.get("term list", "")), scores.get(name))
         for name, path in result.pipelines.items()
     ]
     # Without gold nothing is known but that a model finds more than its list.

@@ -16,19 +16,24 @@ class Corpora(NamedTuple):
     folder: Path
 
     @property
+    def annotated(self) -> Path:
+        """RETURNS (Path): The folder of all gold, whose sentences no text may hold."""
+        return self.folder / "annotated"
+
+    @property
     def gold(self) -> Path:
         """RETURNS (Path): Gold to train on."""
-        return self.folder / "gold.spacy"
+        return self.annotated / "gold.spacy"
 
     @property
     def dev(self) -> Path:
         """RETURNS (Path): Gold to choose by; may not exist."""
-        return self.folder / "dev.spacy"
+        return self.annotated / "dev.spacy"
 
     @property
     def test(self) -> Path:
         """RETURNS (Path): Gold that nothing is chosen by; may not exist."""
-        return self.folder / "test.spacy"
+        return self.annotated / "test.spacy"
 
     @property
     def text(self) -> Path:

@@ -1,11 +1,11 @@
 """Term lists as pipelines of their own: what every trained pipeline has to beat."""
 
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Union
+from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
 from ..annotations.weak import weak_group
 from ..files import atomic_folder
-from ..gazetteer_ruler.terms import make_term_list
+from ..gazetteer_ruler.terms import Term, make_term_list
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import Source, read_sources
 from ..stages.pipelines import blank_pipeline
@@ -62,7 +62,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
             "annotate_ents": True,
         }
         ruler = nlp.add_pipe(RULER, config=settings)
-        rows = make_term_list(Path(source.path), label=source.term_label)
+        rows = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
         ruler.initialize(lambda: [], nlp=nlp, terms=rows)  # type: ignore[attr-defined]
         # The same scores as those of trained pipelines are asked for.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
@@ -71,3 +71,10 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
             nlp.to_disk(temporary)
         made.append(ListPipeline(name, path, source.name))
     return made
+
+
+def _renamed(read: Callable[[], Iterator[Term]], labels: Optional[Mapping[str, str]]) -> Callable[[], Iterator[Term]]:
+    """Terms with the labels that their source gives them; those that it does not name are left out."""
+    if labels is None:
+        return read
+    return lambda: (term._replace(label=labels[term.label]) for term in read() if term.label in labels)

@@ -115,17 +115,16 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     | weak alone | there is no gold |
 
     facts (Facts): What was found.
-    RETURNS (List[Rule]): One per candidate, in the order of the table.
+    RETURNS (List[Rule]): In the order of the table; those that nobody would expect are left out.
     """
-    listed = f"{facts.lists} to look up" if facts.lists else "none was given"
-    rules = [Rule("term list", bool(facts.lists), listed)]
-    gold = f"{facts.gold} gold sentences" if facts.gold else "there is no gold"
-    rules.append(Rule("gold alone", bool(facts.gold), gold))
-    rules.append(Rule("weak and gold", *_mixes(facts)))
+    rules = []
+    if facts.lists:
+        rules.append(Rule("term list", True, "what everything else has to beat"))
     if facts.gold:
-        rules.append(Rule("weak alone", False, "there is gold"))
-    else:
-        rules.append(Rule("weak alone", facts.weak, "no gold" if facts.weak else "there are no weak labels"))
+        rules.append(Rule("gold alone", True, f"{facts.gold} gold sentences"))
+        rules.append(Rule("weak and gold", *_mixes(facts)))
+    elif facts.weak:
+        rules.append(Rule("weak alone", True, "there is no gold"))
     return rules
 
 
