@@ -409,6 +409,15 @@ class Errors:
         "length: {long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
     )
     WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
+    # Judging weak labels
+    WK650 = (
+        "[WK650] {path} holds no gold: none of its {docs} documents has entity annotations that are not weak. Label "
+        "a gold corpus with the same sources ('spacy weakner label GOLD OUTPUT ...'), and give that."
+    )
+    WK651 = (
+        "[WK651] The gold in {path} has no entity in any of its {docs} documents, so nothing can be measured on it. "
+        "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
+    )
 
 
 class Warnings:

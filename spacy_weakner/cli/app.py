@@ -13,6 +13,7 @@ from .complete import complete_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
+from .judge import judge_cli
 from .label import label_cli
 from .mask import mask_cli
 from .pick import pick_cli
@@ -28,6 +29,7 @@ app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
 app.command("label")(label_cli)
+app.command("judge")(judge_cli)
 app.command("aggregate")(aggregate_cli)
 # What these do not know goes to the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
