@@ -75,8 +75,10 @@ def judge_cli(
             bounds = f"{gain.low:+.1f} to {gain.high:+.1f}"
             msg.info(f"F1 {gain.f1:+.1f} ({bounds}), on sentences that did not choose the settings")
             # Not by wasabi, which breaks lines: these are for pasting.
-            if as_options(proposal):
-                typer.echo(f"spacy weakner label ... {as_options(proposal)}\n")
+            msg.info("Settings to add to those that this source has:")
+            options = as_options(proposal)
+            if options is not None:
+                typer.echo(f"spacy weakner label ... {options}\n")
             typer.echo(f"{as_config(proposal)}\n")
         for warning in result.warnings:
             msg.warn(warning.text)

@@ -176,6 +176,14 @@ def test_labels_that_will_hurt(tmp_path):
     assert [w.kind for w in judge(write(tmp_path, docs), bootstrap=50).warnings] == ["recall"]
 
 
+def test_one_label_that_will_hurt(tmp_path):
+    right = [(i, i + 1, "X") for i in range(4)]
+    said = [*right, *((i, i + 1, "Y") for i in range(4, 9))]
+    docs = [make_doc("a b c d e f g h i", [*right, (4, 5, "Y")], {"x": said}) for _ in range(20)]
+    (warning,) = judge(write(tmp_path, docs), bootstrap=50).warnings
+    assert warning.kind == "precision" and "Y 20.0 (80 of 100 wrong)" in warning.text
+
+
 def test_too_little_gold_is_said(tmp_path):
     docs = [make_doc("a b", [(0, 1, "X")], {"x": [(i % 2, i % 2 + 1, "X")]}) for i in range(10)]
     assert "gold" in [w.kind for w in judge(write(tmp_path, docs), bootstrap=50).warnings]

@@ -26,7 +26,7 @@ FOLDS = 5
 # Below this, nothing can be both chosen and measured.
 MIN_SENTENCES = 10
 # Gains that chance gives so often (both sides of the bootstrap) are not proposed.
-MAX_P = 0.2
+MAX_P = 0.1
 MAX_LENGTH = 6
 # A group needs so many terms.
 MIN_TERMS = 4
@@ -128,7 +128,7 @@ def propose(
         for i in numpy.flatnonzero(fold_of == fold).tolist():
             counts[0, i] = _count(sentences[i], Settings(), policy)
             counts[1, i] = _count(sentences[i], chosen, policy)
-    difference = Bootstrap(counts, samples, seed).difference(1, 0, source)
+    difference = Bootstrap(counts, samples, seed).difference(1, 0, "before")
     if difference.f1 <= 0 or difference.p > MAX_P:
         return None
     given = {match.candidate.label for sentence in sentences for match in sentence.matches}
@@ -162,13 +162,14 @@ def choose(sentences: Sequence[Sentence], policy: str) -> Settings:
     if _is_bad([(m, right) for m, right, unclear in tried.matches if unclear], tried.f1):
         settings = settings._replace(ambiguity="drop")
         tried = _try(sentences, settings, policy)
-    for length in range(MAX_LENGTH, 1, -1):
-        if _is_bad([(m, right) for m, right, _ in tried.matches if m.length < length], tried.f1):
-            shortened = settings._replace(min_length=length)
+    start, threshold = settings, tried.f1
+    known = [(match, right) for match, right, _ in tried.matches]
+    for length in range(2, MAX_LENGTH + 1):
+        if _is_bad([(match, right) for match, right in known if match.length < length], threshold):
+            shortened = start._replace(min_length=length)
             again = _try(sentences, shortened, policy)
             if again.f1 > tried.f1:
                 settings, tried = shortened, again
-                break
     for _ in range(_ROUNDS):
         bad = _bad_terms(tried)
         if not bad:

@@ -2,13 +2,14 @@
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from .proposal import Proposal
 
 if TYPE_CHECKING:
     from ..judge import Judgement, Scores
 
+_MAX_OPTIONS = 20
 Table = Tuple[List[str], List[Tuple[str, ...]]]
 
 
@@ -40,8 +41,11 @@ def proposal_table(proposal: Proposal) -> Table:
     return ["", "P", "R", "F1", "right", "wrong", "missed"], rows
 
 
-def as_options(proposal: Proposal) -> str:
-    """RETURNS (str): The settings as options of `label`, which has none for labels."""
+def as_options(proposal: Proposal) -> Optional[str]:
+    """RETURNS (Optional[str]): The settings as options of `label`; None if that has no such option (for labels), or
+    there are too many stop terms for a command line."""
+    if proposal.labels is not None or len(proposal.stop) > _MAX_OPTIONS:
+        return None
     options = [f"--stop {shlex.quote(term)}" for term in proposal.stop]
     if proposal.min_length is not None:
         options.append(f"--min-length {proposal.min_length}")

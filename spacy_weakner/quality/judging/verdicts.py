@@ -132,9 +132,9 @@ def _labels(facts: Facts) -> Iterator[Verdict]:
             "alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
         )
     foreign = {x: facts.per_label[x].fp for x in given if x not in in_gold}
-    if foreign:
-        near = {x: get_close_matches(x, list(never) or in_gold, n=1, cutoff=0.7) for x in foreign}
-        hints = ", ".join(f"'{x}' for '{close[0]}'" for x, close in near.items() if close)
+    near = {x: get_close_matches(x, list(never) or in_gold, n=1, cutoff=0.7) for x in foreign}
+    hints = ", ".join(f"'{x}' for '{close[0]}'" for x, close in near.items() if close)
+    if hints or sum(foreign.values()) >= MIN_SEEN:
         yield Verdict(
             "never_right",
             f"Labels that gold never has: {_list(foreign)}. "
@@ -151,14 +151,20 @@ def _labels(facts: Facts) -> Iterator[Verdict]:
             "never_right",
             f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms below",
         )
-    if facts.total.precision >= HARMFUL_PRECISION:
-        for label, counts in facts.per_label.items():
-            if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION:
-                yield Verdict(
-                    "precision",
-                    f"Precision of '{label}' is {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong): "
-                    "what it teaches will probably hurt. Clean its terms, or leave this label out",
-                )
+    bad = {
+        x: counts
+        for x, counts in facts.per_label.items()
+        if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
+    }
+    if bad and facts.total.precision >= HARMFUL_PRECISION:
+        figures = (
+            f"{x} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)" for x, counts in bad.items()
+        )
+        yield Verdict(
+            "precision",
+            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(figures)}. What they teach will "
+            "probably hurt: clean their terms, or leave these labels out ('labels' in the sources file)",
+        )
 
 
 def _combination(facts: Facts) -> Iterator[Verdict]:

@@ -94,6 +94,7 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
     proposal = run(sentences)
     assert proposal.labels == ("LOC", "ORG") and proposal.ambiguity == "drop" and not proposal.stop
     assert proposal.after == (60, 0, 60)
+    assert as_options(proposal) is None
     assert as_config(proposal).splitlines() == [
         "[sources.terms]",
         'labels = {"LOC": "LOC", "ORG": "ORG"}',
