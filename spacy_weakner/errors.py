@@ -453,6 +453,15 @@ class Errors:
     WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
     WK687 = "[WK687] The wheel could not be built: {reason}"
+    # Judging weak labels
+    WK650 = (
+        "[WK650] {path} holds no gold: none of its {docs} documents has entity annotations that are not weak. Label "
+        "a gold corpus with the same sources ('spacy weakner label GOLD OUTPUT ...'), and give that."
+    )
+    WK651 = (
+        "[WK651] The gold in {path} has no entity in any of its {docs} documents, so nothing can be measured on it. "
+        "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
+    )
 
 
 class Warnings:

@@ -15,6 +15,7 @@ from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
 from .fit import fit_cli
 from .init import init_app
+from .judge import judge_cli
 from .label import label_cli
 from .mask import mask_cli
 from .package import package_cli
@@ -37,6 +38,7 @@ app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
 app.command("label")(label_cli)
+app.command("judge")(judge_cli)
 app.command("aggregate")(aggregate_cli)
 # What these do not know goes to the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
