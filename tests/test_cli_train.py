@@ -15,7 +15,7 @@ from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 
-from .util import SENTENCES, make_doc, same, weights
+from .util import SEED, SENTENCES, make_doc, same, weights
 
 CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner"
 pytestmark = [
@@ -42,7 +42,9 @@ def spacy_cli(*args, cwd):
     cwd (Path): Where to run it.
     RETURNS (str): What it printed.
     """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {"OMP_NUM_THREADS": "1", **os.environ}
+    if args[0] == "train":
+        args = (*args, "--system.seed", SEED)
     command = [sys.executable, "-m", "spacy", *map(str, args)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=240)
     assert result.returncode == 0, result.stdout + result.stderr
