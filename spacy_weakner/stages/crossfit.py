@@ -6,11 +6,11 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
+from ..progress import progress as show
 from .hashes import hash_file, hash_text
 from .training import BEST, LAST, flat_config, train_member
 
@@ -57,7 +57,7 @@ def crossfit(
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
     seed (int): Seed of the split, which depends on the texts, not on their order.
     gpu_id (int): -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (List[Fold]): The folds.
     RAISES (WeaknerError): If there are fewer sentences than folds, the config trains on other files, or a training
         fails.
@@ -75,7 +75,7 @@ def crossfit(
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
     (output / INDEX).unlink(missing_ok=True)
     result, rows = [], []
-    for n, part in enumerate(tqdm(parts, unit="fold", leave=False, disable=None if progress else True), start=1):
+    for n, part in enumerate(show(parts, desc="crossfit", unit="fold", enabled=progress), start=1):
         held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
         write_docs(held_out, part)
         write_docs(rest, [doc for other in parts if other is not part for doc in other])

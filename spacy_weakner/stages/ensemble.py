@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from ..progress import progress as show
 from .devices import on_device
 from .hashes import hash_model
 from .predictions import TokenPredictor
@@ -81,7 +81,7 @@ def ensemble(
     seed (int): Seed of the first one; the others count on from there.
     gpu_id (int): For the trainings and the predictions; -1 is the CPU.
     component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
-    progress (bool): Show bars, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (EnsembleReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings, if a training fails, or if the pipelines give no
         distributions, or distributions over different tags.
@@ -151,13 +151,7 @@ def _train(
             pool.submit(train_member, config, folder, overrides, gpu_id=gpu_id, stop=stop)
             for folder, overrides in jobs.items()
         ]
-        bar = tqdm(
-            as_completed(futures),
-            total=len(futures),
-            unit="training",
-            leave=False,
-            disable=None if progress else True,
-        )
+        bar = show(as_completed(futures), total=len(futures), desc="ensemble", unit="training", enabled=progress)
         try:
             for future in bar:
                 member = future.result()
