@@ -109,7 +109,9 @@ class Progress(Generic[T]):
         elapsed, done = self._elapsed, f"{self.done:,.0f}"
         text = f"{self.name}: " if self.name else ""
         if self.total:
-            text += f"{self.done / self.total:.0%} ({done} of {self.total:,.0f} {self.unit}s), {_clock(elapsed)}"
+            text += (
+                f"{100 * self.done / self.total:.0f} % ({done} of {self.total:,.0f} {self.unit}s), {_clock(elapsed)}"
+            )
             if self._initial < self.done < self.total:
                 left = elapsed * (self.total - self.done) / (self.done - self._initial)
                 text += f", {_clock(left)} to go"

@@ -1,8 +1,5 @@
 """The stages of CoFEE through the command line: links, picking, what is picked, types, gold."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,8 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.stages.pick import pick
 
-from ..util import SEED, SENTENCES, make_doc, weights
+from ..test_cli_train import spacy_cli
+from ..util import SENTENCES, make_doc, weights
 
 pytest.importorskip("sklearn")
 CONFIGS = Path(__file__).parent.parent.parent / "configs" / "cofee"
@@ -24,7 +22,6 @@ def train(folder, stage, **settings):
     """Train a stage for a few updates; its last pipeline."""
     values = {
         "nlp.lang": "xx",
-        "system.seed": SEED,
         "training.max_steps": 8,
         "training.eval_frequency": 4,
         "components.mrc_ner.model.encoder.tok2vec.width": 32,
@@ -32,11 +29,8 @@ def train(folder, stage, **settings):
         "components.mrc_ner.model.encoder.tok2vec.depth": 1,
         **settings,
     }
-    command = [sys.executable, "-m", "spacy", "train", CONFIGS / f"cnn_{stage}.cfg", "--output", folder / stage]
-    for key, value in values.items():
-        command += [f"--{key}", str(value)]
-    done = subprocess.run(command, capture_output=True, text=True, env={"OMP_NUM_THREADS": "1", **os.environ})
-    assert done.returncode == 0, done.stdout + done.stderr
+    options = [part for key, value in values.items() for part in (f"--{key}", value)]
+    spacy_cli("train", CONFIGS / f"cnn_{stage}.cfg", "--output", folder / stage, *options, cwd=folder)
     return folder / stage / "model-last"
 
 
