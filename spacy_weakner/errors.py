@@ -202,6 +202,20 @@ class Errors:
         "[WK211] {path} is not the list that the table of '{name}' beside it was compiled from. Put the list back, or "
         "initialise the component with it (its format is that of a term list)."
     )
+    WK670 = (
+        "[WK670] '{name}' compares {attr}, which the vocabulary of a Doc does not have: nothing would ever be found. A "
+        "bare Vocab() knows no forms of its words; make Docs with the vocabulary of a pipeline (nlp.vocab)."
+    )
+    WK671 = (
+        "[WK671] The terms of '{name}' have to be a list (of strings, of pairs (label, term), or of rows "
+        '{{"label", "term"}}), a dictionary from labels to lists of terms, or a reader: {reason}. Files are read by '
+        "make_term_list(path)."
+    )
+    WK672 = (
+        "[WK672] '{name}' was made without a pipeline, so there is no tokenizer for its terms: give 'nlp', or create "
+        "it by nlp.add_pipe('gazetteer_ruler')."
+    )
+
     # Stages
     WK300 = (
         "[WK300] {path} exists and is no earlier result of the same command for this output, so it is neither "

@@ -66,7 +66,7 @@ def report(
     gold, sources, top: See `analyze`.
     title (str): Title of the report.
     examples (int): Number of sentences with errors that are shown of each candidate.
-    progress (bool): Show bars, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (List[Comparison]): The comparison; empty without a test set.
     RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
         nothing to report on, and if matplotlib is not installed.

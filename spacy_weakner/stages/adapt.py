@@ -135,7 +135,7 @@ def adapt(
     tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
     format (Optional[str]): Format of the inputs: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
     sentences (bool): Split text without annotations into sentences.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
         cannot be loaded or has no head, an output that is not ours, and if the loss is not a number.

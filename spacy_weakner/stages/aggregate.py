@@ -124,7 +124,7 @@ def aggregate(
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
     seed (int): Seed of that draw.
     model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (AggregateReport): What was aggregated.
     RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
     """

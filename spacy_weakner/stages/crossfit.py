@@ -58,7 +58,7 @@ def crossfit(
     seed (int): Seed of the split, which depends on the texts, not on their order.
     processes (int): How many are trained at a time, see `train_all`.
     gpu_id (int): -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (List[Fold]): The folds.
     RAISES (WeaknerError): If there are fewer sentences than folds, the config trains on other files, or a training
         fails.

@@ -78,7 +78,7 @@ def ensemble(
     seed (int): Seed of the first one; the others count on from there.
     gpu_id (int): For the trainings and the predictions; -1 is the CPU.
     component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
-    progress (bool): Show bars, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (EnsembleReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings, if a training fails, or if the pipelines give no
         distributions, or distributions over different tags.

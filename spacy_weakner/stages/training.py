@@ -12,11 +12,11 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from spacy.util import load_config
 from thinc.api import Config
-from tqdm import tqdm
 
 from ..code_version import code_version
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
+from ..progress import progress as show
 from .hashes import hash_path, hash_settings
 
 BEST, LAST = "model-best", "model-last"
@@ -69,7 +69,7 @@ def train_all(
     gpu_id (int): -1 is the CPU.
     check (Optional[Callable[[Member], None]]): Called with each that was trained as soon as it is: what is of no use is
         better noticed before the others are trained.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (List[Member]): In the same order.
     RAISES (WeaknerError): For what `train_member` raises.
     """
@@ -80,9 +80,7 @@ def train_all(
         futures = [
             pool.submit(train_member, *training, gpu_id=gpu_id, stop=stop, threads=threads) for training in trainings
         ]
-        bar = tqdm(
-            as_completed(futures), total=len(futures), unit="training", leave=False, disable=None if progress else True
-        )
+        bar = show(as_completed(futures), total=len(futures), desc="train", unit="training", enabled=progress)
         try:
             for future in bar:
                 member = future.result()
