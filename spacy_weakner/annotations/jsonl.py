@@ -81,8 +81,8 @@ def read_jsonl(
     path (Path): The file; `.gz` is unpacked.
     nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
     source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
-        "drop".
+    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
+        or "contract".
     counts (Optional[Counter[str]]): If given, dropped spans and unknown keys are counted; see `doc_from_row`.
     YIELDS (Doc): One Doc per row.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.

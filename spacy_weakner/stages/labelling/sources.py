@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from spacy.util import is_package
 from thinc.api import Config
 
+from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
 from ...files import existing, read_lines
 from ..hashes import hash_model
@@ -31,7 +32,6 @@ KINDS = ("terms", "pipeline", "patterns", "file")
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
 ATTRS = ("ORTH", "LOWER", "NORM")
 AMBIGUITY = ("all", "first", "drop")
-MISALIGNED = ("drop", "error", "expand", "contract")
 _TOP = "sources"
 # Sections that other values may refer to, as in spaCy's configs: ${paths.folder}
 _VARIABLES = ("paths", "vars")
