@@ -33,7 +33,7 @@ def guess_encoding(sample: bytes) -> Optional[str]:
         return "UTF-16LE" if zeros[1] > zeros[0] else "UTF-16BE"
     text = sample.decode("utf-8", errors="surrogateescape")
     strays = sum("\udc80" <= character <= "\udcff" for character in text)
-    if sum("\x7f" < character for character in text) > 2 * strays:
+    if sum(character > "\x7f" for character in text) > 2 * strays:
         return "UTF-8"
     runs = _HIGH.findall(sample)
     # In languages with Latin letters, letters beyond ASCII rarely stand together.
@@ -57,7 +57,7 @@ def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: 
         return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, out=_beside(path)))
     if encoding is None:
         found = "is in an encoding other than UTF-8 that cannot be told by itself"
-        cure = f"find its name ('file -i', or where it comes from: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
+        cure = "find its name ('file -i', or where it comes from: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
         cure += convert_command(path, "NAME")
     elif encoding == "UTF-8":
         found = "is UTF-8 with some bytes of another encoding"

@@ -44,8 +44,8 @@ def foreign_layout(row: Dict[str, Any]) -> Optional[str]:
 def _without_text(row: Dict[str, Any]) -> Optional[str]:
     if "tokenized_text" in row:
         return (
-            "neither 'tokens' nor 'text', but 'tokenized_text': this looks like GLiNER, whose spans end with their last "
-            "token. Write: jq -c '{tokens: .tokenized_text, ents: [.ner[] | [.[0], .[1] + 1, .[2]]]}' FILE > NEW"
+            "neither 'tokens' nor 'text', but 'tokenized_text': this looks like GLiNER, whose spans end with their "
+            "last token. Write: jq -c '{tokens: .tokenized_text, ents: [.ner[] | [.[0], .[1] + 1, .[2]]]}' FILE > NEW"
         )
     if isinstance(row.get("data"), dict) and any(key in row for key in ("annotations", "completions", "predictions")):
         return (

@@ -8,6 +8,7 @@ from .analyze import analyze_cli
 from .anchors import anchors_cli
 from .augment import augment_cli
 from .calibrate import calibrate_cli
+from .check import check_cli
 from .compare import compare_cli
 from .complete import complete_cli
 from .convert import convert_cli
@@ -24,6 +25,7 @@ NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app.command("check")(check_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
