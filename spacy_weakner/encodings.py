@@ -56,16 +56,15 @@ def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: 
     if encoding is None and reason == NULS:
         return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, out=_beside(path)))
     if encoding is None:
-        found = "is in an encoding other than UTF-8 that cannot be told by itself"
-        cure = "find its name ('file -i', or where it comes from: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
+        found = "is not UTF-8, and what else it is cannot be told from it"
+        cure = "Find the name of its encoding ('file -i', or where it comes from: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
         cure += convert_command(path, "NAME")
     elif encoding == "UTF-8":
         found = "is UTF-8 with some bytes of another encoding"
-        cure = f"correct the line, or leave such bytes out: {convert_command(path, 'UTF-8', ' -c')}"
+        cure = f"Correct the line, or leave such bytes out: {convert_command(path, 'UTF-8', ' -c')}"
     else:
-        found = f"is {encoding}, not UTF-8"
-        found += " (or ISO-8859-1, which is a part of it)" if encoding == "WINDOWS-1252" else ""
-        cure = f"convert it: {convert_command(path, encoding)}"
+        found = f"is not UTF-8, but {encoding}{' or ISO-8859-1' if encoding == 'WINDOWS-1252' else ''}"
+        cure = f"Convert it: {convert_command(path, encoding)}"
     return WeaknerError(
         Errors.WK104.format(path=path, found=found, line=line, position=position, reason=reason, cure=cure)
     )

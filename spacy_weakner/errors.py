@@ -158,7 +158,7 @@ class Errors:
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK102 = "[WK102] {path} is not a readable .spacy file ({reason}). Write it again with 'spacy weakner convert'."
     WK103 = "[WK103] {path}, line {line}: {reason}"
-    WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). To read it, {cure}"
+    WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK105 = "[WK105] Cannot tell the format of {path}. Use one of {suffixes}, or pass the format."
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
     WK107 = "[WK107] Cannot create a blank pipeline for the language '{lang}': {reason}"

@@ -2,6 +2,8 @@
 sentence would seem to be without annotation."""
 
 import re
+import shlex
+from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 # Where this layout keeps labels; see `rows`.
@@ -39,6 +41,23 @@ def foreign_layout(row: Dict[str, Any]) -> Optional[str]:
         if _are_tags(row.get(key), row.get("tokens")):
             return _tags_message(key, row[key])
     return None
+
+
+def with_names(message: str, path: Path) -> str:
+    """Put the name of the file into the command of a message.
+
+    message (str): What `foreign_layout` said, or anything else.
+    path (Path): The file.
+    RETURNS (str): The message.
+    """
+    new = path.with_name(f"{path.name.partition('.')[0]}-new.jsonl")
+    message = message.replace("FILE > NEW.conll", f"FILE > {shlex.quote(str(new.with_suffix('.conll')))}")
+    return message.replace("FILE > NEW", f"FILE > {shlex.quote(str(new))}").replace("FILE > ", f"{_read(path)} > ")
+
+
+def _read(path: Path) -> str:
+    name = shlex.quote(str(path))
+    return f"<(gzip -dc {name})" if path.suffix == ".gz" else name
 
 
 def _without_text(row: Dict[str, Any]) -> Optional[str]:

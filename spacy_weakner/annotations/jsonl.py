@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, read_lines
+from .foreign import with_names
 from .rows import DEFAULT_SOURCE, Row, RowError, doc_from_row, row_from_doc, show
 
 
@@ -24,7 +25,8 @@ def at_line(path: Path, line: int) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=error)) from error
+        reason = with_names(str(error), path)
+        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
     except UnicodeEncodeError as error:
         reason = f"half of a surrogate pair in a string ({error.reason})"
         raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error

@@ -69,19 +69,26 @@ def check_cli(
             msg.good("Findings", output)
         warnings = sum(finding.level == "warning" for finding in report.findings)
         if report.errors:
-            msg.fail(f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.")
+            _head(
+                "error",
+                f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.",
+            )
             raise typer.Exit(1)
         msg.good(f"No errors; warnings: {warnings}")
 
 
 def _show(finding: "Finding") -> None:
     # Not wasabi's Printer, which breaks lines: commands are to be copied.
-    sign, tint = _LOOKS[finding.level]
-    head = locale_escape(f"{sign} {finding.where}")
-    typer.echo(color(head, fg=tint) if supports_ansi() else head)
+    _head(finding.level, finding.where)
     typer.echo(f"  {locale_escape(finding.message)}")
     if finding.cure:
         typer.echo(locale_escape(f"  → {finding.cure}"))
+
+
+def _head(level: str, text: str) -> None:
+    sign, tint = _LOOKS[level]
+    line = locale_escape(f"{sign} {text}")
+    typer.echo(color(line, fg=tint) if supports_ansi() else line)
 
 
 def _given(value: Optional[str]) -> Optional[str]:

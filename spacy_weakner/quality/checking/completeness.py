@@ -23,6 +23,8 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
     weak = [s for s in corpus.sentences if s.weak]
     partly = [s for s in corpus.sentences if s.is_annotated and s.missing and not s.weak]
     if len(unknown) == len(corpus.sentences):
+        if corpus.broken:  # what is wrong with the others has been said
+            return
         findings.error(
             corpus.where,
             f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null): nothing is "

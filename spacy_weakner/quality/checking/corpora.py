@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from ...annotations.conll import read_conll
 from ...annotations.corpus import read_docs
+from ...annotations.foreign import with_names
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import Row, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
@@ -117,8 +118,9 @@ class Problems:
         RETURNS (int): The number of rows.
         """
         for kind, places in self.places.items():
-            same = "" if len(places) == 1 else f" (the same in {plural(len(places), 'row')}: {listed(places)})"
-            findings.error(where, f"{self.path}, {places[0]}: {self.reasons[kind]}{same}", cure)
+            reason = with_names(self.reasons[kind], self.path).removesuffix(".")
+            same = "" if len(places) == 1 else f" The same in {plural(len(places), 'row')}: {_places(places)}."
+            findings.error(where, f"{self.path}, {places[0]}: {reason}.{same}", cure)
         return sum(map(len, self.places.values()))
 
 
@@ -195,7 +197,7 @@ class _Reader:
                 continue
             try:
                 row = parse_row(line.text)
-                doc = doc_from_row(row, self.nlp, misaligned="drop", counts=counts)
+                doc = doc_from_row(row, self.nlp, misaligned="expand", counts=counts)
             except RowError as error:
                 array = array or line.text.lstrip()[:1] == "["
                 problems.add(line.place, str(error))
@@ -210,7 +212,7 @@ class _Reader:
         self.broken += problems.report(self.where, self.findings, cure)
         self.note = lines.note
         suspects = [key[len("list:") :] for key in sorted(counts) if key.startswith("list:")]
-        if suspects and not counts["annotated"]:
+        if suspects and not counts["annotated"] and not problems.places:
             self.findings.error(
                 self.where,
                 f"No row of {path} has 'ents', but these unknown keys hold lists: {', '.join(suspects)}.",
@@ -234,6 +236,12 @@ class _Reader:
                 touched = doc.char_span(left, right, alignment_mode="expand")
                 near = show([] if touched is None else [token.text for token in touched])
                 self.misaligned.append(Misaligned(place, text, label, near))
+
+
+def _places(places: Sequence[str]) -> str:
+    if all(place.startswith("line ") for place in places):
+        return f"lines {listed([place[len('line ') :] for place in places])}"
+    return listed(places)
 
 
 def _offsets(items: Sequence[Any]) -> Iterator[Tuple[int, int, str]]:

@@ -1,11 +1,14 @@
 """Whether texts are in the language that was given: by their letters, and by the most frequent words of it."""
 
 import re
+import runpy
 import unicodedata
 from collections import Counter
 from functools import lru_cache
-from importlib import import_module
+from pathlib import Path
 from typing import FrozenSet, Iterable, Sequence, Set
+
+import spacy
 
 from .findings import Findings, percent
 
@@ -38,11 +41,11 @@ def check_language(texts: Sequence[str], lang: str, where: str, findings: Findin
         return
     fitting = sum(found[name] for name in expected)
     if fitting < total / 2:
-        mostly = found.most_common(1)[0][0].title()
+        mostly = found.most_common(1)[0][0]
         findings.warning(
             where,
             f"Wrong language? {percent(total - fitting, total)} of the letters are not those of '{lang}'; most are "
-            f"{mostly}.",
+            f"{mostly if mostly == 'CJK' else mostly.title()}.",
             "Give the language of the texts (--lang), or other texts.",
         )
         return
@@ -77,9 +80,11 @@ def scripts_of(lang: str) -> FrozenSet[str]:
 @lru_cache(maxsize=100)
 def stop_words(lang: str) -> FrozenSet[str]:
     """The stop words of a language; none if spaCy has none."""
+    # Not imported: that would load all rules of the language, which takes seconds for some.
+    path = Path(spacy.__file__).parent / "lang" / lang / "stop_words.py"
     try:
-        words: Set[str] = import_module(f"spacy.lang.{lang}.stop_words").STOP_WORDS
-    except (ImportError, AttributeError):
+        words: Set[str] = runpy.run_path(str(path))["STOP_WORDS"]
+    except (OSError, ImportError, KeyError):
         return frozenset()
     return frozenset(word.casefold() for word in words)
 

@@ -3,12 +3,14 @@
 from typing import Dict, List, Sequence
 
 from ...stages.sentences import sentence_key
+from ..tables import shorten
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
 
 SAME = 0.9  # share of common sentences above which one file is the other
 _SHORT = 3  # tokens up to which a sentence may well occur twice by chance
 _EXAMPLES = 5
+_WIDTH = 40
 
 
 def check_overlap(corpora: Sequence[CheckedCorpus], findings: Findings) -> None:
@@ -32,7 +34,9 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         return
     n = len(corpus.sentences)
     count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
-    shown = listed([f"{a.place} = {b.place}" for a, b in common], _EXAMPLES)
+    shown = listed(
+        [f"'{shorten(a.text, _WIDTH)}' ({_line(corpus, a)}, {_line(other, b)})" for a, b in common], _EXAMPLES
+    )
     if len(common) >= SAME * n:
         message = f"{corpus.name} is {other.name}: {count} are also in {other.name}: {shown}."
         if other.name == "gold":
@@ -60,6 +64,10 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         message,
         f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text.",
     )
+
+
+def _line(corpus: CheckedCorpus, sentence: Sentence) -> str:
+    return f"{corpus.name}: {sentence.place.removeprefix(f'{corpus.path}, ')}"
 
 
 def check_text(texts: Sequence[str], gold: CheckedCorpus, where: str, findings: Findings) -> None:

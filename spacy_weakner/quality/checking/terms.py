@@ -1,6 +1,7 @@
 """Term lists: what will match nearly everything, nothing, or under several labels."""
 
 import csv
+import json
 import re
 from collections import Counter
 from itertools import islice
@@ -72,9 +73,11 @@ def _check_kinds(
         if kind:
             kinds.setdefault(kind, []).append(term.text)
     if kinds.get("symbols"):
-        _report(findings, where, kinds["symbols"], "without any letter or digit, which match wherever they stand")
+        _report(
+            findings, where, kinds["symbols"], "without any letter or digit, which match wherever such a mark stands"
+        )
     if kinds.get("digits"):
-        _report(findings, where, kinds["digits"], "of digits only, which match every such number")
+        _report(findings, where, kinds["digits"], "without any letter, which match every such number")
     if kinds.get("letter"):
         message = f"{plural(len(kinds['letter']), 'term')} of one character: {_shown(kinds['letter'])}."
         findings.warning(where, message, "Set min_length = 2 (--min-length 2), if they match too much.")
@@ -99,7 +102,7 @@ def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
 
 
 def _report(findings: Findings, where: str, found: List[str], what: str) -> None:
-    few = ", ".join(f'"{text}"' for text in dict.fromkeys(found[:_SHOWN]))
+    few = ", ".join(json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(found[:_SHOWN]))
     message = f"{plural(len(found), 'term')} {what}: {_shown(found)}."
     findings.warning(where, message, f"Remove them, or set stop = [{few}{', ...' if len(found) > _SHOWN else ''}].")
 

@@ -154,12 +154,14 @@ def check_steps(text: CheckedText, max_steps: Optional[int], batch_words: int, f
     size = f"{about}{text.total:,} texts with about {round(words):,} words"
     one = -(-round(words) // batch_words)
     if max_steps is None or max_steps >= one:
-        findings.info(text.where, f"{size}; one pass over them takes about {one:,} steps of {batch_words:,} words.")
+        findings.info(
+            text.where, f"{size}; one pass over them takes about {plural(one, 'step')} of {batch_words:,} words."
+        )
         return
     passes = max_steps / one
     findings.warning(
         f"--max-steps {max_steps}",
         f"{max_steps:,} steps of {batch_words:,} words are less than one pass over the text ({passes:.2f}; {size}): "
         "most of what is labelled would never be learned from.",
-        f"--max-steps {one:,} for one pass, {3 * one:,} for three; or give less text.".replace(",", ""),
+        f"--max-steps {one} for one pass, {3 * one} for three; or give less text.",
     )

@@ -27,7 +27,9 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
     found = corpus.misaligned
     if not found:
         return
-    shown = listed([f"{m.place}: '{m.text}' ({m.label}) in the tokens {m.near}" for m in found])
+    shown = listed(
+        [f"{m.place.removeprefix(f'{corpus.path}, ')}: '{m.text}' ({m.label}) in the tokens {m.near}" for m in found]
+    )
     message = (
         f"{len(found):,} of {plural(corpus.spans, 'span')} ({percent(len(found), corpus.spans)}) do not begin and end "
         f"at token borders: {shown}."
@@ -85,7 +87,9 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
             "Prefer texts with character offsets, or a tokenizer that splits as the file does (--tokenizer). Text that "
             'is split in this way already can be given as rows with "tokens".'
         )
-    findings.warning(corpus.where, message, cure)
+    # Training on tokens as they are does little harm as long as entities can be found.
+    add = findings.warning if better or here.cut > _MUCH * here.entities / 5 else findings.info
+    add(corpus.where, message, cure)
 
 
 def _compare(sentences: Sequence[Sentence], tokenizer: Callable[[str], Doc]) -> _Comparison:
@@ -140,9 +144,11 @@ def _difference(words: Sequence[str], tokens: Sequence[str]) -> str:
     """The first place at which two ways to split a text differ."""
     i = next((i for i, (a, b) in enumerate(zip(words, tokens, strict=False)) if a != b), 0)
     a, b = i + 1, i + 1
-    while a < len(words) and b < len(tokens) and len("".join(words[i:a])) != len("".join(tokens[i:b])):
-        if len("".join(words[i:a])) < len("".join(tokens[i:b])):
+    while (ahead := len("".join(words[i:a])) - len("".join(tokens[i:b]))) != 0:
+        if ahead < 0 and a < len(words):
             a += 1
-        else:
+        elif ahead > 0 and b < len(tokens):
             b += 1
+        else:
+            break
     return f"'{' '.join(words[i:a])}' as '{' '.join(tokens[i:b])}'"
