@@ -57,7 +57,7 @@ def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: 
         return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, out=_beside(path)))
     if encoding is None:
         found = "is not UTF-8, and what else it is cannot be told from it"
-        cure = "Find the name of its encoding ('file -i', or where it comes from: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
+        cure = "Find its name ('file -i', or who made it: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
         cure += convert_command(path, "NAME")
     elif encoding == "UTF-8":
         found = "is UTF-8 with some bytes of another encoding"

@@ -176,11 +176,11 @@ def _near(path: Path) -> str:
 
 
 def _check_annotated(
-    there: Dict[str, Path], nlp: Optional[Language], settings: CheckedSettings, findings: Findings
+    there: Dict[str, Path], nlp: Language, settings: CheckedSettings, findings: Findings
 ) -> List[CheckedCorpus]:
     corpora = []
     for name in _ANNOTATED:
-        if name not in there or nlp is None:
+        if name not in there:
             continue
         corpus = read_annotated(name, there[name], nlp, findings)
         if corpus is None:

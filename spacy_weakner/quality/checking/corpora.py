@@ -1,6 +1,7 @@
 """Reading annotated corpora for checks: every row that can be read, and what is wrong with the others."""
 
 import re
+import shlex
 from collections import Counter
 from itertools import islice
 from pathlib import Path
@@ -15,8 +16,9 @@ from ...annotations.foreign import with_names
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import Row, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
+from ...errors import Errors
 from ...files import read_lines
-from ...stages.formats import input_files
+from ...stages.formats import SUFFIXES, file_format, input_files
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines
@@ -109,18 +111,17 @@ class Problems:
         self.reasons.setdefault(kind, reason)
         self.places.setdefault(kind, []).append(place)
 
-    def report(self, where: str, findings: Findings, cure: str = "") -> int:
+    def report(self, where: str, findings: Findings) -> int:
         """Make findings of them.
 
         where (str): Option and file.
         findings (Findings): Takes them.
-        cure (str): What helps, if the reasons do not say it.
         RETURNS (int): The number of rows.
         """
         for kind, places in self.places.items():
             reason = with_names(self.reasons[kind], self.path).removesuffix(".")
             same = "" if len(places) == 1 else f" The same in {plural(len(places), 'row')}: {_places(places)}."
-            findings.error(where, f"{self.path}, {places[0]}: {reason}.{same}", cure)
+            findings.error(where, f"{self.path}, {places[0]}: {reason}.{same}")
         return sum(map(len, self.places.values()))
 
 
@@ -138,6 +139,10 @@ def read_annotated(
     """
     reader = _Reader(f"--{name} {path}", nlp, findings, limit)
     read = False
+    if path.is_file() and file_format(path) is None:
+        message = Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES))
+        findings.error(reader.where, message, _suffix_cure(path))
+        return None
     with findings.guard(reader.where):
         for file_, format_ in input_files(path):
             if format_ == "text":
@@ -147,8 +152,10 @@ def read_annotated(
                     'Give JSONL rows {"text": ..., "ents": [[start, end, "LABEL"]]}, CoNLL columns or .spacy.',
                 )
                 continue
+            errors = findings.errors
             with findings.guard(reader.where):
                 reader.read(file_, format_)
+            reader.broken += findings.errors > errors and not reader.broken
             read = True
     if not read:
         return None
@@ -191,15 +198,17 @@ class _Reader:
     def _read_jsonl(self, path: Path, left: int) -> None:
         lines, problems = SampledLines(path, left), Problems(path)
         counts: Counter[str] = Counter()
-        array = False
         for line in lines:
             if not line.text.strip():
                 continue
+            if line.text[0] == "[" and line.place == "line 1":
+                self.findings.error(self.where, f"{path} holds a JSON array, not a row per line.", array_cure(path))
+                self.broken += 1
+                return
             try:
                 row = parse_row(line.text)
                 doc = doc_from_row(row, self.nlp, misaligned="expand", counts=counts)
             except RowError as error:
-                array = array or line.text.lstrip()[:1] == "["
                 problems.add(line.place, str(error))
             except UnicodeEncodeError as error:
                 problems.add(line.place, f"half of a surrogate pair in a string ({error.reason})")
@@ -208,8 +217,7 @@ class _Reader:
                 if "text" in row:
                     self._look_at_spans(row, doc, place)
                 self._add(doc, place, "text" in row, row.get("spaces") is not None)
-        cure = f"This is a JSON array. Write a row per line: jq -c '.[]' {path} > NEW.jsonl" if array else ""
-        self.broken += problems.report(self.where, self.findings, cure)
+        self.broken += problems.report(self.where, self.findings)
         self.note = lines.note
         suspects = [key[len("list:") :] for key in sorted(counts) if key.startswith("list:")]
         if suspects and not counts["annotated"] and not problems.places:
@@ -236,6 +244,22 @@ class _Reader:
                 touched = doc.char_span(left, right, alignment_mode="expand")
                 near = show([] if touched is None else [token.text for token in touched])
                 self.misaligned.append(Misaligned(place, text, label, near))
+
+
+def _suffix_cure(path: Path) -> str:
+    """What to do with a file of unknown suffix, by how it begins."""
+    with path.open("rb") as file_:
+        start = file_.read(100).lstrip()
+    if start[:1] == b"[":
+        return array_cure(path)
+    return "It seems to hold rows of JSON: rename it to .jsonl." if start[:1] == b"{" else ""
+
+
+def array_cure(path: Path) -> str:
+    """RETURNS (str): How to make rows of a JSON array."""
+    return (
+        f"Write a row per line: jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(str(path.with_name('new.jsonl')))}"
+    )
 
 
 def _places(places: Sequence[str]) -> str:

@@ -60,6 +60,11 @@ class Findings:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             self.error(where, f"This could not be checked: {reason}.", "Look at the file; it may be damaged.")
 
+    @property
+    def errors(self) -> int:
+        """The number of errors so far."""
+        return sum(finding.level == "error" for finding in self._found)
+
     def sorted(self) -> List[Finding]:
         """RETURNS (List[Finding]): All of them, errors first."""
         return sorted(self._found, key=lambda finding: LEVELS.index(finding.level))

@@ -129,9 +129,10 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
 def _check_against(column: Column, known: Column, findings: Findings) -> None:
     """Labels that are to teach or to be taught."""
     unknown = [label for label in column.counts if label not in known.counts]
-    none_fits = len(unknown) == len(column.counts)
+    near_labels = {label: nearest(label, list(known.counts)) for label in unknown}
+    none_fits = len(unknown) == len(column.counts) and not any(near_labels.values())
     for label in unknown:
-        near = nearest(label, list(known.counts))
+        near = near_labels[label]
         message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}"
         meant = near is not None and near not in column.counts
         if near is not None and meant:
@@ -139,7 +140,7 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
             findings.error(column.where, message, _mapping(column, label, near))
         elif none_fits:
             message += f", and neither does any other label here. {known.name} has: {listed(list(known.counts))}."
-            findings.error(column.where, message, _mapping(column, label, next(iter(known.counts))))
+            findings.error(column.where, message, _mapping(column, label, f"NAME IN {known.name.upper()}"))
         else:
             cure = f"If it is not wanted, leave it out; if it is, annotate some in {known.name}."
             findings.warning(column.where, f"{message}: every model will learn it from weak labels alone.", cure)

@@ -17,7 +17,8 @@ _LETTERS = 200  # fewer tell nothing
 # Languages that texts are tried with; those of one script share many short words, so only a clear case counts.
 _OTHERS = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "fi", "pl", "cs", "hu", "ro", "tr", "ru", "uk")
 _USUAL = 0.15  # share of stop words that running text of a language has at least
-_WORD = re.compile(r"[^\W\d_]+")
+_DIFFERENT = 8  # so many different ones; a few may well be names
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _JAPANESE = frozenset(["HIRAGANA", "KATAKANA", "CJK"])
 
 
@@ -53,7 +54,8 @@ def check_language(texts: Sequence[str], lang: str, where: str, findings: Findin
     own = _share(words, stop_words(lang))
     other = max(_OTHERS, key=lambda code: _share(words, stop_words(code)))
     best = _share(words, stop_words(other))
-    if other != lang and best > _USUAL and best > 2 * own:
+    different = len(words.keys() & stop_words(other))
+    if other != lang and best > _USUAL and best > 2 * own and different >= _DIFFERENT:
         findings.warning(
             where,
             f"Wrong language? {100 * own:.0f} % of the words are stop words of '{lang}', but {100 * best:.0f} % are "

@@ -1,9 +1,9 @@
 """Settings, and whether what they need is there: extras, GPU, Transformer."""
 
-import importlib.util
 import os
 import re
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
@@ -25,24 +25,21 @@ _CONFIG = "config.json"
 _WEIGHTS = "*.safetensors"
 
 
-def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> Optional[Language]:
+def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> Language:
     """Create what texts are tokenised with.
 
     lang (str): Code of the language.
     tokenizer (Optional[str]): Name of a registered tokenizer.
     findings (Findings): Takes what is wrong.
-    RETURNS (Optional[Language]): A blank pipeline; one that can stand in for it, if a setting is wrong.
+    RETURNS (Language): A blank pipeline; one that can stand in for it, if a setting is wrong.
     """
-    try:
-        return blank_pipeline(lang, tokenizer)
-    except WeaknerError as error:
-        findings.error(f"--tokenizer {tokenizer}" if "WK106" in str(error) else f"--lang {lang}", str(error), "")
-    for code, name in ((lang, None), ("xx", tokenizer), ("xx", None)):
-        try:
-            return blank_pipeline(code, name)
-        except WeaknerError:
-            continue
-    return None
+    nlp = None
+    with findings.guard(f"--lang {lang}"):
+        nlp = blank_pipeline(lang)
+    if tokenizer is not None:
+        with findings.guard(f"--tokenizer {tokenizer}"):
+            nlp = blank_pipeline("xx" if nlp is None else lang, tokenizer)
+    return blank_pipeline("xx") if nlp is None else nlp
 
 
 def check_size(size: Optional[str], findings: Findings) -> None:
@@ -59,7 +56,7 @@ def check_size(size: Optional[str], findings: Findings) -> None:
         findings.error(f"--size {size}", f"There is no encoder of this size.{hint}", f"Choose one of {listed(SIZES)}.")
         return
     packages, extra = _NEEDS.get(size, ((), ""))
-    absent = [package for package in packages if importlib.util.find_spec(package) is None]
+    absent = [package for package in packages if find_spec(package) is None]
     if absent:
         message = f"This encoder needs {listed(absent)}, which is not installed."
         findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size cnn.')
@@ -73,8 +70,12 @@ def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
     findings (Findings): Takes what is wrong.
     """
     where = f"--gpu-id {gpu_id}"
-    with findings.guard(where), on_device(gpu_id):
-        pass
+    try:
+        with on_device(gpu_id):
+            pass
+    except WeaknerError as error:
+        cure = 'CuPy comes with: pip install "spacy_weakner[cuda12x]" (or cuda13x).' if "CuPy" in str(error) else ""
+        findings.error(where, str(error), cure)
     if gpu_id < 0 and size == "gpu":
         findings.warning(where, "The size 'gpu' on a CPU takes hours.", "--gpu-id 0, or --size transformer or cnn.")
 
@@ -99,7 +100,8 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
     if path.exists():
         findings.error(where, "This is a file.", "Give the folder of a Transformer, or its name.")
         return
-    if _NAME.fullmatch(name) is None or (len(path.parts) > 1 and path.parent.is_dir() and path.parent != Path()):
+    looks_like_path = name[0] in "./~" or (len(path.parts) > 1 and path.parent.is_dir())
+    if looks_like_path or _NAME.fullmatch(name) is None:
         findings.error(where, "There is no such folder.", "Correct the path, or give a name like 'distilroberta-base'.")
         return
     if (_cache() / f"models--{name.replace('/', '--')}").is_dir():

@@ -68,6 +68,9 @@ def _renamed(
                 f"'labels' renames '{label}', which the source does not give ({hint}it has: {listed(list(counts))})."
             )
             findings.warning(where, message, "Correct the name in 'labels'; labels that it does not name are left out.")
+    left_out = [label for label in counts if label not in source.labels]
+    if left_out:
+        findings.info(where, f"'labels' does not name these, so they are left out: {listed(left_out)}.")
     renamed: Dict[str, Optional[int]] = {}
     for label, n in counts.items():
         name = source.labels.get(label)

@@ -1,18 +1,19 @@
 """Text without labels: can it be read, and how much is it."""
 
 import re
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
+from spacy.vocab import Vocab
 
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import foreign_layout
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import RowError, show
 from ...stages.formats import input_files
-from .corpora import Problems
+from .corpora import Problems, array_cure
 from .findings import Findings, plural
 from .sampling import LIMIT, SampledLines
 
@@ -40,11 +41,11 @@ class CheckedText(NamedTuple):
     exact: bool
 
 
-def read_text(path: Path, nlp: Optional[Language], findings: Findings, limit: int = LIMIT) -> Optional[CheckedText]:
+def read_text(path: Path, nlp: Language, findings: Findings, limit: int = LIMIT) -> Optional[CheckedText]:
     """Read text.
 
     path (Path): File or folder.
-    nlp (Optional[Language]): Its tokenizer counts words.
+    nlp (Language): Its tokenizer counts words.
     findings (Findings): Takes what is wrong.
     limit (int): How many lines are looked at.
     RETURNS (Optional[CheckedText]): What could be read; None if nothing.
@@ -71,38 +72,34 @@ def read_text(path: Path, nlp: Optional[Language], findings: Findings, limit: in
     return CheckedText(where, texts, max(total, len(texts)), _mean_words(texts, nlp), longest, exact)
 
 
-def _read_file(path: Path, format: str, limit: int, where: str, findings: Findings) -> tuple[List[str], int, str]:
+def _read_file(path: Path, format: str, limit: int, where: str, findings: Findings) -> Tuple[List[str], int, str]:
+    """RETURNS (Tuple[List[str], int, str]): Texts, how many there are in all, and how much was looked at."""
     if format == "spacy":
-        from spacy.vocab import Vocab
-
         docs = read_docs(path, Vocab())
         texts = [doc.text for doc in islice(docs, limit)]
         more = sum(1 for _ in docs)
         return texts, len(texts) + more, f"looked at the first {limit:,} documents" if more else ""
     lines, problems = SampledLines(path, limit), Problems(path)
-    texts, sentence, marks = [], [], []
+    texts, marks = [], []
     for line in lines:
         if _MARK in line.text:
             marks.append(line.place)
-        if format == "conll":
-            if line.text.strip():
-                sentence.append(line.text.split()[0])
-            elif sentence:
-                texts.append(" ".join(sentence))
-                sentence = []
-        elif format == "text":
-            texts += [line.text] if line.text.strip() else []
-        elif line.text.strip():
-            try:
-                texts.append(_row_text(line.text))
-            except RowError as error:
-                problems.add(line.place, str(error))
-    texts += [" ".join(sentence)] if sentence else []
+        if format == "jsonl" and line.text[:1] == "[" and line.place == "line 1":
+            findings.error(where, f"{path} holds a JSON array, not a row per line.", array_cure(path))
+            return [], 0, ""
+        try:
+            texts.append(_row_text(line.text) if format == "jsonl" and line.text.strip() else line.text)
+        except RowError as error:
+            problems.add(line.place, str(error))
     problems.report(where, findings)
     if marks:
         message = f"{path}: byte order marks within the text ({marks[0]}, {plural(len(marks), 'line')} in all)."
         cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {path}"
         findings.warning(where, message, cure)
+    if format == "conll":
+        sentences = groupby((line.split() for line in texts), key=bool)
+        texts = [" ".join(columns[0] for columns in rows) for filled, rows in sentences if filled]
+    texts = [text for text in texts if text.strip()]
     if format == "text":
         _check_content(path, texts, where, findings)
     share = len(texts) / max(1, lines.looked_at)
@@ -132,11 +129,11 @@ def _check_content(path: Path, texts: List[str], where: str, findings: Findings)
         findings.error(where, f"{path} seems to hold columns of tokens and tags.", "Rename it to .conll.")
 
 
-def _mean_words(texts: List[str], nlp: Optional[Language]) -> float:
+def _mean_words(texts: List[str], nlp: Language) -> float:
     mean = sum(len(text.split()) for text in texts) / len(texts)
     some = [text for text in texts[:: max(1, len(texts) // _TOKENISED)] if len(text) < 10_000][:_TOKENISED]
     words = sum(len(text.split()) for text in some)
-    if nlp is None or not words:
+    if not words:
         return mean
     return mean * sum(len(nlp.tokenizer(" ".join(text.split()))) for text in some) / words
 
