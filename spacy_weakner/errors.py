@@ -158,10 +158,7 @@ class Errors:
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK102 = "[WK102] {path} is not a readable .spacy file ({reason}). Write it again with 'spacy weakner convert'."
     WK103 = "[WK103] {path}, line {line}: {reason}"
-    WK104 = (
-        "[WK104] {path} is not UTF-8 (line {line}, byte {position}: {reason}). Convert it, for example: "
-        "iconv -f LATIN1 -t UTF-8."
-    )
+    WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK105 = "[WK105] Cannot tell the format of {path}. Use one of {suffixes}, or pass the format."
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
     WK107 = "[WK107] Cannot create a blank pipeline for the language '{lang}': {reason}"
@@ -475,6 +472,10 @@ class Errors:
     WK651 = (
         "[WK651] The gold in {path} has no entity in any of its {docs} documents, so nothing can be measured on it. "
         "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
+    # Checking before anything is trained
+    WK620 = (
+        "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
+        "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
     )
 
 

@@ -16,6 +16,8 @@ PACKAGE = Path(spacy_weakner.__file__).parent
 ROWS = [
     {"errors", "ty", "about", "files", "torch_io", "tokenizers", "losses", "batching"},
     {"annotations", "configs", "linear_chain"},
+    {"errors", "ty", "about", "encodings", "files", "torch_io", "tokenizers", "losses", "batching"},
+    {"annotations", "linear_chain"},
     {"training", "encoders", "aggregation"},
     {"crf_ner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"},
     {"cofee", "needle", "roster"},

@@ -8,6 +8,7 @@ from .analyze import analyze_cli
 from .anchors import anchors_cli
 from .augment import augment_cli
 from .calibrate import calibrate_cli
+from .check import check_cli
 from .compare import compare_cli
 from .complete import complete_cli
 from .convert import convert_cli
@@ -34,6 +35,7 @@ app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=N
 app.add_typer(init_app)
 app.command("stamp")(stamp_cli)
 app.command("prepare")(prepare_cli)
+app.command("check")(check_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)

@@ -84,11 +84,11 @@ def test_damaged_gzip_is_one_line(data):
 
 
 def test_convert_warns_of_unknown_keys(data):
-    (data / "b.jsonl").write_text('{"tokens": ["Paris"], "entities": [[0, 1, "CITY"]], "url": "x"}\n')
+    (data / "b.jsonl").write_text('{"tokens": ["Paris"], "mentions": [[0, 1, "CITY"]], "url": "x"}\n')
     result = invoke("convert", data / "b.jsonl", data / "b.spacy")
     assert result.exit_code == 0
-    assert "Unknown keys passed over: entities (1 rows), url (1 rows)" in result.output
-    assert "hold lists: entities." in result.output
+    assert "Unknown keys passed over: mentions (1 rows), url (1 rows)" in result.output
+    assert "hold lists: mentions." in result.output
 
 
 def test_anchors(data):
