@@ -464,6 +464,7 @@ class Errors:
     WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
     WK687 = "[WK687] The wheel could not be built: {reason}"
+
     # Judging weak labels
     WK650 = (
         "[WK650] {path} holds no gold: none of its {docs} documents has entity annotations that are not weak. Label "
@@ -472,6 +473,8 @@ class Errors:
     WK651 = (
         "[WK651] The gold in {path} has no entity in any of its {docs} documents, so nothing can be measured on it. "
         "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
+    )
+
     # Checking before anything is trained
     WK620 = (
         "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
