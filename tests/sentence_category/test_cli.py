@@ -69,9 +69,7 @@ def test_the_first_stage_knows_the_categories_of_the_whole_corpus(project):
 def test_the_second_stage_begins_with_the_encoder_below_the_attention(project):
     # Nothing moves, so what is saved is what was loaded.
     still = ["--training.optimizer.learn_rate", "0.0", "--paths.initial", "titles/model-last"]
-    log = spacy_cli(
-        "train", "joint.cfg", "-o", "joint", "--paths.train", "gold.spacy", *CORPORA, *still, cwd=project
-    )
+    log = spacy_cli("train", "joint.cfg", "-o", "joint", "--paths.train", "gold.spacy", *CORPORA, *still, cwd=project)
     assert "LOSS CRF_NER" in log and "LOSS SENTE..." in log and "CATS_SCORE" in log
     first, second = encoder(project / "titles"), encoder(project / "joint")
     assert same(weights(first), weights(second.get_ref("tok2vec")))
