@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -31,6 +32,9 @@ from spacy_weakner.token_ner.model import build_token_classifier
 from spacy_weakner.training.base import TrainableHead
 from spacy_weakner.ty import Entity, Tick
 
+# Added to the seed of every pipeline that a test makes: what is asserted has to hold for any, since other CPUs, and
+# other numbers of threads, train other weights from the same seed. `WEAKNER_TEST_SEED=1 pytest` tries another one.
+SEED = int(os.environ.get("WEAKNER_TEST_SEED", "0"))
 TOK2VEC = {
     "@architectures": "spacy.HashEmbedCNN.v2",
     "pretrained_vectors": None,
@@ -68,6 +72,11 @@ needs_spacy_transformers = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
+
+
+def fix_seed(seed: int = 0) -> None:
+    """Fix all random draws, by a seed and that of the run."""
+    fix_random_seed(SEED + seed)
 
 
 def make_doc(
@@ -112,7 +121,7 @@ def head_pipeline(
     **settings: Any,
 ) -> Language:
     """An initialised pipeline with a small head. "xx" has the tokenizer that is made fastest."""
-    fix_random_seed(seed)
+    fix_seed(seed)
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe(name, config=head_config(name, tok2vec, **settings))
     for label in labels or ():
@@ -241,7 +250,8 @@ def weights(model: Model) -> List[numpy.ndarray]:
 
 
 def same(a: Sequence[Any], b: Sequence[Any], tolerance: float = 0.0) -> bool:
-    """Whether two lists of arrays are equal; a missing gradient equals zeros."""
+    """Whether two lists of arrays are equal; a missing gradient equals zeros. Sums in another order, or on another CPU,
+    differ by what is next to nothing beside the largest value: this is what is tolerated."""
     if len(a) != len(b):
         return False
     for x, y in zip(a, b, strict=True):
@@ -249,7 +259,7 @@ def same(a: Sequence[Any], b: Sequence[Any], tolerance: float = 0.0) -> bool:
             continue
         x = numpy.zeros_like(y) if x is None else x
         y = numpy.zeros_like(x) if y is None else y
-        if not numpy.allclose(x, y, rtol=tolerance, atol=tolerance):
+        if not numpy.allclose(x, y, rtol=tolerance, atol=tolerance * max(1.0, numpy.abs(y).max(initial=0.0))):
             return False
     return True
 
@@ -315,7 +325,7 @@ def shared_pipeline(
     **settings: Any,
 ) -> Language:
     """A pipeline of listeners to one encoder: heads, which get the settings, and perhaps a tagger."""
-    fix_random_seed(0)
+    fix_seed()
     nlp = spacy.blank("xx")
     nlp.add_pipe(encoder, config={"model": {**(config or TOK2VEC)}})
     listener = listener or LISTENER

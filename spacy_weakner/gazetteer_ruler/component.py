@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from contextlib import nullcontext
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
@@ -15,23 +14,23 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
+from ..aggregation.policies import POLICIES
 from ..annotations.weak import set_spans, source_attrs, weak_group
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TermColumns
-from .hash_table import Ids
+from .entities import annotate_entities
+from .home import Home
 from .table import AMBIGUITY, Matches, TableSettings, TermTable, select
 from .terms import Term, TermSource, iter_terms
+from .tokenizing import attr_values, raw_values, tokenize_terms
 
 ATTRS = ("ORTH", "LOWER", "NORM", "LEMMA")
 TABLE_FILE = "terms.table"
 SOURCE_FILE = "terms.jsonl"
-# Terms that are tokenised together; what the vocabulary learns from them is forgotten afterwards.
-_BATCH = 20_000
 
 
 @Language.factory(
@@ -45,6 +44,10 @@ _BATCH = 20_000
         "min_length": 1,
         "ambiguity": "all",
         "reliability": None,
+        "annotate_ents": False,
+        "policy": "longest",
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
     },
 )
 def make_gazetteer_ruler(
@@ -57,19 +60,31 @@ def make_gazetteer_ruler(
     min_length: int,
     ambiguity: str,
     reliability: Optional[float],
+    annotate_ents: bool,
+    policy: str,
+    overwrite: bool,
+    scorer: Optional[Callable],
 ) -> "GazetteerRuler":
-    """Create a GazetteerRuler: looks up terms and writes all that it finds to the span group `weak:<source>`.
+    """Create a GazetteerRuler: looks up terms and writes all that it finds to the span group `weak:<source>`, and on
+    demand the entities among it to `doc.ents`.
 
     source (str): Name of the weak source; the span group is called `weak:<source>`.
     attr (str): What is compared: "ORTH", "LOWER", "NORM" or "LEMMA".
     acronym_length (int): A term of at most so many characters with an upper-case letter after its first one
         ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
-    stop (List[str]): Terms that are not to be matched, in any case.
+    stop (List[str]): Terms that are not to be matched, in any case and with any white space.
     min_length (int): Terms with fewer characters are not matched.
     ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
         an acronym in exact case comes before the others), or nothing ("drop").
     reliability (Optional[float]): Probability that a match is right, as far as you know; stored with the span group
         for the stages that combine sources.
+    annotate_ents (bool): Write `doc.ents` too. A term list is then a pipeline that finds entities; what weak labels are
+        made for does not want it.
+    policy (str): Which of the matches that overlap are entities, as in `aggregate --method union`: the "longest" first,
+        or none of them ("drop"). ("priority" and "agreement" tell sources apart; here there is one.)
+    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and matches
+        fill the rest.
+    scorer (Optional[Callable]): The scoring method, used where entities are written.
     RETURNS (GazetteerRuler): The component.
     """
     return GazetteerRuler(
@@ -82,6 +97,11 @@ def make_gazetteer_ruler(
         min_length=min_length,
         ambiguity=ambiguity,
         reliability=reliability,
+        annotate_ents=annotate_ents,
+        policy=policy,
+        overwrite=overwrite,
+        scorer=scorer,
+        nlp=nlp,
     )
 
 
@@ -89,8 +109,8 @@ class GazetteerRuler(Pipe):
     """Look up terms in Docs.
 
     Every match of every label becomes a span of the group `weak:<source>`, matches that overlap included; a
-    Doc without matches gets an empty group. `doc.ents` stays as it is: how matches that conflict are settled,
-    and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
+    Doc without matches gets an empty group. `doc.ents` stays as it is, unless `annotate_ents` is set: how matches that
+    conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
 
     Terms are tokenised like texts. White space tokens inside a term are dropped; one in a text ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
@@ -112,12 +132,19 @@ class GazetteerRuler(Pipe):
         min_length: int = 1,
         ambiguity: str = "all",
         reliability: Optional[float] = None,
+        annotate_ents: bool = False,
+        policy: str = "longest",
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+        nlp: Optional[Language] = None,
     ) -> None:
         """Initialise a GazetteerRuler.
 
         vocab (Vocab): The shared vocabulary.
         name (str): Name of the component.
         source, attr, acronym_length, stop, min_length, ambiguity, reliability: See `make_gazetteer_ruler`.
+        annotate_ents, policy, overwrite, scorer: See there, too.
+        nlp (Optional[Language]): The pipeline whose tokenizer tokenises terms, if none is given with them.
         RAISES (WeaknerError): If a setting is out of range.
         """
         _check("source", source, bool(source), "a name")
@@ -126,6 +153,7 @@ class GazetteerRuler(Pipe):
         _check("min_length", min_length, min_length >= 1, "1 or more characters")
         _check("ambiguity", ambiguity, ambiguity in AMBIGUITY, f"one of {', '.join(AMBIGUITY)}")
         _check("reliability", reliability, reliability is None or 0 < reliability <= 1, "none, or more than 0, up to 1")
+        check_choice("policy", policy, POLICIES)
         self.vocab = vocab
         self.name = name
         self.source = source
@@ -135,6 +163,11 @@ class GazetteerRuler(Pipe):
         self.min_length = min_length
         self.ambiguity = ambiguity
         self.reliability = reliability
+        self.annotate_ents = annotate_ents
+        self.policy = policy
+        self.overwrite = overwrite
+        self.scorer = scorer
+        self._home = Home(nlp)
         self._given_labels: List[str] = []
         self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
 
@@ -182,16 +215,20 @@ class GazetteerRuler(Pipe):
 
         docs (Sequence[Doc]): The Docs.
         RETURNS (Matches): The matches; labels are numbers in the sorted list of the terms' labels.
-        RAISES (WeaknerError): If there are no terms, or `attr` is LEMMA and a Doc has no lemmas.
+        RAISES (WeaknerError): If there are no terms, `attr` is LEMMA and a Doc has no lemmas, or the Docs' vocabulary
+            does not have what is compared.
         """
         if self._table.is_empty:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         if self.attr == "LEMMA" or not self._table.has_exact:
-            ids = [self._ids(doc) for doc in docs]
+            ids = [attr_values(doc, self.attr, self.name) for doc in docs]
             if self._table.has_exact:
-                ids = [numpy.stack([own, _values(doc, "ORTH")], axis=1) for own, doc in zip(ids, docs, strict=True)]
+                ids = [numpy.stack([own, raw_values(doc, "ORTH")], axis=1) for own, doc in zip(ids, docs, strict=True)]
         else:
-            ids = [_values(doc, [self.attr, "ORTH"]) for doc in docs]
+            ids = [raw_values(doc, [self.attr, "ORTH"]) for doc in docs]
+        first = next((own for own in ids if len(own)), None)
+        if first is not None and not (first if first.ndim == 1 else first[:, 0]).any():
+            raise WeaknerError(Errors.WK670.format(name=self.name, attr=self.attr))
         return self._table.find(ids)
 
     def _annotate(self, docs: List[Doc]) -> None:
@@ -206,15 +243,17 @@ class GazetteerRuler(Pipe):
         for doc, (begin, end) in zip(docs, pairwise(borders), strict=True):
             spans = [Span(doc, first, last, hashes[label]) for first, last, label in islice(rows, end - begin)]
             set_spans(doc, group, spans, attrs)
+            if self.annotate_ents:
+                annotate_entities(doc, spans, self.policy, self.overwrite)
 
-    def _ids(self, doc: Doc) -> Ids:
-        ids = _values(doc, self.attr)
-        if self.attr == "LEMMA" and not ids.all():
-            if not ids.any() and not doc.to_array("IS_SPACE").all():
-                raise WeaknerError(Errors.WK203.format(name=self.name))
-            # A lemmatizer may know some words only: the others stand for themselves, in terms as in texts.
-            ids = numpy.where(ids == 0, _values(doc, "ORTH"), ids)
-        return ids
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+        """Score the entities, if the component writes any.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
+        return scores
 
     # Terms
 
@@ -233,25 +272,28 @@ class GazetteerRuler(Pipe):
         """All terms in the order in which they were added, also those that the settings rule out."""
         return list(self._table.columns.terms())
 
-    def initialize(  # type: ignore[override]
+    def initialize(
         self,
-        get_examples: Callable[[], Iterable[Example]],
+        get_examples: Optional[Callable[[], Iterable[Example]]] = None,
         *,
-        nlp: Language,
+        nlp: Optional[Language] = None,
         terms: Optional[TermSource] = None,
         labels: Optional[List[str]] = None,
+        label: Optional[str] = None,
     ) -> None:
         """Read the terms, in place of any from before. Without `terms`, those that were added before stay.
 
-        get_examples (Callable[[], Iterable[Example]]): Not used.
-        nlp (Language): The pipeline whose tokenizer tokenises the terms.
-        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or a list of
-            `{"label", "term"}`.
+        get_examples (Optional[Callable[[], Iterable[Example]]]): Not used.
+        nlp (Optional[Language]): The pipeline whose tokenizer tokenises the terms; None: the one that the component was
+            created in.
+        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or what `add_terms`
+            takes.
         labels (Optional[List[str]]): The labels that terms may have; by default any.
+        label (Optional[str]): Label of the terms that come without one.
         RAISES (WeaknerError): If there are no terms, one is malformed or has another label, or the settings
             rule out all of them.
         """
-        columns = self._table.columns if terms is None else self._tokenized(terms, nlp)
+        columns = self._table.columns if terms is None else self._tokenized(terms, label, nlp)
         if not len(columns):
             raise WeaknerError(Errors.WK202.format(name=self.name))
         unknown = [] if labels is None else sorted(set(columns.used_names) - set(labels))
@@ -261,14 +303,22 @@ class GazetteerRuler(Pipe):
         self._table = self._compiled(columns)
         self._given_labels = list(labels or ())
 
-    def add_terms(self, terms: TermSource, nlp: Language) -> None:
+    def add_terms(self, terms: TermSource, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
         """Add terms to those that are there. The table is compiled anew.
 
-        terms (TermSource): Terms, rows `{"label", "term"}`, or a reader's result.
-        nlp (Language): The pipeline whose tokenizer tokenises the terms.
-        RAISES (WeaknerError): If a term is malformed, or the settings rule out all of them.
+            ruler = nlp.add_pipe("gazetteer_ruler")
+            ruler.add_terms(["aspirin", "ibuprofen", ("DISEASE", "asthma")], label="DRUG")
+            ruler.add_terms({"DRUG": ["aspirin", "ibuprofen"], "DISEASE": ["asthma"]})
+
+        terms (TermSource): A list of strings, of pairs (label, term), in the order of `Term`, or of rows
+            `{"label", "term"}`, mixed as you like; a dictionary from labels to lists of terms (not from terms to
+            labels: a term may have several); or a reader's result.
+        nlp (Optional[Language]): The pipeline whose tokenizer tokenises the terms; None: the one that the component was
+            created in.
+        label (Optional[str]): Label of the terms that come without one.
+        RAISES (WeaknerError): If a term is malformed or has no label, or the settings rule out all of them.
         """
-        new = self._tokenized(terms, nlp)
+        new = self._tokenized(terms, label, nlp)
         self._check_selection(new)
         self._table = self._compiled(self._table.columns.plus(new))
 
@@ -295,30 +345,15 @@ class GazetteerRuler(Pipe):
     def _settings(self) -> TableSettings:
         return TableSettings(self.acronym_length, list(self.stop), self.min_length, self.ambiguity)
 
-    def _tokenized(self, source: TermSource, nlp: Language) -> TermColumns:
-        builder = ColumnBuilder()
-        terms = tqdm(iter_terms(source, self.name), desc=self.name, unit="term", delay=2, leave=False, disable=None)
-        for batch in util.minibatch(terms, size=_BATCH):
-            # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
-            with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
-                for term, doc in self._term_docs(batch, nlp):
-                    ids = self._ids(doc)
-                    words = (_values(doc, "IS_SPACE") == 0) & (ids != 0)  # 0: no word, whatever the tokenizer meant
-                    orths = None if self.attr == "ORTH" else _values(doc, "ORTH")[words]
-                    builder.add(term, ids[words], orths)
-        return builder.columns()
-
-    def _term_docs(self, terms: Iterable[Term], nlp: Language) -> Iterator[Tuple[Term, Doc]]:
-        if self.attr != "LEMMA":
-            for term in terms:
-                yield term, nlp.make_doc(term.text)
-            return
+    def _tokenized(self, terms: TermSource, label: Optional[str], nlp: Optional[Language]) -> TermColumns:
+        self._home = self._home if nlp is None else Home(nlp)
+        home = self._home()
+        if home is None:
+            raise WeaknerError(Errors.WK672.format(name=self.name))
         # Lemmas come from the components before this one; if it stands in no pipeline, from all of them.
-        names = [name for name, _ in nlp.pipeline]
-        own = next((i for i, (_, pipe) in enumerate(nlp.pipeline) if pipe is self), len(names))
-        pairs = ((term.text, term) for term in terms)
-        for doc, term in nlp.pipe(pairs, as_tuples=True, disable=names[own:]):
-            yield term, doc
+        names = [name for name, _ in home.pipeline]
+        own = next((i for i, (_, pipe) in enumerate(home.pipeline) if pipe is self), len(names))
+        return tokenize_terms(iter_terms(terms, self.name, label), home, self.attr, names[own:], self.name)
 
     # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
 
@@ -410,12 +445,6 @@ class GazetteerRuler(Pipe):
         if cfg is not None:
             self._given_labels = cfg["labels"]
         return self
-
-
-def _values(doc: Doc, attr: Any) -> Ids:
-    values: Any = doc.to_array(attr)
-    ids: Ids = values.astype("uint64", copy=False)
-    return ids
 
 
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:

@@ -12,6 +12,7 @@ from typing import (
     Iterable,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -38,8 +39,10 @@ class Term(NamedTuple):
     text: str
 
 
-# Terms as a component takes them: a reader's result, or terms and rows written down one by one.
-TermSource = Union[Callable[[], Iterable[Term]], Sequence[Union[Term, Dict[str, Any]]]]
+# Terms as a component takes them: a reader's result; strings, pairs (label, term) and rows; or lists of terms by label.
+TermSource = Union[
+    Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
+]
 # Where a row stands (a line, for error messages), and its label and term as found.
 _Row = Tuple[int, Any, Any]
 
@@ -124,21 +127,46 @@ def term_fields(row: Any) -> Tuple[Any, Any]:
     return row.get("label"), _pattern_text(pattern) if isinstance(pattern, list) else pattern
 
 
-def iter_terms(source: TermSource, name: str) -> Iterator[Term]:
+def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
     """Go through terms however they were given.
 
-    source (TermSource): A reader's result, or a sequence of terms or of rows (as in JSONL).
+    source (TermSource): A reader's result; a sequence of strings, of pairs (label, term) or of rows (as in JSONL); or a
+        dictionary from labels to lists of terms.
     name (str): Name of the component, for error messages.
+    label (Optional[str]): Label of the terms that come without one.
     YIELDS (Term): The terms, duplicates included.
-    RAISES (WeaknerError): If a row is malformed.
+    RAISES (WeaknerError): If it is nothing of that, or a row is malformed.
     """
-    for i, row in enumerate(source() if callable(source) else source, start=1):
+    rows: Any = source() if callable(source) else source
+    if isinstance(rows, Mapping):
+        rows = _by_label(rows, name)
+    elif isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
+        raise WeaknerError(Errors.WK671.format(name=name, reason=f"{rows!r} is none of that"))
+    for i, row in enumerate(rows, start=1):
         try:
-            # A Term comes back from a config's validation as a plain tuple.
-            pair = isinstance(row, (tuple, list)) and len(row) == 2
-            yield make_term(*row) if pair else make_term(*term_fields(row))
+            yield _term(row, label)
         except BadTerm as error:
             raise WeaknerError(Errors.WK207.format(index=i, name=name, reason=error)) from error
+
+
+def _by_label(terms: Mapping[Any, Any], name: str) -> Iterator[Tuple[Any, Any]]:
+    for label, texts in terms.items():
+        if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
+            reason = f"under the key {label!r} stands {texts!r}, which is no list"
+            raise WeaknerError(Errors.WK671.format(name=name, reason=reason))
+        for text in texts:
+            yield label, text
+
+
+def _term(row: Any, label: Optional[str]) -> Term:
+    # A Term comes back from a config's validation as a plain tuple.
+    if isinstance(row, str):
+        return make_term(label, row)
+    is_pair = isinstance(row, (tuple, list)) and len(row) == 2
+    own, text = row if is_pair else term_fields(row)
+    if label is not None and text == label != own:
+        raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
+    return make_term(label if _is_blank(own) else own, text)
 
 
 # Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
-from tqdm import tqdm
 
 from ..annotations import weak
 from ..annotations.corpus import stream_docs
@@ -15,6 +14,7 @@ from ..annotations.gold import Gold, find_gold
 from ..annotations.tags import same_tokens
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
+from ..progress import progress as show
 from .calibration import CalibrationCounter, Reliability
 from .evaluation import LengthRecall, recall_by_length
 from .relations import SpanIndex
@@ -81,7 +81,7 @@ def analyze(
     gold (Optional[Path]): A corpus with gold for the same sentences in the same order.
     sources (Optional[Sequence[str]]): The sources to look at: names, "ents" or "pred:<pipe>"; None: all.
     top (int): Number of phrases in the lists of frequent errors.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (Analysis): What was found.
     RAISES (WeaknerError): For missing or empty input, input with neither weak labels nor gold, sources that are not
         there, and gold of other sentences.
@@ -89,7 +89,7 @@ def analyze(
     check_range("top", top, 0, None)
     counter = _Counter(None if sources is None else set(sources))
     pairs = _read(Path(corpus), None if gold is None else Path(gold))
-    for doc, gold_doc in tqdm(pairs, unit="doc", disable=None if progress else True):
+    for doc, gold_doc in show(pairs, desc="analyze", unit="doc", enabled=progress):
         counter.add(doc, find_gold(gold_doc))
     if not counter.docs:
         raise WeaknerError(Errors.WK101.format(path=corpus))

@@ -7,12 +7,12 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
 from ..annotations.corpus import read_docs
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
+from ..progress import progress as show
 from ..stages.devices import on_device
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
@@ -80,7 +80,7 @@ def compare(
     seed (int): Seed of these draws.
     observe (Optional[Observer]): Called with every candidate and sentence.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (List[Comparison]): In the order of the candidates.
     RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
         nor a corpus, a label set that does not hold the test set's sentences, and unusable settings.
@@ -91,7 +91,7 @@ def compare(
     if baseline is not None and baseline not in candidates:
         raise WeaknerError(Errors.WK410.format(name=baseline, names=", ".join(candidates)))
     _check_gold(test)
-    bar = tqdm(parsed, unit="candidate", disable=None if progress else True)
+    bar = show(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):
         rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
     return _with_bootstrap(list(rows), numpy.stack(sentences), bootstrap, baseline, seed) if bootstrap else list(rows)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..about import __version__
+from ..code_version import code_version
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
 from ..files import check_output
@@ -135,7 +135,7 @@ def adapt(
     tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
     format (Optional[str]): Format of the inputs: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
     sentences (bool): Split text without annotations into sentences.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
         cannot be loaded or has no head, an output that is not ours, and if the loss is not a number.
@@ -169,7 +169,7 @@ def adapt(
     check_output([*inputs, *files, *([folder] if folder else [])], [output, work])
     made_from = {
         "stage": "adapt",
-        "version": __version__,
+        "code": code_version(),
         "model": f"{model} {encoder_key(model)}" if folder is None else hash_path(folder.resolve()),
         "inputs": [hash_path(path) for path in inputs],
         **settings,

@@ -8,13 +8,13 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 from preshed.maps import PreshMap  # a part of spaCy
 from spacy.language import Language
 from spacy.tokens import Doc
-from tqdm import tqdm
 
 from ..annotations import weak
 from ..annotations.corpus import SUFFIX, write_docs
 from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from ..progress import progress as show
 from ..ty import Entity
 from .anchoring.pages import DUMP, SUFFIXES, WIKITEXT, Page, page_format, read_pages
 from .anchoring.paragraphs import Paragraph
@@ -101,7 +101,7 @@ def anchors(
     tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (AnchorsReport): What was made.
     RAISES (WeaknerError): For malformed or missing input, for unusable settings, if a package is missing or no sentence
         is left, and if the output would overwrite the input, or anything at all without `overwrite`.
@@ -128,7 +128,7 @@ def anchors(
     pages = chain.from_iterable(read_pages(file_, format_, counts) for file_, format_ in files)
     sentences = _Sentences(blank_pipeline(lang, tokenizer), label, min_anchors, max_length, counts, unreadable)
     docs = _checked(islice(sentences.of_pages(pages), limit), paths, counts)
-    docs = tqdm(docs, unit="doc", desc=output.name, leave=False, disable=None if progress else True)
+    docs = iter(show(docs, desc=output.name, unit="doc", enabled=progress))
     n_files = 1
     if is_folder(output):
         n_files = write_shards(docs, output, shard_size)

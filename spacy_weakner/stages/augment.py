@@ -88,7 +88,7 @@ def augment(
     batch_size (int): Sentences that the model reads together, at most.
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (AugmentReport): What was done.
     RAISES (WeaknerError): For missing packages, missing input, unusable settings, and an encoder that cannot be loaded,
         has no head, or predicts no numbers.

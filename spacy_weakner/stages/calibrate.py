@@ -8,7 +8,6 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy
 from spacy.tokens import Doc
 from spacy.util import minibatch
-from tqdm import tqdm
 
 from ..annotations.corpus import read_docs
 from ..annotations.gold import find_gold
@@ -17,6 +16,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
+from ..progress import progress as show
 from .devices import on_device
 from .predictions import PathPredictor
 
@@ -71,7 +71,7 @@ def calibrate(
     n_bins (int): Bins of the histogram, at most.
     min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (CalibrateReport): What was learned.
     RAISES (WeaknerError): For missing input, unusable settings, an output that is no calibration, no complete gold, or
         scores that are not numbers.
@@ -91,7 +91,7 @@ def calibrate(
         for model, corpus in folds:
             predictor = PathPredictor(model, component)
             docs = read_docs(Path(corpus), predictor.nlp.vocab)
-            for batch in minibatch(tqdm(docs, unit="doc", leave=False, disable=None if progress else True), BATCH_SIZE):
+            for batch in minibatch(show(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
                 observed.add(batch, predictor)
     if not observed.scores:
         raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))

@@ -94,7 +94,7 @@ def complete(
         matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
         variant.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
     """

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from spacy.tokens import Doc
-from tqdm import tqdm
 
 from ..annotations import weak
 from ..annotations.conll import write_conll
@@ -15,6 +14,7 @@ from ..annotations.jsonl import write_jsonl
 from ..annotations.rows import DEFAULT_SOURCE
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from ..progress import progress as show
 from .formats import input_files, read_corpus
 from .output import SHARD_SIZE, check_there, is_folder, write_shards
 from .pipelines import blank_pipeline
@@ -82,7 +82,7 @@ def convert(
         or "contract".
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
         overwrite the input, or anything at all without `overwrite`.
@@ -110,7 +110,7 @@ def convert(
         counts=counts,
     )
     docs = _counted(islice(docs, limit), Path(input_path), counts, entities, spans)
-    docs = tqdm(docs, unit="doc", desc=output_path.name, leave=False, disable=None if progress else True)
+    docs = iter(show(docs, desc=output_path.name, unit="doc", enabled=progress))
     files = _write(docs, output_path, as_folder, shard_size)
     return ConvertReport(
         docs=counts["docs"],

@@ -1,10 +1,8 @@
 """Trains one config with several seeds, and averages what the pipelines say about the corpus (RoSTER)."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy
@@ -12,7 +10,6 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
@@ -21,7 +18,7 @@ from .devices import on_device
 from .hashes import hash_model
 from .predictions import TokenPredictor
 from .shards import Shards, spacy_inputs
-from .training import LAST, Member, flat_config, train_member
+from .training import LAST, Member, Training, flat_config, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
@@ -81,7 +78,7 @@ def ensemble(
     seed (int): Seed of the first one; the others count on from there.
     gpu_id (int): For the trainings and the predictions; -1 is the CPU.
     component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
-    progress (bool): Show bars, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (EnsembleReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings, if a training fails, or if the pipelines give no
         distributions, or distributions over different tags.
@@ -97,7 +94,13 @@ def ensemble(
         Shards(corpus, corpus_output, "ensemble", {}, spacy_inputs(corpus))
     shared = _overrides(config, corpus, overrides or {})
     jobs = {folder: {**shared, **dict.fromkeys(SEEDS, seed + n)} for n, folder in enumerate(folders)}
-    trained = _train(config, jobs, processes, gpu_id, component, progress)
+    trained = train_all(
+        [Training(config, folder, own) for folder, own in jobs.items()],
+        processes=processes,
+        gpu_id=gpu_id,
+        check=lambda member: _check_member(member, component),
+        progress=progress,
+    )
     settings: Dict[str, Any] = {"members": [hash_model(folder / LAST) for folder in folders], "component": component}
     counts: Counter[str] = Counter()
     average = _Average([folder / LAST for folder in folders], component, counts)
@@ -135,40 +138,8 @@ def _overrides(config: Path, corpus: Path, overrides: Mapping[str, Any]) -> Dict
     return {**paths, "training.patience": 0, **overrides}
 
 
-def _train(
-    config: Path,
-    jobs: Mapping[Path, Mapping[str, Any]],
-    processes: int,
-    gpu_id: int,
-    component: Optional[str],
-    progress: bool,
-) -> List[Member]:
-    """Train all members. If one fails, or this process is interrupted, no training goes on."""
-    stop = Event()
-    # Each thread only waits for a process.
-    with ThreadPoolExecutor(processes) as pool:
-        futures = [
-            pool.submit(train_member, config, folder, overrides, gpu_id=gpu_id, stop=stop)
-            for folder, overrides in jobs.items()
-        ]
-        bar = tqdm(
-            as_completed(futures),
-            total=len(futures),
-            unit="training",
-            leave=False,
-            disable=None if progress else True,
-        )
-        try:
-            for future in bar:
-                member = future.result()
-                if not member.skipped:
-                    # One that is of no use is better noticed before the others are trained.
-                    TokenPredictor(member.output / LAST, component)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
+def _check_member(member: Member, component: Optional[str]) -> None:
+    TokenPredictor(member.output / LAST, component)
 
 
 class _Average:

@@ -128,7 +128,7 @@ def label(
         machine or several; then once without `shard`, which checks the whole and sums up.
     workers (int): Number of processes.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (LabelReport): What was labelled.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
         pipeline writes span groups but not what was to be taken, or never writes the group that was to be taken.

@@ -56,7 +56,7 @@ def mask(
     unmatched (str): What the tokens that are left become: "outside" (as in the papers: the holes look like "O") or
         "missing".
     seed (int): Seed.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (MaskReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings.
     """

@@ -67,7 +67,7 @@ def pick(
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the first `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (PickReport): What was picked.
     RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.

@@ -28,12 +28,12 @@ from typing import (
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
-from ..about import __version__
 from ..annotations.corpus import SUFFIX, bin_docs, corpus_files, read_bin, write_docs
+from ..code_version import code_version
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output, write_text
+from ..progress import progress as show
 from .hashes import hash_file, hash_settings, hash_text
 
 Transform = Callable[[Iterable[Doc]], Iterable[Doc]]
@@ -210,7 +210,7 @@ class Shards:
         self.input_path, self.output_path = Path(input_path), Path(output_path)
         self.stage = stage
         self.part = part
-        self._fixed = {"stage": stage, "version": __version__, "settings": hash_settings(settings)}
+        self._fixed = {"stage": stage, "code": code_version(), "settings": hash_settings(settings)}
         if self.output_path.suffix not in ("", SUFFIX) and not self.output_path.is_dir():
             expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
             raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
@@ -258,7 +258,7 @@ class Shards:
         memory_zone (Optional[Callable[[], ContextManager[Any]]]): Opened around each shard, so that the vocabulary
             does not grow from shard to shard: `nlp.memory_zone` if the transform runs a pipeline; None: that of
             `vocab`.
-        progress (bool): Show a bar, if the output is a terminal.
+        progress (bool): Show how far it has come.
         counts (Optional[Counter[str]]): What the transform counts into. It is emptied before each shard; its
             values are kept in the receipts.
         RETURNS (ShardReport): What was done.
@@ -269,14 +269,16 @@ class Shards:
         tally: Counter[str] = Counter() if counts is None else counts
         total: Counter[str] = Counter()
         written = docs_in = docs_out = 0
-        for job in self._jobs:
+        # Of many shards each is short.
+        many = len(self._jobs) > 1
+        for job in show(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
             receipt = self._finished(job)
             if receipt is None:
                 if prepare is not None and not written:
                     prepare()
                 tally.clear()
                 with (memory_zone or vocab.memory_zone)():
-                    receipt = self._run_job(job, transform, vocab, progress, tally)
+                    receipt = self._run_job(job, transform, vocab, progress and not many, tally)
                 written += 1
             docs_in += receipt["docs_in"]
             docs_out += receipt["docs_out"]
@@ -346,9 +348,7 @@ class Shards:
             nonlocal n_in
             for input_ in job.inputs:
                 docs, total = input_.read(vocab)
-                # disable=None: no bar where the output is not a terminal.
-                hidden = None if progress else True
-                for doc in tqdm(docs, total=total, desc=input_.name, unit="doc", leave=False, disable=hidden):
+                for doc in show(docs, total=total, desc=input_.name, unit="doc", enabled=progress):
                     n_in += 1
                     yield doc
 

@@ -6,10 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from tqdm import tqdm
-
 from ..errors import Errors, WeaknerError
 from ..files import atomic_folder, write_text
+from ..progress import progress as show
 from .hashes import hash_text
 from .training import BEST, Member, flat_config, train_member
 
@@ -58,7 +57,7 @@ def sweep(
     grid (Mapping[str, Sequence[Any]]): Values to try, by dotted name in the config.
     overrides (Optional[Mapping[str, Any]]): Values of the config that are the same for all.
     gpu_id (int): -1 is the CPU.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (SweepReport): The results.
     RAISES (WeaknerError): If the grid is empty or names what the config does not have, the output holds other results,
         a training fails, or none was ever evaluated on dev.
@@ -74,7 +73,7 @@ def sweep(
             raise WeaknerError(Errors.WK366.format(config=config, key=key))
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     trials = []
-    for settings in tqdm(combinations, unit="training", leave=False, disable=None if progress else True):
+    for settings in show(combinations, desc="sweep", unit="training", enabled=progress):
         folder = output / _name(settings)
         trials.append(Trial(settings, train_member(config, folder, {**(overrides or {}), **settings}, gpu_id=gpu_id)))
     scored = [trial for trial in trials if trial.member.score is not None]

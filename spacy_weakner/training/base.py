@@ -5,21 +5,18 @@ from abc import abstractmethod
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
-from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..annotations.preset import blocked_tokens, preset_tokens
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from .learner import Learner
-
-# Value of ENT_IOB.
-BEGINS = 3
 
 if not Span.has_extension("weakner_score"):
     Span.set_extension("weakner_score", default=None)
@@ -159,7 +156,7 @@ class TrainableHead(Learner):
         """
         for doc, prediction in zip(docs, predictions, strict=True):
             ents = [] if self.overwrite else list(doc.ents)
-            blocked = [] if self.overwrite else _blocked_tokens(doc)
+            blocked = [] if self.overwrite else blocked_tokens(doc)
             for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
                 ent = Span(doc, start, end, label=label)
                 if score != ent._.weakner_score:  # an earlier run may have left one
@@ -178,16 +175,7 @@ class TrainableHead(Learner):
         """
         if self.overwrite:
             return numpy.zeros(len(doc), dtype=bool)
-        annotation = doc.to_array([ENT_IOB, ENT_TYPE])
-        preset: BoolMask = (annotation[:, 1] != 0) | (annotation[:, 0] == BEGINS)
-        return preset
-
-
-def _blocked_tokens(doc: Doc) -> List[Span]:
-    # A token that begins an entity without a type is one that must not be part of any.
-    annotation = doc.to_array([ENT_IOB, ENT_TYPE])
-    found = numpy.flatnonzero((annotation[:, 0] == BEGINS) & (annotation[:, 1] == 0)).tolist()
-    return [doc[i : i + 1] for i in found]
+        return preset_tokens(doc)
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:

@@ -5,7 +5,6 @@ import shutil
 import numpy
 import pytest
 import spacy
-from spacy.util import fix_random_seed
 
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.training.weights import LoadWeights
@@ -17,6 +16,7 @@ from ..util import (
     clear_gradients,
     crf_config,
     entities_of,
+    fix_seed,
     gradients,
     gradients_with_and_without,
     make_doc,
@@ -48,7 +48,7 @@ def transformer(path, architecture):
 
 def own(path):
     """A pipeline in which crf_ner has its own Transformer."""
-    fix_random_seed(0)
+    fix_seed(0)
     nlp = spacy.blank("xx")
     encoder = {**transformer(path, "spacy-transformers.Tok2VecTransformer.v3"), "pooling": POOLING, "grad_factor": 1.0}
     nlp.add_pipe("crf_ner", config=crf_config(encoder))
@@ -58,7 +58,7 @@ def own(path):
 
 def shared(path, order=("crf_ner",)):
     """A pipeline in which crf_ner listens to a Transformer."""
-    fix_random_seed(0)
+    fix_seed(0)
     nlp = spacy.blank("xx")
     nlp.add_pipe("transformer", config={"model": transformer(path, "spacy-transformers.TransformerModel.v3")})
     listener = {

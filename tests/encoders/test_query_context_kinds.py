@@ -5,13 +5,12 @@ import shutil
 import numpy
 import pytest
 from spacy.tokens import Doc
-from spacy.util import fix_random_seed
 
 from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.encoders.query_context import build_query_context_encoder
 from spacy_weakner.errors import WeaknerError
 
-from ..util import needs_transformers, same, weights
+from ..util import fix_seed, needs_transformers, same, weights
 from .questions import NLP, QUERIES, make, make_docs
 from .sequences import module_of
 
@@ -85,7 +84,7 @@ def roberta(tmp_path):
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
     fast = transformers.RobertaTokenizerFast(tokenizer_object=tokenizer)
     config = transformers.RobertaConfig(vocab_size=len(fast), max_position_embeddings=34, type_vocab_size=1, **SIZES)
-    fix_random_seed(0)
+    fix_seed(0)
     transformers.RobertaModel(config).save_pretrained(tmp_path)
     fast.save_pretrained(tmp_path)
     return tmp_path

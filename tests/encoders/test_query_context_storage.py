@@ -5,12 +5,10 @@ import json
 import pickle
 import shutil
 
-from spacy.util import fix_random_seed
-
 from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.encoders.query_context import build_query_context_encoder
 
-from ..util import needs_transformers, same, weights
+from ..util import fix_seed, needs_transformers, same, weights
 from .questions import QUERIES, TEXT, make, make_docs
 from .sequences import module_of
 
@@ -22,7 +20,7 @@ def test_it_returns_from_bytes_without_its_folder(still_bert, tmp_path):
     model, asked = make(tmp_path / "bert"), Queried(make_docs([TEXT, "annas"]), QUERIES)
     expected, data = model.predict(asked), model.to_bytes()
     shutil.rmtree(tmp_path / "bert")
-    fix_random_seed(1)
+    fix_seed(1)
     other = build_query_context_encoder(str(tmp_path / "bert"), max_length=32, stride=4).from_bytes(data)
     assert same(weights(model), weights(other))
     assert same(expected, other.predict(asked))

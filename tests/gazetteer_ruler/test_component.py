@@ -168,14 +168,15 @@ def test_two_rulers():
 def test_factory_passes_every_setting():
     settings = {
         **{"source": "a", "attr": "NORM", "acronym_length": 3, "stop": ["x"], "min_length": 2},
-        **{"ambiguity": "drop", "reliability": 0.5},
+        **{"ambiguity": "drop", "reliability": 0.5, "annotate_ents": True, "policy": "drop", "overwrite": True},
+        "scorer": print,
     }
     ruler = make_gazetteer_ruler(spacy.blank("xx"), "r", **settings)
     assert {key: getattr(ruler, key) for key in settings} == settings
     assert ruler.name == "r"
     plain = GazetteerRuler(spacy.blank("xx").vocab)
     config = spacy.blank("xx").get_factory_meta("gazetteer_ruler").default_config
-    assert {key: getattr(plain, key) for key in settings} == config
+    assert {key: getattr(plain, key) for key in settings} == {**config, "scorer": None}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +190,7 @@ def test_factory_passes_every_setting():
         ("ambiguity", "none"),
         ("reliability", 0),
         ("reliability", 1.1),
+        ("policy", "shortest"),
     ],
 )
 def test_setting_out_of_range(setting, value):

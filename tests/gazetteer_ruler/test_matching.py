@@ -207,9 +207,15 @@ def test_numbers_of_labels():
 
 
 def test_vocabulary_without_attributes():
-    # Nothing has a lower form there: no term can be matched, and nothing is.
+    # Nothing has a lower form there: no term can be matched.
     nlp = make_nlp()
-    assert nlp.get_pipe("gazetteer_ruler").match(Doc(Vocab(), words=["aspirin"])) == []
+    for terms in (TERMS, [Term("A", "aspirin")]):
+        ruler = make_nlp(terms=terms).get_pipe("gazetteer_ruler")
+        docs = [Doc(Vocab()), Doc(Vocab(), words=["aspirin"])]
+        with pytest.raises(WeaknerError, match=r"WK670 *\] 'gazetteer_ruler' compares LOWER.*nlp\.vocab"):
+            ruler.match_batch(docs)
+        assert ruler.match(docs[0]) == []
+    assert make_nlp(attr="ORTH").get_pipe("gazetteer_ruler").match(docs[1]) == [(0, 1, "Chemical"), (0, 1, "Drug")]
     other = spacy.blank("xx")
     other.tokenizer = lambda text: Doc(Vocab(), words=text.split())
     with pytest.raises(WeaknerError, match=r"WK204.*without tokens: 7"):

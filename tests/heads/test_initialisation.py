@@ -4,11 +4,10 @@ import numpy
 import pytest
 import spacy
 from spacy.tokens import Doc
-from spacy.util import fix_random_seed
 
 from spacy_weakner.errors import WeaknerError
 
-from ..util import head_config, head_pipeline, make_doc, make_example, make_examples, same, train, weights
+from ..util import fix_seed, head_config, head_pipeline, make_doc, make_example, make_examples, same, train, weights
 from .util import empty_pipeline
 
 
@@ -74,7 +73,7 @@ def test_the_seed_decides_everything(head):
     runs = []
     for _ in range(2):
         nlp = head_pipeline(head, seed=3)
-        fix_random_seed(1)
+        fix_seed(1)
         train(nlp, make_examples(nlp), steps=3)
         runs.append(weights(nlp.get_pipe(head).model))
     assert same(*runs)

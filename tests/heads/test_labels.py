@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from spacy.util import fix_random_seed
 
 from spacy_weakner.errors import WeaknerError
 
-from ..util import make_example, make_examples, same, weights
+from ..util import fix_seed, make_example, make_examples, same, weights
 from .util import empty_pipeline
 
 
@@ -30,7 +29,7 @@ def test_given_labels_keep_their_order(head, labels):
 
 
 def test_label_data_initialises_alike(head, ner):
-    fix_random_seed(0)
+    fix_seed(0)
     nlp, other = empty_pipeline(head)
     labels = json.loads(json.dumps(ner.label_data))
     nlp.config["initialize"]["components"][head] = {"labels": labels}

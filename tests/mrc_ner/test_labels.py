@@ -6,7 +6,7 @@ import warnings
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import fix_random_seed, load_config_from_str
+from spacy.util import load_config_from_str
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities, group_entities
@@ -20,6 +20,7 @@ from ..util import (
     TEXTS,
     TOK2VEC,
     entities_of,
+    fix_seed,
     make_doc,
     make_example,
     make_examples,
@@ -219,7 +220,7 @@ def test_questions_in_the_config(tmp_path, how):
 
 def test_labels_of_init_labels_initialise_alike():
     nlp, other = mrc_pipeline(), spacy.blank("xx")
-    fix_random_seed(0)
+    fix_seed(0)
     ner = empty_pipe(other)
     labels = json.loads(json.dumps(nlp.get_pipe("mrc_ner").label_data))
     other.config["initialize"]["components"]["mrc_ner"] = {"labels": labels, "queries": QUERIES}

@@ -41,8 +41,8 @@ from .util import (
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """A pipeline that knows the overlapping entities by heart, on disk."""
-    nlp = matching_pipeline(match_width=16)
-    train(nlp, overlapping(nlp))
+    nlp = matching_pipeline(match_width=32)
+    train(nlp, overlapping(nlp), steps=120, learn_rate=0.01)
     folder = tmp_path_factory.mktemp("matching")
     nlp.to_disk(folder)
     return folder
@@ -223,14 +223,14 @@ def test_the_matcher_changes_no_boundary():
 @pytest.mark.parametrize("reference", [True, False])
 def test_weights_of_a_stage_with_or_without_a_matcher(path, tmp_path, reference):
     if reference:
-        nlp = LoadWeights(path)(matching_pipeline(match_width=16))
+        nlp = LoadWeights(path)(matching_pipeline(match_width=32))
         assert [found_in(nlp, text) for text, _ in OVERLAPPING] == [own for _, own in OVERLAPPING]
         return
     with pytest.raises(WeaknerError, match="WK014"):
         LoadWeights(path)(matching_pipeline(match_width=0))
     with pytest.raises(WeaknerError, match=r"WK014.*only one of both has a layer 'match'"):
         LoadWeights(path, {"mrc_ner": ["encoder", "head"]})(matching_pipeline(match_width=0))
-    nlp = LoadWeights(path, {"mrc_ner": ["encoder", "head"]})(matching_pipeline(match_width=16, n_types=3))
+    nlp = LoadWeights(path, {"mrc_ner": ["encoder", "head"]})(matching_pipeline(match_width=32, n_types=3))
     for part in ("tok2vec", "head", "match"):
         both = [own.get_pipe("mrc_ner").model.get_ref(part) for own in (nlp, spacy.load(path))]
         assert same(*map(weights, both))

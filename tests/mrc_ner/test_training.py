@@ -308,8 +308,8 @@ def test_held_out_loss_is_that_of_the_gold(relabel):
             wanted = read_boundaries(eg, IDS).wanted
             for index, score in numpy.ndenumerate(scores_of(ner, eg.predicted)):
                 if (i, index[0]) != (0, 1):
-                    p = 1 / (1 + numpy.exp(-score / temperature))
-                    values.append(-numpy.log(p if wanted[index] else 1 - p))
+                    # -log p of what is wanted, where 1 - p would be rounded.
+                    values.append(numpy.logaddexp(0, (-score if wanted[index] else score) / temperature))
         assert loss(temperature) == pytest.approx(numpy.mean(values), rel=1e-5)
 
 

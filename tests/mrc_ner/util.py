@@ -6,7 +6,6 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy
 import spacy
 from spacy.language import Language
-from spacy.util import fix_random_seed
 
 from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.encoders.conditioned import build_conditioned_encoder
@@ -14,7 +13,7 @@ from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.model import build_mrc_extractor
 
 from ..span_ner.util import add_group
-from ..util import TOK2VEC, Recorder, make_doc, make_example, make_examples
+from ..util import TOK2VEC, Recorder, fix_seed, make_doc, make_example, make_examples
 
 # Every word is a letter or a word of the tiny BERT.
 QUERIES = {"PER": "who is it", "LOC": "where to"}
@@ -64,7 +63,7 @@ def mrc_pipeline(
     **settings: Any,
 ) -> Language:
     """An initialised pipeline with a small mrc_ner."""
-    fix_random_seed(seed)
+    fix_seed(seed)
     nlp = spacy.blank("xx")
     ner: Any = nlp.add_pipe("mrc_ner", config=mrc_config(encoder, **settings))
     ner.initialize(
@@ -109,7 +108,7 @@ def empty_pipe(nlp, **settings):
 
 def matching_pipeline(examples=None, match_width=8, queries=None, **settings):
     """An initialised pipeline with a matcher that learns from the group "x"; the scores of boundaries are not all 0."""
-    fix_random_seed(0)
+    fix_seed(0)
     nlp = spacy.blank("xx")
     config = mrc_config(match_width=match_width, **{"spans_key": "x", "nested": True, **settings})
     ner = nlp.add_pipe("mrc_ner", config=config)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not ROSTER.exists(), reason="
 
 def small(name, folder):
     """A shipped config with a tiny encoder."""
-    config = load_config(ROSTER / f"cnn_{name}.cfg")
+    config = load_config(CONFIGS / f"roster.{name}.cfg")
     config["components"]["token_ner"]["model"]["tok2vec"].update(SMALL)
     config.to_disk(folder / f"{name}.cfg")
     return folder / f"{name}.cfg"

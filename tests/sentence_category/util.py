@@ -6,9 +6,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import fix_random_seed
 
-from ..util import LISTENER, TOK2VEC, head_config, make_doc
+from ..util import LISTENER, TOK2VEC, fix_seed, head_config, make_doc
 
 NAME = "sentence_category"
 TITLES: List[Tuple[str, str]] = [
@@ -44,7 +43,7 @@ def category_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -
 
 def category_pipeline(labels: Optional[Sequence[str]] = None, seed: int = 0, **settings: Any) -> Language:
     """An initialised pipeline with a sentence_category."""
-    fix_random_seed(seed)
+    fix_seed(seed)
     nlp = spacy.blank("xx")
     pipe = nlp.add_pipe(NAME, config=category_config(**settings))
     for label in labels or ():
@@ -55,7 +54,7 @@ def category_pipeline(labels: Optional[Sequence[str]] = None, seed: int = 0, **s
 
 def joint_pipeline(order: Sequence[str], encoder: Optional[Dict[str, Any]] = None, **settings: Any) -> Language:
     """An initialised pipeline of an encoder and its listeners: heads, the settings for the categories."""
-    fix_random_seed(0)
+    fix_seed(0)
     nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": {**(encoder or TOK2VEC)}})
     for name in order:

@@ -3,7 +3,6 @@
 import numpy
 import pytest
 import spacy
-from spacy.util import fix_random_seed
 
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
@@ -16,6 +15,7 @@ from ..util import (
     all_zero,
     clear_gradients,
     entities_of,
+    fix_seed,
     gradients,
     gradients_with_and_without,
     make_doc,
@@ -44,7 +44,7 @@ def on_transformer(path, order=("span_ner",)):
 
 
 def with_own_transformer(path):
-    fix_random_seed(0)
+    fix_seed(0)
     nlp = spacy.blank("xx")
     encoder = {**transformer(path, "spacy-transformers.Tok2VecTransformer.v3"), "pooling": POOLING, "grad_factor": 1.0}
     nlp.add_pipe("span_ner", config=span_config(encoder))

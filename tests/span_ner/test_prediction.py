@@ -9,17 +9,10 @@ from spacy_weakner.span_ner import scoring
 from spacy_weakner.span_ner.decoding import select
 from spacy_weakner.span_ner.losses import log_softmax
 
-from ..util import TEXTS, make_examples, raw, train
+from ..util import TEXTS, raw
 from .util import all_spans, force_scores, span_pipeline
 
 GROUP = "pred:span_ner"
-
-
-@pytest.fixture
-def trained():
-    nlp = span_pipeline()
-    train(nlp, make_examples(nlp))
-    return nlp
 
 
 @pytest.fixture
@@ -118,12 +111,22 @@ def test_entities_do_not_begin_or_end_with_white_space(everything, words, expect
     assert [span[:2] for span in group_entities(doc, GROUP)] == expected
 
 
-def test_a_long_doc(trained):
-    text = "Anna went to New York " * 120
-    doc = trained(raw(trained, text))
+def test_a_long_doc(everything):
+    doc = everything(raw(everything, "Anna went to New York " * 120))
     assert len(doc) == 600
-    assert len(doc.ents) >= 120
-    assert all(len(ent) <= 10 for ent in doc.ents)
+    found = [(start, end) for start, end, _ in group_entities(doc, GROUP)]
+    assert found == all_spans(600, everything.get_pipe("span_ner").max_width)
+    assert doc_entities(doc) == [(i, i + 1, "X") for i in range(600)]
+
+
+def test_the_middle_of_a_long_doc_repeats_itself(nested):
+    # The encoder sees a token and its neighbours, so every sentence but the first and the last is the same to it.
+    ner = nested.get_pipe("span_ner")
+    ner.model.get_ref("head").set_param("c", numpy.asarray([-9, 0, 0], dtype="float32"))
+    found = group_entities(nested(raw(nested, "Anna went to New York " * 120)), GROUP)
+    assert len(found) == len(all_spans(600, ner.max_width))
+    inner = [[(end - start, label) for start, end, label in found if i <= start < i + 5] for i in range(5, 580, 5)]
+    assert all(own == inner[0] for own in inner)
 
 
 def test_chunks_do_not_change_what_is_found(nested, monkeypatch):

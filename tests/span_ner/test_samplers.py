@@ -5,7 +5,6 @@ from math import comb, log, sqrt
 
 import numpy
 import pytest
-from spacy.util import fix_random_seed
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner.samplers import (
@@ -19,6 +18,8 @@ from spacy_weakner.span_ner.samplers import (
     number_of_negatives,
     sample_without_replacement,
 )
+
+from ..util import fix_seed
 
 DRAWS = 10000
 # Probabilities of "O" and two labels, of five spans.
@@ -305,7 +306,7 @@ def test_who_wants_to_know_what_the_model_thinks():
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_the_seed_decides(sampler):
     def draw(seed):
-        fix_random_seed(seed)
+        fix_seed(seed)
         return [sampler(100, 20, log_z(100), 0.0).tolist() for _ in range(3)]
 
     assert draw(1) == draw(1)

@@ -1,6 +1,5 @@
 import numpy
 import pytest
-from spacy.util import fix_random_seed
 from thinc.api import set_dropout_rate
 
 from spacy_weakner.errors import WeaknerError
@@ -8,7 +7,7 @@ from spacy_weakner.span_ner import scoring
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.scoring import build_span_scorer, concatenate
 
-from ..util import Recorder
+from ..util import Recorder, fix_seed
 from .util import all_spans
 
 PARAMETERS = ("A", "B", "C", "b", "W", "c")
@@ -140,7 +139,7 @@ def test_dropout_is_on_the_vectors_and_in_training_only():
     model, vectors = make_scorer()
     before = model.predict((vectors, SPANS))
     set_dropout_rate(model, 0.9999)
-    fix_random_seed(0)
+    fix_seed(0)
     scores, backprop = model.begin_update((vectors, SPANS))
     b, W, c = (model.get_param(name) for name in ("b", "W", "c"))
     numpy.testing.assert_allclose(scores, numpy.tile(W @ numpy.tanh(b) + c, (len(SPANS), 1)), rtol=1e-5)
@@ -162,7 +161,7 @@ def test_bytes_before_initialisation():
 
 
 def test_initial_weights_have_the_scale_of_the_concatenated_matrix():
-    fix_random_seed(0)
+    fix_seed(0)
     model = build_span_scorer(200)
     model.initialize(X=(numpy.zeros((1, 100), dtype="float32"), SPANS), Y=numpy.zeros((1, 3), dtype="float32"))
     A, B, C = (model.get_param(name) for name in "ABC")

@@ -5,7 +5,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import fix_random_seed
 
 from spacy_weakner.annotations.weak import doc_entities, group_entities, set_weak
 from spacy_weakner.losses import log_softmax
@@ -18,6 +17,7 @@ from ..util import (
     all_zero,
     clear_gradients,
     entities_of,
+    fix_seed,
     gradients,
     make_doc,
     make_example,
@@ -128,7 +128,7 @@ def test_nested_entities_of_a_group_are_both_learned():
     ner = nlp.add_pipe("span_ner", config=span_config(spans_key="x", nested=True))
     example = make_example(nlp, NESTED_TEXT)
     add_group(example.reference, "x", NESTED)
-    fix_random_seed(0)
+    fix_seed(0)
     nlp.initialize(lambda: [example])
     train(nlp, [example])
     doc = ner(make_doc(nlp, NESTED_TEXT, annotated=False))
@@ -247,7 +247,7 @@ def test_the_seed_decides_everything(sampler):
     for seed in (1, 1, 2):
         nlp = span_pipeline(sampler=UNIFORM)
         nlp.get_pipe("span_ner").sampler = spacy.registry.resolve({"it": sampler})["it"]
-        fix_random_seed(seed)
+        fix_seed(seed)
         train(nlp, make_examples(nlp), steps=3)
         runs.append(weights(nlp.get_pipe("span_ner").model))
     assert same(*runs[:2])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 import spacy
-from spacy.util import fix_random_seed, load_config, load_model
+from spacy.util import load_config, load_model
 from spacy.vocab import Vocab
 
 import spacy_weakner
@@ -20,9 +20,9 @@ from spacy_weakner.stages import training
 from spacy_weakner.stages.ensemble import ensemble
 from spacy_weakner.stages.predictions import TokenPredictor
 
-from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, make_doc, make_examples, train
+from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, fix_seed, make_doc, make_examples, train
 
-CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 
 
@@ -44,7 +44,7 @@ def trainings(monkeypatch):
 
     calls = Calls()
 
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         calls.append({"output": output, "gpu_id": gpu_id, **overrides})
         (output / "train.log").write_text("log")
         nlp = calls.make(overrides["system.seed"])
@@ -184,7 +184,7 @@ def test_shards_keep_their_names(tmp_path, trainings):
 
 def test_components_before_it_are_run(tmp_path, corpus, trainings):
     def make(seed):
-        fix_random_seed(seed)
+        fix_seed(seed)
         nlp = spacy.blank("xx")
         nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
         listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "tok2vec"}
@@ -222,7 +222,7 @@ def test_members_without_distributions(tmp_path, corpus, trainings, component, p
 @pytest.mark.parametrize("different", [{"scheme": "IOBES"}, {"labels": ["LOC", "ORG", "PER"]}], ids=str)
 def test_members_with_different_tags(tmp_path, corpus, trainings, different):
     def make(seed):
-        fix_random_seed(seed)
+        fix_seed(seed)
         nlp = spacy.blank("xx")
         own = different if seed == 1 else {}
         pipe = nlp.add_pipe("crf_ner", config=crf_config(scheme=own.get("scheme", "BIO")))

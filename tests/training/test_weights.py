@@ -5,7 +5,7 @@ import shutil
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import fix_random_seed, load_config_from_str
+from spacy.util import load_config_from_str
 from thinc.api import Config
 
 from spacy_weakner.annotations.corpus import write_docs
@@ -15,6 +15,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights, make_load_weights
 
 from ..util import (
+    fix_seed,
     LISTENER,
     SENTENCES,
     TEXTS,
@@ -36,7 +37,7 @@ PARTIAL = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.7}
 
 def fresh(labels=None, name="crf_ner", tok2vec=None, **settings):
     """A pipeline with new weights, other than those of the trained one."""
-    fix_random_seed(7)
+    fix_seed(7)
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe("crf_ner", name=name, config=crf_config(tok2vec, **settings))
     ner.initialize(lambda: make_examples(nlp), nlp=nlp, labels=labels)
@@ -107,7 +108,7 @@ def test_loaded_weights_train_on(trained_path):
 
 def test_a_shared_encoder_is_loaded(tmp_path):
     def shared(seed):
-        fix_random_seed(seed)
+        fix_seed(seed)
         nlp = spacy.blank("xx")
         nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
         nlp.add_pipe("crf_ner", config=crf_config(LISTENER))

@@ -11,11 +11,11 @@ import numpy
 import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 from transformers import TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback
 
 from ...errors import Errors, WeaknerError
+from ...progress import Progress
 from .masking import HELD_OUT_EPOCH, IGNORED, MaskedPieces, Plan, Schedule
 from .pieces import Pieces
 from .runs import checkpoint_step, last_checkpoint
@@ -113,7 +113,7 @@ def train(
     held_out (Pieces): What to measure the loss on.
     plan (Plan): How to train.
     args (Arguments): Settings of the `Trainer`.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (Trained): What came of it.
     RAISES (WeaknerError): If the loss is not a number.
     """
@@ -210,12 +210,11 @@ class Watch(TrainerCallback):
 
     steps (int): Number of steps.
     resumed (int): Step at which the training begins.
-    hidden (bool): Show no bar, even if the output is a terminal.
+    hidden (bool): Show nothing.
     """
 
     def __init__(self, steps: int, resumed: int, hidden: bool) -> None:
-        hide = True if hidden else None
-        self.bar = tqdm(total=steps, initial=resumed, desc="adapt", unit="step", leave=False, disable=hide)
+        self.bar: Progress[Any] = Progress(total=steps, initial=resumed, desc="adapt", unit="step", enabled=not hidden)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.bar.update()
@@ -232,7 +231,7 @@ class Watch(TrainerCallback):
         loss = logs["loss"] if "loss" in logs else logs["train_loss"]  # of the last steps, or at the end of all
         if not math.isfinite(loss):
             raise WeaknerError(Errors.WK006.format(name="adapt", loss=loss))
-        self.bar.set_postfix(loss=loss)
+        self.bar.note(loss=loss)
 
     def close(self) -> None:
         """Remove the bar."""

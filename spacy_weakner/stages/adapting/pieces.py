@@ -10,9 +10,9 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 import numpy
 from spacy.tokens import Doc
 from spacy.util import minibatch
-from tqdm import tqdm
 
 from ...files import write_text
+from ...progress import progress as show
 from ..hashes import hash_text
 from ..sentences import sentence_key
 
@@ -81,14 +81,14 @@ def write_pieces(
     max_length (int): Pieces per sequence, special ones included. Longer texts are split.
     eval_share (float): Share of the texts to hold out. Their contents decide, so that equal texts share their fate.
     seed (int): Another one holds others out.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show how far it has come.
     RETURNS (PieceCounts): What was done.
     """
     if not (folder / _COUNTS).exists():
         counts: Counter[str] = Counter()
         with ExitStack() as stack:
             writers = {name: _Writer(folder / name, stack) for name in (TRAIN, HELD_OUT)}
-            docs = tqdm(docs, unit="text", desc="pieces", leave=False, disable=None if progress else True)
+            docs = show(docs, desc="pieces", unit="text", enabled=progress)
             for texts in minibatch(_counted(docs, counts), _BATCH_SIZE):
                 for text, sequences in zip(texts, _encode(texts, tokenizer, max_length), strict=True):
                     name = HELD_OUT if _is_held_out(text, eval_share, seed) else TRAIN

@@ -52,7 +52,7 @@ class Source:
     attr (str): For terms and phrase patterns: token attribute by which they are compared ("ORTH", "LOWER", "NORM").
     acronym_length (int): For terms: those up to this length with inner upper case must match in exact case.
     min_length (int): For terms: those with fewer characters are not matched.
-    stop (Tuple[str, ...]): For terms: those that are not to be matched, in any case.
+    stop (Tuple[str, ...]): For terms: those that are not to be matched, in any case and with any white space.
     ambiguity (str): For terms: what a phrase with several labels gives: "all", the "first" in the order of the list, or
         none ("drop"). This is decided before `labels` apply.
     term_label (Optional[str]): For terms: the label of those that come without one.

@@ -16,10 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from tqdm import tqdm
-
 from ...errors import Errors, WeaknerError
 from ...files import write_text
+from ...progress import Progress
 from ..shards import Part, receipt_path
 
 # Stages that have workers: each module has a function `run_worker(task, part)`.
@@ -54,14 +53,14 @@ def run_workers(tasks: Sequence[Task], folder: Path, *, progress: bool = False) 
 
     tasks (Sequence[Task]): What they do.
     folder (Path): For their files; the caller removes it.
-    progress (bool): Show one bar for all, if the output is a terminal.
+    progress (bool): Show how far all have come.
     RAISES (WeaknerError): If a worker fails, with its message.
     """
     with ExitStack() as stack:
         workers: List[_Worker] = []
         stack.callback(_stop, workers)
         total = sum(len(task.pending) for task in tasks)
-        bar = stack.enter_context(tqdm(total=total, unit="shard", leave=False, disable=None if progress else True))
+        bar: Progress[None] = stack.enter_context(Progress(total=total, desc="label", unit="shard", enabled=progress))
         for number, task in enumerate(tasks, start=1):
             workers.append(_Worker(task, number, folder))
         while True:

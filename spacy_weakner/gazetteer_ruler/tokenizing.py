@@ -1,0 +1,75 @@
+"""Terms and texts as values of the attribute that is compared."""
+
+from contextlib import nullcontext
+from typing import Any, Iterable, Iterator, Sequence, Tuple
+
+import numpy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..errors import Errors, WeaknerError
+from ..progress import progress
+from .columns import ColumnBuilder, TermColumns
+from .hash_table import Ids
+from .terms import Term
+
+# Terms that are tokenised together; what the vocabulary learns from them is forgotten afterwards.
+_BATCH = 20_000
+
+
+def raw_values(doc: Doc, attr: Any) -> Ids:
+    """Values of an attribute, or of several in columns, as they stand in a Doc."""
+    values: Any = doc.to_array(attr)
+    ids: Ids = values.astype("uint64", copy=False)
+    return ids
+
+
+def attr_values(doc: Doc, attr: str, name: str) -> Ids:
+    """Values of the attribute that is compared.
+
+    doc (Doc): The Doc.
+    attr (str): The attribute.
+    name (str): Name of the component, for the error message.
+    RETURNS (Ids): One per token.
+    RAISES (WeaknerError): If `attr` is LEMMA and the Doc has no lemmas.
+    """
+    ids = raw_values(doc, attr)
+    if attr == "LEMMA" and not ids.all():
+        if not ids.any() and not doc.to_array("IS_SPACE").all():
+            raise WeaknerError(Errors.WK203.format(name=name))
+        # A lemmatizer may know some words only: the others stand for themselves, in terms as in texts.
+        ids = numpy.where(ids == 0, raw_values(doc, "ORTH"), ids)
+    return ids
+
+
+def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str], name: str) -> TermColumns:
+    """Tokenise terms as texts are.
+
+    terms (Iterable[Term]): The terms.
+    nlp (Language): The pipeline.
+    attr (str): The attribute that is compared.
+    later (Sequence[str]): Components of the pipeline that do not come before the one whose terms these are.
+    name (str): Its name.
+    RETURNS (TermColumns): All terms.
+    RAISES (WeaknerError): If `attr` is LEMMA and a term has no lemmas.
+    """
+    builder = ColumnBuilder()
+    for batch in minibatch(progress(terms, desc=name, unit="term"), size=_BATCH):
+        # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
+        with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
+            for term, doc in _term_docs(batch, nlp, attr, later):
+                ids = attr_values(doc, attr, name)
+                words = (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)  # 0: no word, whatever the tokenizer meant
+                orths = None if attr == "ORTH" else raw_values(doc, "ORTH")[words]
+                builder.add(term, ids[words], orths)
+    return builder.columns()
+
+
+def _term_docs(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str]) -> Iterator[Tuple[Term, Doc]]:
+    if attr != "LEMMA":
+        for term in terms:
+            yield term, nlp.make_doc(term.text)
+        return
+    for doc, term in nlp.pipe(((term.text, term) for term in terms), as_tuples=True, disable=list(later)):
+        yield term, doc

@@ -1,0 +1,137 @@
+"""Terms that are written down in Python."""
+
+import copy
+import gc
+import pickle
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.util import load_model_from_config
+
+from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
+from spacy_weakner.gazetteer_ruler.terms import Term
+
+from .util import TERMS, matched
+
+DRUGS = [Term("DRUG", "aspirin"), Term("DRUG", "ibuprofen")]
+BOTH = [*DRUGS, Term("DISEASE", "asthma")]
+
+
+@pytest.fixture
+def nlp():
+    return spacy.blank("xx")
+
+
+@pytest.fixture
+def ruler(nlp):
+    return nlp.add_pipe("gazetteer_ruler")
+
+
+@pytest.mark.parametrize(
+    "terms, label, expected",
+    [
+        (["aspirin", " ibuprofen "], "DRUG", DRUGS),
+        (("aspirin", "ibuprofen"), "DRUG", DRUGS),
+        (iter(["aspirin", "ibuprofen"]), "DRUG", DRUGS),
+        (["aspirin", ("DRUG", "ibuprofen"), ["DISEASE", "asthma"]], "DRUG", BOTH),
+        (["aspirin", {"term": "ibuprofen"}, {"term": "asthma", "label": "DISEASE"}], "DRUG", BOTH),
+        ([(None, "aspirin"), ("", "ibuprofen"), Term("DISEASE", "asthma")], "DRUG", BOTH),
+        ({"DRUG": ["aspirin", "ibuprofen"], "DISEASE": ("asthma",)}, None, BOTH),
+        ({"DRUG": ["aspirin", "ibuprofen"], "DISEASE": iter(["asthma"])}, "OTHER", BOTH),
+        (lambda: iter(BOTH), None, BOTH),
+        (lambda: {"DRUG": ["aspirin", "ibuprofen"]}, None, DRUGS),
+    ],
+)
+def test_forms(ruler, nlp, terms, label, expected):
+    ruler.add_terms(terms, label=label)
+    assert ruler.terms == expected
+    assert matched(nlp, "Aspirin for asthma")[0] == ("Aspirin", "DRUG")
+
+
+def test_initialize_takes_the_same(ruler, nlp):
+    ruler.add_terms(["nothing"], label="X")
+    ruler.initialize(terms=["aspirin", "ibuprofen"], label="DRUG")
+    assert ruler.terms == DRUGS
+    ruler.initialize(terms={"DRUG": ["aspirin", "ibuprofen"]}, labels=["DRUG"])
+    assert ruler.terms == DRUGS
+    with pytest.raises(WeaknerError, match="WK208"):
+        ruler.initialize(terms=["aspirin"], label="OTHER", labels=["DRUG"])
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"terms": ["aspirin", "ibuprofen"], "label": "DRUG"},
+        {"terms": {"DRUG": ["aspirin", "ibuprofen"]}},
+        {"terms": [["DRUG", "aspirin"], "ibuprofen"], "label": "DRUG"},
+    ],
+)
+def test_in_a_config(nlp, ruler, block):
+    nlp.config["initialize"]["components"]["gazetteer_ruler"] = block
+    nlp = load_model_from_config(nlp.config)
+    nlp.initialize()
+    assert nlp.get_pipe("gazetteer_ruler").terms == DRUGS
+
+
+@pytest.mark.parametrize(
+    "terms, label, said",
+    [
+        (["aspirin"], None, "WK207.*Entry 1 .*label is empty"),
+        ([("DRUG", "aspirin"), "ibuprofen"], None, "WK207.*Entry 2 .*label is empty"),
+        ([("aspirin", "DRUG")], "DRUG", r"WK207.*Entry 1 .*\(label, term\): swap"),
+        (["aspirin", 3], "DRUG", "WK207.*Entry 2 .*int"),
+        ([("DRUG", 3)], None, "WK207.*Entry 1 .*not a string"),
+        (["aspirin", ""], "DRUG", "WK207.*Entry 2 .*term is empty"),
+        (["aspirin"], 3, "WK207.*label 3 is not a string"),
+        ({"DRUG": ["aspirin", None]}, None, "WK207.*Entry 2 .*term is empty"),
+        ({"DRUG": "aspirin"}, None, "WK671.*key 'DRUG' stands 'aspirin', which is no list"),
+        ({"aspirin": "DRUG", "ibuprofen": "DRUG"}, None, "WK671.*key 'aspirin' stands 'DRUG'"),
+        ({"DRUG": {"aspirin": 1}}, None, "WK671.*key 'DRUG'"),
+        ("aspirin", "DRUG", "WK671.*'aspirin' is none of that"),
+        (Path("terms.csv"), "DRUG", r"WK671.*terms\.csv.*make_term_list"),
+        (None, "DRUG", "WK671.*None is none of that"),
+        (7, None, "WK671.*7 is none of that"),
+    ],
+)
+def test_what_is_no_term(ruler, terms, label, said):
+    ruler.add_terms(TERMS)
+    with pytest.raises(WeaknerError, match=said):
+        ruler.add_terms(terms, label=label)
+    assert ruler.terms == TERMS
+
+
+def test_terms_are_tokenised_by_the_pipeline_of_the_component(nlp, ruler):
+    nlp.tokenizer = lambda text: spacy.tokens.Doc(nlp.vocab, words=list(text.replace(" ", "")))
+    ruler.add_terms(["a b"], label="X")
+    assert group_entities(nlp("abab"), "weak:gazetteer") == [(0, 2, "X"), (2, 4, "X")]
+
+
+def test_a_copied_pipeline_has_its_own(nlp, ruler):
+    ruler.add_terms(["aspirin"], label="DRUG")
+    other = copy.deepcopy(nlp)
+    other.tokenizer = spacy.blank("en").tokenizer
+    del nlp, ruler
+    gc.collect()
+    other.get_pipe("gazetteer_ruler").add_terms(["don't"], label="X")
+    assert other.get_pipe("gazetteer_ruler").match(other("Don't")) == [(0, 2, "X")]
+
+
+def test_a_loaded_pipeline_has_its_own(nlp, ruler, tmp_path):
+    ruler.add_terms(["aspirin"], label="DRUG")
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    other.get_pipe("gazetteer_ruler").add_terms(["ibuprofen"], label="DRUG")
+    assert other.get_pipe("gazetteer_ruler").terms == DRUGS
+
+
+def test_without_a_pipeline(nlp, ruler):
+    ruler.add_terms(["aspirin"], label="DRUG")
+    for alone in (GazetteerRuler(nlp.vocab), pickle.loads(pickle.dumps(ruler))):
+        with pytest.raises(WeaknerError, match=r"WK672.*'nlp'"):
+            alone.add_terms(["ibuprofen"], label="DRUG")
+        alone.initialize(nlp=nlp, terms=["aspirin"], label="DRUG")
+        alone.add_terms(["ibuprofen"], label="DRUG")
+        assert alone.terms == DRUGS

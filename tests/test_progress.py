@@ -1,0 +1,153 @@
+"""How far work has come, as logs and terminals show it."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+import spacy
+
+from spacy_weakner import progress as module
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.progress import Progress, progress
+from spacy_weakner.stages.mask import mask
+
+from .util import SENTENCES, make_doc
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time passes as it is told to."""
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now.seconds)
+    return now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def lines(capsys):
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err.splitlines()
+
+
+def run(clock, n, seconds, **settings):
+    seen = []
+    for i in progress(range(n), **settings):
+        clock.seconds += seconds
+        seen.append(i)
+    assert seen == list(range(n))
+
+
+def test_a_line_at_every_tenth(clock, capsys):
+    run(clock, 50, 2, desc="train", unit="step")
+    found = lines(capsys)
+    assert found[0] == "train: 10 % (5 of 50 steps), 0:10, 1:30 to go"
+    assert [line.split()[1] for line in found] == [f"{i}0" for i in range(1, 11)]
+    assert found[-1] == "train: 100 % (50 of 50 steps), 1:40"
+
+
+def test_few_steps_have_a_line_each(clock, capsys):
+    run(clock, 3, 2000, desc="crossfit", unit="fold")
+    assert lines(capsys) == [
+        "crossfit: 33 % (1 of 3 folds), 33:20, 1:06:40 to go",
+        "crossfit: 67 % (2 of 3 folds), 1:06:40, 33:20 to go",
+        "crossfit: 100 % (3 of 3 folds), 1:40:00",
+    ]
+
+
+def test_short_work_is_quiet(clock, capsys):
+    run(clock, 1000, 0.0049, desc="x")
+    run(clock, 0, 1, desc="y")
+    assert lines(capsys) == []
+
+
+def test_the_first_seconds_are_quiet(clock, capsys):
+    run(clock, 10, 0.9, desc="x", unit="doc")
+    assert [line.split()[1] for line in lines(capsys)] == ["60", "70", "80", "90", "100"]
+
+
+def test_nobody_knows_how_much_there_is(clock, capsys):
+    for _ in progress(iter(range(100)), desc="docs", unit="doc"):
+        clock.seconds += 1
+    assert lines(capsys) == [
+        "docs: 10 docs, 0:10",
+        "docs: 20 docs, 0:20",
+        "docs: 40 docs, 0:40",
+        "docs: 80 docs, 1:20",
+        "docs: 100 docs, 1:40",
+    ]
+
+
+def test_a_total_that_is_given(clock, capsys):
+    for _ in progress(iter(range(2)), total=2, unit="doc"):
+        clock.seconds += 10
+    assert lines(capsys) == ["50 % (1 of 2 docs), 0:10, 0:10 to go", "100 % (2 of 2 docs), 0:20"]
+
+
+def test_updates_by_hand_and_what_was_done_before(clock, capsys):
+    with Progress(total=1000, desc="adapt", unit="step", initial=900) as bar:
+        clock.seconds += 10
+        bar.update(50)
+        bar.note(loss=1.0)
+        clock.seconds += 10
+        bar.update(50)
+    assert lines(capsys) == ["adapt: 100 % (1,000 of 1,000 steps), 0:20"]
+
+
+def test_parts_of_a_step(clock, capsys):
+    with Progress(total=2, unit="fold") as bar:
+        for _ in range(10):
+            clock.seconds += 60
+            bar.update(0.2)
+    assert len(lines(capsys)) == 10
+
+
+def test_an_error_shows_how_far_it_came(clock, capsys):
+    with pytest.raises(KeyError), Progress(total=100, unit="doc") as bar:
+        clock.seconds += 10
+        bar.update(10)
+        bar.update(5)
+        raise KeyError
+    assert [line.split()[0] for line in lines(capsys)] == ["10", "15"]
+
+
+def test_nothing_is_shown_unless_it_is_wanted(clock, capsys, monkeypatch):
+    run(clock, 10, 100, enabled=False)
+    assert lines(capsys) == []
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    run(clock, 10, 100, enabled=False)
+    assert sys.stderr.getvalue() == ""
+
+
+def test_a_bar_in_a_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(module, "_DELAY_SECONDS", 0)
+    with Progress(total=4, desc="sweep", unit="training") as bar:
+        bar.update(2)
+        bar.note(loss=0.5)
+    shown = sys.stderr.getvalue()
+    assert "sweep" in shown and "2/4" in shown and "loss=0.5" in shown
+    assert "\n" not in shown.strip()
+
+
+def test_a_stage_in_a_log(clock, capsys, tmp_path, monkeypatch):
+    nlp = spacy.blank("xx")
+    (tmp_path / "in").mkdir()
+    for i in range(4):
+        write_docs(tmp_path / "in" / f"{i}.spacy", [make_doc(nlp, text, gold) for text, gold in SENTENCES])
+
+    def slow(*args):
+        clock.seconds += 2
+
+    monkeypatch.setattr("spacy_weakner.stages.mask.set_entities", slow)
+    mask(tmp_path / "in", tmp_path / "out", probability=0.5, progress=True)
+    assert lines(capsys) == [
+        "mask: 25 % (1 of 4 shards), 0:08, 0:24 to go",
+        "mask: 50 % (2 of 4 shards), 0:16, 0:16 to go",
+        "mask: 75 % (3 of 4 shards), 0:24, 0:08 to go",
+        "mask: 100 % (4 of 4 shards), 0:32",
+    ]
