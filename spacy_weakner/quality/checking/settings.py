@@ -9,12 +9,12 @@ from typing import Dict, Optional, Tuple
 
 from spacy.language import Language
 
+from ...configs.recipes import SIZES
 from ...errors import WeaknerError
 from ...stages.devices import on_device
 from ...stages.pipelines import blank_pipeline
 from .findings import Findings, listed
 
-SIZES = ("cnn", "bilstm", "transformer", "gpu")
 # What an encoder needs beside the base install: packages, and the extra that brings them.
 _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
     "transformer": (("transformers", "spacy_transformers"), "transformers"),
@@ -58,7 +58,7 @@ def check_size(size: Optional[str], findings: Findings) -> None:
     packages, extra = _NEEDS.get(size, ((), ""))
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
-        message = f"This encoder needs {listed(absent)}, which is not installed."
+        message = f"This encoder needs what is not installed: {listed(absent)}."
         findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size cnn.')
 
 

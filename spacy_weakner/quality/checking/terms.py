@@ -14,8 +14,10 @@ from ...gazetteer_ruler.terms import Term, read_terms
 from .findings import Findings, listed, plural
 from .language import stop_words
 
-LIMIT = 200_000  # terms that are looked at
+LIMIT = 100_000  # terms that are looked at
 _SHOWN = 5
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"[^\W_]")
 _LABELS = 0.2  # share of different values below which a column is one of labels
 
 
@@ -89,10 +91,8 @@ def _check_kinds(
 
 
 def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
-    if not any(character.isalnum() for character in text):
-        return "symbols"
-    if not any(character.isalpha() for character in text):
-        return "digits"
+    if not _LETTER.search(text):
+        return "digits" if _DIGIT.search(text) else "symbols"
     # One ideogram may well be a name.
     if len(text) == 1 and text < "\u2e80":
         return "letter"

@@ -14,7 +14,7 @@ from ...annotations.jsonl import parse_row
 from ...annotations.rows import RowError, show
 from ...stages.formats import input_files
 from .corpora import Problems, array_cure
-from .findings import Findings, plural
+from .findings import Findings, percent, plural
 from .sampling import LIMIT, SampledLines
 
 _TOKENISED = 300  # texts that are tokenised to learn how many tokens a character makes
@@ -155,10 +155,10 @@ def check_steps(text: CheckedText, max_steps: Optional[int], batch_words: int, f
             text.where, f"{size}; one pass over them takes about {plural(one, 'step')} of {batch_words:,} words."
         )
         return
-    passes = max_steps / one
     findings.warning(
         f"--max-steps {max_steps}",
-        f"{max_steps:,} steps of {batch_words:,} words are less than one pass over the text ({passes:.2f}; {size}): "
+        f"{max_steps:,} steps of {batch_words:,} words are less than one pass over the text "
+        f"({percent(max_steps, one)} of it: {size}): "
         "most of what is labelled would never be learned from.",
         f"--max-steps {one} for one pass, {3 * one} for three; or give less text.",
     )

@@ -58,7 +58,7 @@ def test_the_command(write, tmp_path):
     assert "Errors: 1, warnings: 0" in result.output
     assert ["DRUG", "60", "-"] in [line.split() for line in lines]
     saved = json.loads((tmp_path / "f.json").read_text())
-    assert [finding["level"] for finding in saved["findings"]] == ["error"]
+    assert [finding["level"] for finding in saved["findings"]] == ["error", "info"]
     assert saved["labels"] == {"gold": {"PER": 60, "DRUG": 60}, "terms": {"DRUGS": 1, "PER": 1}}
 
 

@@ -58,7 +58,8 @@ def test_missing_extras(check, installed, size, n):
     errors = found(check({"size": size}), "error")
     assert len(errors) == n
     assert (
-        not n or 'spacy_transformers, which is not installed. -> pip install "spacy_weakner[transformers]"' in errors[0]
+        not n
+        or 'needs what is not installed: spacy_transformers. -> pip install "spacy_weakner[transformers]"' in errors[0]
     )
 
 

@@ -18,7 +18,7 @@ def test_steps(check, steps, level):
     assert only.level == level and "200 texts with about 1,800 words" in only.message
     if level == "warning":
         assert only.where == "--max-steps 3"
-        assert "3 steps of 500 words are less than one pass over the text (0.75" in only.message
+        assert "3 steps of 500 words are less than one pass over the text (75 % of it" in only.message
         assert only.cure.startswith("--max-steps 4 for one pass, 12 for three")
     else:
         assert "one pass over them takes about 4 steps" in only.message
