@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
-from ..progress import progress as show
+from ..progress import Progress
 from .hashes import hash_file, hash_text
 from .training import BEST, LAST, flat_config, train_member
 
@@ -75,20 +75,23 @@ def crossfit(
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
     (output / INDEX).unlink(missing_ok=True)
     result, rows = [], []
-    for n, part in enumerate(show(parts, desc="crossfit", unit="fold", enabled=progress), start=1):
-        held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
-        write_docs(held_out, part)
-        write_docs(rest, [doc for other in parts if other is not part for doc in other])
-        paths = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
-        if dev is None:
-            # The end of the training may not be chosen by what it is trained on, either.
-            paths["training.patience"] = 0  # type: ignore[assignment]
-        member = train_member(config, output / f"model-{n}", {**paths, **(overrides or {})}, gpu_id=gpu_id)
-        fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped)
-        result.append(fold)
-        model = fold.model.relative_to(output).as_posix()
-        hashes = {"corpus_hash": hash_file(held_out), "made_from": member.made_from}
-        rows.append({"model": model, "corpus": held_out.name, **hashes})
+    with Progress[None](total=folds, desc="crossfit", unit="fold", enabled=progress) as bar:
+        for n, part in enumerate(parts, start=1):
+            held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
+            write_docs(held_out, part)
+            write_docs(rest, [doc for other in parts if other is not part for doc in other])
+            paths = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
+            if dev is None:
+                # The end of the training may not be chosen by what it is trained on, either.
+                paths["training.patience"] = 0  # type: ignore[assignment]
+            own = {**paths, **(overrides or {})}
+            tell = bar.part(str(n))
+            member = train_member(config, output / f"model-{n}", own, gpu_id=gpu_id, on_progress=tell)
+            fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped)
+            result.append(fold)
+            model = fold.model.relative_to(output).as_posix()
+            hashes = {"corpus_hash": hash_file(held_out), "made_from": member.made_from}
+            rows.append({"model": model, "corpus": held_out.name, **hashes})
     write_text(output / INDEX, json.dumps(rows, indent=2) + "\n")
     return result
 

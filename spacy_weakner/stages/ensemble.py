@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from ..progress import progress as show
+from ..progress import Progress
 from .devices import on_device
 from .hashes import hash_model
 from .predictions import TokenPredictor
@@ -146,14 +146,16 @@ def _train(
     """Train all members. If one fails, or this process is interrupted, no training goes on."""
     stop = Event()
     # Each thread only waits for a process.
-    with ThreadPoolExecutor(processes) as pool:
+    bar = Progress[None](total=len(jobs), desc="ensemble", unit="training", enabled=progress)
+    with bar, ThreadPoolExecutor(processes) as pool:
         futures = [
-            pool.submit(train_member, config, folder, overrides, gpu_id=gpu_id, stop=stop)
+            pool.submit(
+                train_member, config, folder, overrides, gpu_id=gpu_id, stop=stop, on_progress=bar.part(folder.name)
+            )
             for folder, overrides in jobs.items()
         ]
-        bar = show(as_completed(futures), total=len(futures), desc="ensemble", unit="training", enabled=progress)
         try:
-            for future in bar:
+            for future in as_completed(futures):
                 member = future.result()
                 if not member.skipped:
                     # One that is of no use is better noticed before the others are trained.
