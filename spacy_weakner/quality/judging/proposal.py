@@ -17,6 +17,7 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequen
 
 import numpy
 
+from ...progress import progress as show
 from ..bootstrap import Bootstrap, Difference
 from ..scores import Counts
 from .matches import Match, Sentence, ambiguous, choose_matches, commonest
