@@ -1,5 +1,6 @@
 """`spacy weakner init config`; what `init` can write is listed here."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, List, Optional
 
@@ -123,4 +124,4 @@ def init_project_cli(
             msg.info(f"{what}: {path}")
         if made.sources:
             msg.info(f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
-        typer.echo(f"  cd {made.folder} && weasel run all")
+        typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
