@@ -213,7 +213,8 @@ def choose_settings(
         limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
         less = ": less than one, so part of the text is never seen" if passes < 1 else ""
         notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
-        notes.append(f"share of gold in the mix: {share:.2f}; unknown tokens that are taken as 'O': {rate:.2f}")
+        mix = f"share of gold in the mix: {share:.2f}; " if facts.gold else ""
+        notes.append(f"{mix}unknown tokens that are taken as 'O': {rate:.2f}")
     return Settings(gold_steps, mixed_steps, round(share, 3), round(rate, 3), pace.evaluations), notes
 
 
