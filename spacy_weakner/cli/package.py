@@ -28,7 +28,8 @@ def package_cli(
         from ..quality.candidates import parse_candidates
 
         found, test = Verdict.load(verdict), read_scores(scores)
-        given = {what: path for what, path in parse_candidates(data or ()).items() if path not in ("", "null")}
+        # As a workflow says that there is none.
+        given = parse_candidates([each for each in data or () if not each.endswith(("=", "=null"))])
         made = package(found, output, name=name, version=version, test=test, data=given)
         for line in found.lines():
             msg.info(line)

@@ -1,6 +1,7 @@
 """Trainings in processes of their own: what is skipped, what is done again, folds and sweeps."""
 
 import json
+import threading
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from spacy_weakner.stages import training
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.crossfit import crossfit, read_folds
 from spacy_weakner.stages.sweep import sweep
-from spacy_weakner.stages.training import train_member
+from spacy_weakner.stages.training import Training, train_all, train_member
 
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
 
@@ -140,6 +141,63 @@ def test_a_training_of_unknown_length_tells_its_end_alone(tmp_path, gold, traini
     seen = []
     train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 0}, on_progress=seen.append)
     assert seen == [1.0]
+
+
+# Several trainings
+
+
+@pytest.fixture
+def environments(monkeypatch):
+    """OMP_NUM_THREADS of each process that trains."""
+    seen = []
+
+    class Process:
+        def __init__(self, command, env, **kwargs):
+            seen.append(env.get("OMP_NUM_THREADS"))
+            output = Path(command[command.index("--output") + 1])
+            (output / "model-last").mkdir()
+
+        def wait(self, timeout=None):
+            return 0
+
+    monkeypatch.setattr(training.subprocess, "Popen", Process)
+    monkeypatch.setattr(training.os, "cpu_count", lambda: 8)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "given, processes, n, wanted",
+    [
+        (None, 1, 2, None),
+        (None, 2, 2, "4"),
+        (None, 3, 3, "2"),
+        (None, 20, 20, "1"),
+        # What is alone has all cores.
+        (None, 4, 1, None),
+        (None, 4, 2, "4"),
+        ("3", 2, 2, "3"),
+        ("3", 1, 1, "3"),
+    ],
+)
+def test_trainings_share_the_cores(tmp_path, gold, environments, monkeypatch, given, processes, n, wanted):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    trainings = [Training(CONFIG, tmp_path / str(i), paths(gold)) for i in range(n)]
+    assert [member.output.name for member in train_all(trainings, processes=processes)] == [str(i) for i in range(n)]
+    assert environments == [wanted] * n
+
+
+def test_folds_are_trained_at_the_same_time(tmp_path, gold, monkeypatch):
+    together = threading.Barrier(3, timeout=20)
+
+    def fake(config, output, overrides, gpu_id, stop, threads):
+        together.wait()
+        (output / "model-last").mkdir()
+
+    monkeypatch.setattr(training, "_run", fake)
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, processes=3)
+    assert [fold.model.parent.name for fold in folds] == ["model-1", "model-2", "model-3"]
 
 
 # Folds

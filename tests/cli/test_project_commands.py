@@ -1,0 +1,123 @@
+"""`spacy weakner prepare`, `fit`, `verdict`, `package`, `stamp` and `init project`: what they pass on and print."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.cli.app import app
+from spacy_weakner.code_version import code_version
+from spacy_weakner.project.packaging import Package
+
+from ..project.util import gold_rows, make_verdict, write_rows
+
+OPTIONS = {
+    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --seed 3",
+    "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
+    "--strong-share 0.3 --negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
+}
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_every_option_is_passed_on(monkeypatch, command):
+    seen = {}
+
+    def fake(*args, **kwargs):
+        seen.update(kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"spacy_weakner.project.{command}.{command}", fake)
+    places = ["in"] if command == "prepare" else ["in", "out"]
+    assert invoke(command, *places, *OPTIONS[command].split()).exit_code == 130
+    given = {word[2:].replace("-", "_") for word in OPTIONS[command].split() if word.startswith("--")}
+    assert {*seen} - {"progress", "say"} == given and seen["progress"] is True
+    assert seen["seed"] == 3 and seen["lang"] == "de"
+
+
+@pytest.mark.parametrize("command, keys", [("prepare", ("text", "gold", "dev", "test")), ("fit", ("terms", "sources"))])
+@pytest.mark.parametrize("value", ["", "null"])
+def test_what_a_workflow_leaves_empty_is_not_given(monkeypatch, command, keys, value):
+    seen = {}
+
+    def fake(*args, **kwargs):
+        seen.update(kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"spacy_weakner.project.{command}.{command}", fake)
+    arguments = [word for key in keys for word in (f"--{key}", value)]
+    places = ["in"] if command == "prepare" else ["in", "out", "--configs", "c"]
+    assert invoke(command, *places, *arguments).exit_code == 130
+    assert [seen[key] for key in keys] == [None] * len(keys)
+
+
+def test_prepare_says_what_it_did(tmp_path):
+    gold = write_rows(tmp_path / "gold.jsonl", gold_rows(10))
+    result = invoke("prepare", tmp_path / "corpus", "--gold", gold, "--dev", "", "--lang", "xx")
+    assert result.exit_code == 0 and "gold 10, dev 0, test 0, text 0" in result.output
+    assert "Dev was not given" in result.output and "cross-validation" in " ".join(result.output.split())
+    result = invoke("prepare", tmp_path / "corpus", "--gold", "null")
+    assert result.exit_code == 1 and "[WK680]" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["verdict", "none.json", "corpus", "r.html"], ["package", "none.json", "out"]])
+def test_without_a_verdict(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*command, *(["--name", "x"] if command[0] == "package" else []))
+    assert result.exit_code == 1 and "[WK100]" in result.stderr and "spacy weakner fit" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_package_ends_with_the_winner_and_its_use(tmp_path, monkeypatch):
+    seen = {}
+
+    def fake(*args, **kwargs):
+        seen.update(kwargs)
+        return Package("en_ner", Path("packages/en_ner.whl"))
+
+    monkeypatch.setattr("spacy_weakner.project.packaging.package", fake)
+    verdict = make_verdict(tmp_path / "list")
+    verdict.advice = ["First.", "Second."]
+    verdict.save(tmp_path / "verdict.json")
+    data = ["--data", "gold=my gold.jsonl", "--data", "text=null", "--data", "dev="]
+    options = ["--name", "ner", "--version", "2", "--scores", tmp_path / "none.json", "--example", "A text"]
+    result = invoke("package", tmp_path / "verdict.json", "out", *options, *data)
+    assert result.exit_code == 0, result.output
+    assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}}
+    output = " ".join(result.output.split())
+    assert "What would help most next: First." in output and "Second." not in output
+    assert "The winner is 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
+    assert [line.strip() for line in result.output.splitlines()[-4:]] == [
+        "pip install packages/en_ner.whl",
+        "import spacy",
+        'nlp = spacy.load("en_ner")',
+        "print([(ent.text, ent.label_) for ent in nlp('A text').ents])",
+    ]
+
+
+def test_a_stamp_that_fits_is_not_touched(tmp_path):
+    path = tmp_path / "new" / "code.txt"
+    result = invoke("stamp", path)
+    assert result.exit_code == 0 and result.stdout == path.read_text() == code_version() + "\n"
+    before = path.stat()
+    invoke("stamp", path)
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+    path.write_text("other code\n")
+    invoke("stamp", path)
+    assert path.read_text() == code_version() + "\n"
+    assert invoke("stamp", tmp_path).exit_code == 1
+
+
+def test_init_project_says_where_it_is(tmp_path):
+    gold = write_rows(tmp_path / "gold.jsonl", gold_rows(3))
+    folder = tmp_path / "mein Büro"
+    result = invoke("init", "project", folder, "--gold", gold)
+    assert result.exit_code == 0 and "gold: ../gold.jsonl" in result.output
+    cd, place, *rest = shlex.split(result.output.splitlines()[-1])
+    assert (cd, place, rest) == ("cd", str(folder), ["&&", "weasel", "run", "all"])
+    again = invoke("init", "project", folder, "--gold", gold)
+    assert again.exit_code == 1 and "[WK688]" in again.stderr and len(again.stderr.splitlines()) == 1

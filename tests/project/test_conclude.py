@@ -1,0 +1,86 @@
+"""The end: scores on test, and a report that opens with the verdict."""
+
+import json
+import re
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project import conclude as module
+from spacy_weakner.project.conclude import conclude, read_scores, verdict_section
+from spacy_weakner.project.rules import Rule
+from spacy_weakner.project.verdict import Contender
+
+from .util import ALL_TERMS, PEOPLE, SCORES, make_corpora, make_verdict, write_gold, write_ruler
+
+pytest.importorskip("matplotlib")
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SAMPLES", 20)
+    verdict = make_verdict(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}), f"list {SCRIPT}")
+    difference = {"baseline": verdict.winner, "f1": -5.0, "low": -9.0, "high": 1.0, "p": 0.2}
+    path = write_ruler(tmp_path / "gold", ALL_TERMS)
+    verdict.contenders.append(Contender("gold alone", str(path), "why", {**SCORES, "difference": difference}))
+    verdict.left_out.append(Rule("NEEDLE", False, SCRIPT))
+    verdict.advice, verdict.notes = [f"More {SCRIPT}"], [f"note {SCRIPT}"]
+    verdict.curve = [{"sentences": 10.0, "f1": 20.0}, {"sentences": 20.0, "f1": 40.0}]
+    return verdict, make_corpora(tmp_path / "corpus", gold=12, text=0)
+
+
+def test_a_report_with_test(tmp_path, project):
+    verdict, corpora = project
+    write_gold(corpora.test, 12, 500)
+    rows = conclude(verdict, corpora.folder, tmp_path / "report.html", scores=tmp_path / "test.json", title=SCRIPT)
+    assert [row.name for row in rows] == [verdict.winner, "gold alone"]
+    # What was chosen on dev stays chosen: test has its own best.
+    assert rows[1].counts.f1 == 100.0 and rows[0].counts.f1 < 100.0 and verdict.winner == rows[0].name
+    scores = read_scores(tmp_path / "test.json")
+    assert {name: row["f1"] for name, row in scores.items()} == {row.name: round(row.counts.f1, 2) for row in rows}
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in html and html.count("&lt;script&gt;") > 5
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
+    assert "Verdict" in headings[0] and len(headings) > 2
+    assert "What would help next, 1" in html and "verdict-curve" in html
+
+
+def test_a_report_without_test(tmp_path, project):
+    verdict, corpora = project
+    scores = tmp_path / "test.json"
+    scores.write_text("[]")
+    assert conclude(verdict, corpora.folder, tmp_path / "report.html", scores=scores) == []
+    assert not scores.exists() and read_scores(scores) == read_scores(None) == {}
+    assert "Verdict" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_report_of_nothing_but_the_verdict(tmp_path, project):
+    verdict, corpora = project
+    corpora.gold_labelled.unlink()
+    verdict = make_verdict(verdict.best.path, scores=None)
+    assert conclude(verdict, corpora.folder, tmp_path / "report.html") == []
+    section = verdict_section(verdict)
+    assert section.lines == verdict.lines() and not section.plots and not section.tables
+
+
+def test_tables_of_the_verdict(project):
+    section = verdict_section(project[0])
+    scores, made = section.tables
+    assert "dev" in scores.title and scores.rows[1] == ["gold alone", "80.0", "80.0", "80.0", "70.0 to 90.0"]
+    assert made.rows == [[f"note {SCRIPT}"]] and len(section.plots) == 2
+    assert section.lines[-1].startswith("What would help next, 1: More")
+
+
+def test_a_candidate_that_is_gone(tmp_path, project):
+    verdict, corpora = project
+    write_gold(corpora.test, 6, 500)
+    verdict.contenders[1].path = str(tmp_path / "gone")
+    with pytest.raises(WeaknerError, match="gone"):
+        conclude(verdict, corpora.folder, tmp_path / "report.html", scores=tmp_path / "test.json")
+    assert not (tmp_path / "report.html").exists() and not (tmp_path / "test.json").exists()
+
+
+def test_scores_are_whole(tmp_path):
+    (tmp_path / "test.json").write_text(json.dumps([{"name": "a", "f1": 1.0}]))
+    assert read_scores(tmp_path / "test.json") == {"a": {"name": "a", "f1": 1.0}}

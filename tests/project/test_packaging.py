@@ -1,0 +1,147 @@
+"""Packages: what is in them, and what is left where one cannot be built."""
+
+import json
+import shlex
+import subprocess
+import zipfile
+from pathlib import Path
+
+import build
+import pytest
+import spacy
+
+from spacy_weakner.about import __version__
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project.packaging import Package, package, usage
+
+from .util import SCORES, make_verdict, write_ruler
+
+# spaCy leaves the files that it writes to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+STRANGE = ["a|b", "`x`", "<b>", "größe", "with blank"]
+
+
+@pytest.fixture
+def builder(monkeypatch):
+    """Builds no wheel, but a file that tells what would have gone into it; fails if it shall."""
+
+    class Builder:
+        error = None
+
+        def __init__(self, source, runner):
+            self.source = Path(source)
+
+        def build(self, kind, output):
+            assert kind == "wheel"
+            Path(output).mkdir()
+            if Builder.error is not None:
+                raise Builder.error
+            path, files = Path(output) / "made.whl", [*self.source.rglob("*")]
+            with zipfile.ZipFile(path, "w") as packed:
+                for file_ in files:
+                    packed.write(file_, file_.relative_to(self.source))
+            return str(path)
+
+    monkeypatch.setattr(build, "ProjectBuilder", Builder)
+    return Builder
+
+
+@pytest.fixture
+def verdict(tmp_path):
+    path = write_ruler(tmp_path / "my pipeline", {label: ["Anna"] for label in STRANGE}, lang="de")
+    return make_verdict(path, "term list 'a|b'")
+
+
+def files(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_what_is_inside(tmp_path, verdict, builder):
+    test = {verdict.winner: {**SCORES, "f1": 77.0}, "other": {**SCORES, "interval": None}}
+    made = package(verdict, tmp_path / "out", name="ner", version="1.2", test=test, data={"gold": "mein Gold.jsonl"})
+    assert made == Package("de_ner", tmp_path / "out" / "de_ner-1.2" / "dist" / "made.whl")
+    folder = tmp_path / "out" / "de_ner-1.2"
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    assert (meta["lang"], meta["name"], meta["version"]) == ("de", "ner", "1.2")
+    assert "on test F1 77.0 (70.0 to 90.0)" in meta["description"]
+    about = meta["spacy_weakner"]
+    assert (about["scores"], about["test"]["f1"], about["data"]) == (SCORES, 77.0, {"gold": "mein Gold.jsonl"})
+    assert about["versions"] == {"spacy": spacy.__version__, "spacy_weakner": __version__}
+    assert about["facts"]["dev"] == 50 and about["settings"]["gold_steps"] == 300 and about["code"] == "1.0 abc"
+    with zipfile.ZipFile(made.wheel) as packed:
+        assert json.loads(packed.read("meta.json")) == meta
+    nlp = spacy.load(folder / "de_ner" / "de_ner-1.2")
+    assert nlp.meta["spacy_weakner"] == about and len(nlp("Anna").ents) == 1
+    assert not [name for name in files(folder) if "egg-info" in name or name.startswith("build")]
+
+
+def test_names_do_not_break_the_readme(tmp_path, verdict, builder):
+    package(verdict, tmp_path / "out", name="ner", test={verdict.winner: SCORES})
+    readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
+    assert "| term list 'a\\|b' | 80.0 | 80.0 | 80.0 | 70.0 to 90.0 |" in readme
+    assert 'nlp = spacy.load("de_ner")' in readme and "größe" in readme
+    table = [line for line in readme.splitlines() if line.startswith("|")]
+    assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
+
+
+def test_nothing_was_compared(tmp_path, verdict, builder):
+    verdict = make_verdict(verdict.best.path, scores=None)
+    package(verdict, tmp_path / "out", name="ner")
+    folder = tmp_path / "out" / "de_ner-0.1.0"
+    assert "there was no gold" in json.loads((folder / "meta.json").read_text())["description"]
+    assert "On test" not in (folder / "README.md").read_text()
+
+
+def test_a_second_run_replaces_the_first(tmp_path, verdict, builder):
+    package(verdict, tmp_path / "out", name="ner")
+    (tmp_path / "out" / "de_ner-0.1.0" / "old").write_text("old")
+    before = files(tmp_path / "my pipeline")
+    made = package(verdict, tmp_path / "out", name="ner", data={"text": "new"})
+    assert made.wheel.exists() and not (tmp_path / "out" / "de_ner-0.1.0" / "old").exists()
+    assert "- text: `new`" in (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["de_ner-0.1.0"]
+    # The pipeline itself stays as it is.
+    assert files(tmp_path / "my pipeline") == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        build.BuildBackendException(ValueError("no\nsetuptools")),
+        subprocess.CalledProcessError(1, ["x"]),
+        KeyboardInterrupt(),
+    ],
+)
+@pytest.mark.parametrize("earlier", [True, False])
+def test_nothing_half_written_stays(tmp_path, verdict, builder, error, earlier):
+    if earlier:
+        package(verdict, tmp_path / "out", name="ner")
+    before = files(tmp_path)
+    builder.error = error
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else WeaknerError) as caught:
+        package(verdict, tmp_path / "out", name="ner")
+    assert files(tmp_path) == before
+    if not isinstance(error, KeyboardInterrupt):
+        assert str(caught.value).startswith("[WK687]") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "my-ner", "my ner", "größe", "1st", "a.b", "../x", "a/b"])
+def test_names_that_cannot_be_imported(tmp_path, verdict, builder, name):
+    with pytest.raises(WeaknerError, match="WK686"):
+        package(verdict, tmp_path / "out", name=name)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pipeline_that_is_gone(tmp_path, builder):
+    with pytest.raises(WeaknerError, match=r"WK100.*gone.*fit"):
+        package(make_verdict(tmp_path / "gone"), tmp_path / "out", name="ner")
+
+
+def test_usage_can_be_copied():
+    pip, *python = usage(Package("de_ner", Path("my packages/de_ner.whl")), 'it\'s "here"')
+    assert shlex.split(pip) == ["pip", "install", "my packages/de_ner.whl"]
+    assert len(python) == 3 and repr('it\'s "here"') in python[-1]
+    compile("\n".join(python), "usage", "exec")
