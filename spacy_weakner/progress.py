@@ -3,7 +3,7 @@
 import sys
 import time
 from types import TracebackType
-from typing import Any, Generic, Iterable, Iterator, Optional, Sized, Type, TypeVar
+from typing import Any, Callable, Dict, Generic, Iterable, Iterator, Optional, Sized, Type, TypeVar
 
 T = TypeVar("T")
 # What is done sooner shows nothing.
@@ -46,6 +46,7 @@ class Progress(Generic[T]):
         self._started = time.monotonic()
         self._next = self._next_line()
         self._printed = False
+        self._shares: Dict[str, float] = {}
         self._bar = _bar(total, desc, unit, initial) if enabled and _is_interactive() else None
         self._lines = enabled and self._bar is None
 
@@ -65,9 +66,22 @@ class Progress(Generic[T]):
         """
         self.done += n
         if self._bar is not None:
-            self._bar.update(n)
+            self._bar.update(round(self.done, 1) - self._bar.n)
         elif self._lines and self._is_due():
             self._print()
+
+    def part(self, name: str) -> Callable[[float], None]:
+        """One of the parts of the work, each of which counts as one and may be done at the same time as others.
+
+        name (str): Its name.
+        RETURNS (Callable[[float], None]): To be told what share of the part is done.
+        """
+
+        def tell(share: float) -> None:
+            self._shares[name] = max(share, self._shares.get(name, 0.0))
+            self.update(self._initial + sum(self._shares.values()) - self.done)
+
+        return tell
 
     def note(self, **values: Any) -> None:
         """Show values beside a bar."""
@@ -106,7 +120,7 @@ class Progress(Generic[T]):
         return time.monotonic() - self._started
 
     def _print(self) -> None:
-        elapsed, done = self._elapsed, f"{self.done:,.0f}"
+        elapsed, done = self._elapsed, f"{int(self.done + 1e-9):,}"
         text = f"{self.name}: " if self.name else ""
         if self.total:
             text += (

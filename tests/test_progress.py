@@ -106,6 +106,20 @@ def test_parts_of_a_step(clock, capsys):
     assert len(lines(capsys)) == 10
 
 
+def test_parts_at_the_same_time(clock, capsys):
+    with Progress(total=4, desc="ensemble", unit="training") as bar:
+        one, other = bar.part("0"), bar.part("1")
+        for tell, share in ((one, 0.4), (other, 0.8), (one, 0.2), (other, 1.0), (one, 1.0), (bar.part("2"), 1.0)):
+            clock.seconds += 6
+            tell(share)
+    assert [line.split(",")[0] for line in lines(capsys)] == [
+        "ensemble: 10 % (0 of 4 trainings)",
+        "ensemble: 30 % (1 of 4 trainings)",
+        "ensemble: 50 % (2 of 4 trainings)",
+        "ensemble: 75 % (3 of 4 trainings)",
+    ]
+
+
 def test_an_error_shows_how_far_it_came(clock, capsys):
     with pytest.raises(KeyError), Progress(total=100, unit="doc") as bar:
         clock.seconds += 10

@@ -1,11 +1,11 @@
 """Configs made of parts: what all share, the size of the encoder, the head, the corpora, the recipe."""
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from confection import Config
 
 from ..errors import Errors, WeaknerError
-from .reading import Entry, Part, only_for, put_in_place, read_part, to_config
+from .reading import Entry, only_for, put_in_place, read_part, to_config
 from .recipes import Recipe, find_recipe, sizes_of
 
 # Sections that say how to compose, and are no part of the result.
@@ -93,22 +93,12 @@ def compose(
 
 def _compose(recipe: Recipe, size: str) -> Composition:
     chain = sizes_of(size)
-    own = read_part(f"recipes/{recipe.name}")
-    shared = [read_part(f"parts/{name}") for name in recipe.parts]
-    base, encoders = read_part("base"), [read_part(f"sizes/{name}") for name in chain]
-    places: Dict[str, Optional[str]] = {}
-    layers = {"base": _layers([base], chain), "sizes": _layers(encoders, chain), "parts": _layers(shared, chain)}
-    layers["recipe"] = _layers([own], chain)
-    for layer in (layer for group in layers.values() for layer in group):
-        places.update(to_config(layer).get("places", {}))
-    # The encoder goes into what the parts have made for it, so it comes after them.
-    layers["encoder"] = [[entry for entry in layer if _is_encoder(entry)] for layer in layers["sizes"]]
-    layers["sizes"] = [[entry for entry in layer if not _is_encoder(entry)] for layer in layers["sizes"]]
-    placed = {name: [put_in_place(layer, places) for layer in group] for name, group in layers.items()}
+    layers = _layers(recipe, chain)
     config = Config(is_interpolated=False)
     comments: Dict[str, Tuple[str, ...]] = {}
-    for name in ("base", "sizes", "parts", "encoder", "recipe"):
-        for layer in placed[name]:
+    # The encoder goes into what the parts have made for it, so it comes after them.
+    for entries in (layers[name] for name in ("base", "sizes", "parts", "encoder", "recipe")):
+        for layer in entries:
             config = config.merge(to_config(layer))
             comments.update({entry.name: entry.comment for entry in layer if entry.comment})
     for name in _PRIVATE:
@@ -116,17 +106,33 @@ def _compose(recipe: Recipe, size: str) -> Composition:
     order: Dict[str, int] = {}
     sections: Set[str] = set()
     # What is of the size comes last where it stands beside others: settings of the head are more worth reading.
-    for name in ("base", "parts", "recipe", "sizes", "encoder"):
-        for entry in (entry for layer in placed[name] for entry in layer):
+    for entries in (layers[name] for name in ("base", "parts", "recipe", "sizes", "encoder")):
+        for entry in (entry for layer in entries for entry in layer):
             order.setdefault(entry.name, len(order))
             sections.add(entry.section)
-    title = [*own.title, *comments.pop("", ()), *(line for part in shared for line in part.title)]
-    title += encoders[-1].title
+    title = [*read_part(f"recipes/{recipe.name}").title, *comments.pop("", ())]
+    title += [line for name in recipe.parts for line in read_part(f"parts/{name}").title]
+    title += read_part(f"sizes/{size}").title
     return Composition(recipe, size, config, title, comments, order, sections)
 
 
-def _layers(parts: Iterable[Part], sizes: Sequence[str]) -> List[List[Entry]]:
-    return [only_for(part.entries, which) for part in parts for which in (None, *sizes)]
+def _layers(recipe: Recipe, sizes: Sequence[str]) -> Dict[str, List[List[Entry]]]:
+    files = {
+        "base": ["base"],
+        "sizes": [f"sizes/{name}" for name in sizes],
+        "parts": [f"parts/{name}" for name in recipe.parts],
+        "recipe": [f"recipes/{recipe.name}"],
+    }
+    layers = {
+        kind: [only_for(read_part(name).entries, size) for name in names for size in (None, *sizes)]
+        for kind, names in files.items()
+    }
+    places: Dict[str, Optional[str]] = {}
+    for layer in (layer for entries in layers.values() for layer in entries):
+        places.update(to_config(layer).get("places", {}))
+    layers["encoder"] = [[entry for entry in layer if _is_encoder(entry)] for layer in layers["sizes"]]
+    layers["sizes"] = [[entry for entry in layer if not _is_encoder(entry)] for layer in layers["sizes"]]
+    return {kind: [put_in_place(layer, places) for layer in entries] for kind, entries in layers.items()}
 
 
 def _is_encoder(entry: Entry) -> bool:

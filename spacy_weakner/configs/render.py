@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .compose import Composition, compose
@@ -42,7 +43,7 @@ def command(made: Composition, lang: str, tokenizer: Optional[str], transformer:
     """
     words = ["spacy weakner init config", made.recipe.name, "--size", made.size]
     options = {"--lang": lang if lang != "en" else None, "--tokenizer": tokenizer, "--transformer": transformer}
-    return " ".join([*words, *(word for key, value in options.items() if value for word in (key, value))])
+    return " ".join([*words, *(f"{key} {shlex.quote(value)}" for key, value in options.items() if value)])
 
 
 def _section(made: Composition, name: str, settings: Dict[str, Any]) -> List[str]:

@@ -137,8 +137,9 @@ def judge(
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled, lang)
-    names, known = _find_sources(labelled, docs, sources, fit_on)
-    labels = combined_labels(docs, names, method=method, policy=policy, fit_on=fit_on, max_docs=max_docs, seed=seed)
+    names, absent = _find_sources(labelled, docs, sources, fit_on)
+    trusted = sorted([*names, *absent]) if sources is None else list(sources)
+    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fit_on, max_docs=max_docs, seed=seed)
     said = {name: _said(docs, golds, name) for name in names}
     alone: Dict[str, Labels] = {
         name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
@@ -166,7 +167,7 @@ def judge(
     ]
     keys = list(rows)
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
-    unanswered = {name: len(docs) - _seen(alone[name]) for name in names} | {name: len(docs) for name in known}
+    unanswered = {name: len(docs) - _seen(alone[name]) for name in names} | {name: len(docs) for name in absent}
     per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
     facts = Facts(
         total=scores.counts,

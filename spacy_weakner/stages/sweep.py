@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..errors import Errors, WeaknerError
 from ..files import atomic_folder, write_text
-from ..progress import progress as show
+from ..progress import Progress
 from .hashes import hash_text
 from .training import BEST, Member, flat_config, train_member
 
@@ -73,9 +73,12 @@ def sweep(
             raise WeaknerError(Errors.WK366.format(config=config, key=key))
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     trials = []
-    for settings in show(combinations, desc="sweep", unit="training", enabled=progress):
-        folder = output / _name(settings)
-        trials.append(Trial(settings, train_member(config, folder, {**(overrides or {}), **settings}, gpu_id=gpu_id)))
+    with Progress[None](total=len(combinations), desc="sweep", unit="training", enabled=progress) as bar:
+        for settings in combinations:
+            folder, own = output / _name(settings), {**(overrides or {}), **settings}
+            tell = bar.part(folder.name)
+            member = train_member(config, folder, own, gpu_id=gpu_id, on_progress=tell)
+            trials.append(Trial(settings, member))
     scored = [trial for trial in trials if trial.member.score is not None]
     if not scored:
         raise WeaknerError(Errors.WK362.format(output=output))

@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from threading import Event, Thread
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.util import load_config
 from thinc.api import Config
@@ -16,13 +18,16 @@ from thinc.api import Config
 from ..code_version import code_version
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
-from ..progress import progress as show
+from ..progress import Progress
 from .hashes import hash_path, hash_settings
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
 _TAIL = 15  # lines of the log that an error shows
 _POLL_SECONDS = 0.2
+_WATCH_SECONDS = 2.0
+# A row of the table of `spacy train`: epoch, step, losses and scores.
+_ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
 
 
 class Member(NamedTuple):
@@ -59,6 +64,7 @@ def train_all(
     processes: int = 1,
     gpu_id: int = -1,
     check: Optional[Callable[[Member], None]] = None,
+    desc: str = "train",
     progress: bool = False,
 ) -> List[Member]:
     """Train several pipelines. If one fails, or this process is interrupted, no training goes on.
@@ -69,20 +75,24 @@ def train_all(
     gpu_id (int): -1 is the CPU.
     check (Optional[Callable[[Member], None]]): Called with each that was trained as soon as it is: what is of no use is
         better noticed before the others are trained.
+    desc (str): What progress is shown as.
     progress (bool): Show how far it has come.
     RETURNS (List[Member]): In the same order.
     RAISES (WeaknerError): For what `train_member` raises.
     """
     stop = Event()
     threads = max(1, (os.cpu_count() or 1) // processes) if processes > 1 else None
+    bar = Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress)
     # Each thread only waits for a process.
-    with ThreadPoolExecutor(processes) as pool:
+    with bar, ThreadPoolExecutor(processes) as pool:
         futures = [
-            pool.submit(train_member, *training, gpu_id=gpu_id, stop=stop, threads=threads) for training in trainings
+            pool.submit(
+                train_member, *training, gpu_id=gpu_id, stop=stop, threads=threads, on_progress=bar.part(str(n))
+            )
+            for n, training in enumerate(trainings)
         ]
-        bar = show(as_completed(futures), total=len(futures), desc="train", unit="training", enabled=progress)
         try:
-            for future in bar:
+            for future in as_completed(futures):
                 member = future.result()
                 if check is not None and not member.skipped:
                     check(member)
@@ -101,6 +111,7 @@ def train_member(
     gpu_id: int = -1,
     stop: Optional[Event] = None,
     threads: Optional[int] = None,
+    on_progress: Callable[[float], None] = lambda share: None,
 ) -> Member:
     """Train a pipeline.
 
@@ -113,6 +124,8 @@ def train_member(
     gpu_id (int): -1 is the CPU.
     stop (Optional[Event]): Once it is set, by another thread, the training ends without a result.
     threads (Optional[int]): Threads of the training, where OMP_NUM_THREADS says nothing.
+    on_progress (Callable[[float], None]): Told, by another thread, what share of `training.max_steps` is done, as
+        far as the log says, which has a row per evaluation.
     RETURNS (Member): The result.
     RAISES (WeaknerError): If there is no such config, the training fails, or the folder holds something else.
     RAISES (CancelledError): If it was stopped.
@@ -122,6 +135,8 @@ def train_member(
     receipt = output / RECEIPT
     found = _read(receipt)
     if found is not None and found.get("made_from") == made_from and (output / LAST).exists():
+        on_progress(1.0)
+        on_progress(1.0)
         return Member(output, found.get("score"), True, made_from)
     if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
         raise WeaknerError(Errors.WK300.format(path=output))
@@ -131,7 +146,9 @@ def train_member(
         if (output / name).exists():
             shutil.rmtree(output / name)
     output.mkdir(parents=True, exist_ok=True)
-    _run(config, output, overrides, gpu_id, stop, threads)
+    with _watched(output / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
+        _run(config, output, overrides, gpu_id, stop, threads)
+    on_progress(1.0)
     score = _dev_score(output / BEST)
     write_text(receipt, json.dumps({"made_from": made_from, "score": score}, indent=2) + "\n")
     return Member(output, score, False, made_from)
@@ -165,6 +182,39 @@ def _run(
     if code != 0:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
         raise WeaknerError(Errors.WK360.format(output=output, code=code, log=log, tail=tail))
+
+
+@contextmanager
+def _watched(log: Path, steps: Any, on_progress: Callable[[float], None]) -> Iterator[None]:
+    """Tell how far a training has come while it runs."""
+    if not isinstance(steps, int) or steps < 1:
+        yield
+        return
+    done = Event()
+
+    def watch() -> None:
+        while not done.wait(_WATCH_SECONDS):
+            on_progress(min(1.0, steps_done(log) / steps))
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def steps_done(log: Path) -> int:
+    """How many steps a training has made.
+
+    log (Path): What `spacy train` has printed so far.
+    RETURNS (int): The steps before its last evaluation; 0 if there was none.
+    """
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    _, found, table = text.rpartition("\n---")
+    rows = _ROW.findall(table) if found else []
+    return int(rows[-1]) if rows else 0
 
 
 def _wait(process: "subprocess.Popen[bytes]", stop: Optional[Event]) -> int:

@@ -118,7 +118,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
         "--gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
-        "--soft --gold g --max-docs 7 --seed 1 --model-output m",
+        "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --gpu-id 0",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0",

@@ -100,6 +100,13 @@ def test_stop_terms_of_a_split_corpus_fit_the_list(tmp_path):
     assert report.sources[0].spans == {"X": 2}
 
 
+@pytest.mark.parametrize("text, length", [("5 - FU", 4), ("1 2", 2), ("新 款", 2), ("new york", 8), ("u . s .", 4)])
+def test_length_of_a_term_in_a_split_corpus(text, length):
+    doc = make_doc(text, [], {"x": [(0, len(text.split()), "X")]})
+    (match,) = read_sentence(doc, find_gold(doc), "x").matches
+    assert match.length == length
+
+
 def test_sources_that_are_no_term_lists_get_figures_and_no_proposal(tmp_path):
     docs = [make_doc(text, gold, {"model": [(1, 2, "LOC")], "good": gold}) for text, gold in TEXTS * 12]
     result = judge(write(tmp_path, docs), bootstrap=50)
@@ -143,6 +150,24 @@ def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
     result = judge(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
     assert result.unanswered == ("llm",) and result.scores.counts.f1 == 100
     assert "'llm' has no answers on the gold (5 of 5 documents)" in result.warnings[0].text
+    aggregate(gold, tmp_path / "out.spacy", method="label_model", fit_on=tmp_path / "text.spacy")
+    assert gold_against_weak(tmp_path / "out.spacy")[0] == result.scores.counts
+
+
+def test_every_option_is_passed_on(tmp_path, monkeypatch):
+    seen = {}
+
+    def fake(labelled, **settings):
+        seen.update(settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.quality.judge.judge", fake)
+    options = (
+        "--method label_model --policy drop --source a --source b --fit-on f --lang de --bootstrap 7 --top 3 --seed 1"
+    )
+    assert CliRunner().invoke(app, ["judge", str(tmp_path / "x.spacy"), *options.split()]).exit_code == 130
+    given = {"method", "policy", "sources", "fit_on", "lang", "bootstrap", "top", "seed", "progress"}
+    assert set(seen) == given and seen["sources"] == ["a", "b"] and seen["lang"] == "de"
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def folder(tmp_path, monkeypatch):
             with use_ops("numpy"):
                 run_worker(json.loads(json.dumps(task.settings)), task.part)
 
-    def train(config, output, overrides, gpu_id, stop):
+    def train(config, output, overrides, gpu_id, stop, threads):
         shutil.copytree(tmp_path / "crf", output / "model-last")
 
     monkeypatch.setattr("spacy_weakner.stages.label.run_workers", run_workers)

@@ -1,6 +1,7 @@
 """Trainings in processes of their own: what is skipped, what is done again, folds and sweeps."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,35 @@ def test_folders_of_others_are_not_touched(tmp_path, gold, trainings):
     with pytest.raises(WeaknerError, match="WK100"):
         train_member(tmp_path / "none.cfg", tmp_path / "b", paths(gold))
     assert not trainings
+
+
+def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch):
+    table = "E    #       LOSS CRF_NER  ENTS_F  SCORE\n---  ------  ------------  ------  ------\n"
+    rows = ["  0       0          9.54    0.00    0.00\n", "  3      20          2.03   50.00    0.50\n"]
+    seen = []
+
+    def fake(config, output, overrides, gpu_id, stop, threads):
+        for text in ("ℹ Using CPU\n10 20 30 things", table, *rows):
+            with (output / "train.log").open("a", encoding="utf-8") as file_:
+                file_.write(text)
+            told = len(seen)
+            while len(seen) < told + 2:
+                time.sleep(0.001)
+        (output / "model-last").mkdir()
+
+    monkeypatch.setattr(training, "_run", fake)
+    monkeypatch.setattr(training, "_WATCH_SECONDS", 0.001)
+    overrides = {**paths(gold), "training.max_steps": 80}
+    train_member(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
+    assert seen == sorted(seen) and {*seen} == {0.0, 0.25, 1.0}
+    train_member(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
+    assert seen[-2:] == [1.0, 1.0]
+
+
+def test_a_training_of_unknown_length_tells_its_end_alone(tmp_path, gold, trainings):
+    seen = []
+    train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 0}, on_progress=seen.append)
+    assert seen == [1.0]
 
 
 # Folds

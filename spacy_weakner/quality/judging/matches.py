@@ -12,8 +12,9 @@ from ...annotations.gold import Gold
 from ...gazetteer_ruler.columns import folded
 from ...ty import Entities, Entity
 
-# Corpora that come split have white space around punctuation, which the terms of a list have not.
-_SPLIT = re.compile(r"\s*([^\w\s])\s*")
+# Corpora that come split have white space around punctuation, and around Chinese and Japanese characters, which the
+# terms of a list have not.
+_SPLIT = re.compile(r"\s*([^\w\s]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\s*")
 
 
 class Match(NamedTuple):
@@ -55,8 +56,7 @@ def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
     for span in doc.spans[weak.weak_group(source)]:
         if gold.scorable([(span.start, span.end, span.label_)]):
             candidate = Candidate(span.start, span.end, span.label_, source, span.end_char - span.start_char)
-            length = len(_SPLIT.sub(r"\1", span.text))
-            matches.append(Match(candidate, _text(span, attr), folded(span.text), length))
+            matches.append(Match(candidate, _text(span, attr), folded(span.text), _length(span)))
     return Sentence(gold, tuple(matches))
 
 
@@ -101,6 +101,12 @@ def ambiguous(matches: Collection[Match]) -> Set[Tuple[int, int]]:
         start, end, label = match.candidate.entity
         labels.setdefault((start, end), set()).add(label)
     return {bounds for bounds, given in labels.items() if len(given) > 1}
+
+
+def _length(span: Span) -> int:
+    if all(len(token) == 1 for token in span):  # split into characters
+        return len(span)
+    return len(_SPLIT.sub(r"\1", span.text))
 
 
 def _text(span: Span, attr: str) -> str:

@@ -16,7 +16,6 @@ from math import lgamma, sqrt
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
-from tqdm import tqdm
 
 from ..bootstrap import Bootstrap, Difference
 from ..scores import Counts
@@ -123,7 +122,7 @@ def propose(
         return None
     fold_of = numpy.random.default_rng(seed).permutation(len(sentences)) % folds
     counts = numpy.zeros((2, len(sentences), 3), dtype="int64")
-    for fold in tqdm(range(folds), desc=source, unit="fold", leave=False, disable=None if progress else True):
+    for fold in show(range(folds), desc=source, unit="fold", enabled=progress):
         chosen = choose([sentences[i] for i in numpy.flatnonzero(fold_of != fold).tolist()], policy)
         for i in numpy.flatnonzero(fold_of == fold).tolist():
             counts[0, i] = _count(sentences[i], Settings(), policy)
