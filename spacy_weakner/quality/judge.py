@@ -132,8 +132,8 @@ def judge(
     check_range("top", top, 0, None)
     if policy is not None and method != UNION:
         raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", method=method, methods=UNION))
-    if fit_on is not None and method != "label_model":
-        raise WeaknerError(Errors.WK331.format(setting=f"fit_on = {fit_on}", method=method, methods="label_model"))
+    # The other methods learn nothing from text.
+    fit_on = fit_on if method == "label_model" else None
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled, lang)
