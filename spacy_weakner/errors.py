@@ -387,8 +387,8 @@ class Errors:
         "analyse (labels), or both."
     )
     WK412 = (
-        "[WK412] A report needs {package}, which is not installed. Install the extra 'report': "
-        'pip install "spacy_weakner[report]".'
+        "[WK412] A report needs {package}, which is not installed, though spacy_weakner requires it. Install it: "
+        "pip install {package}."
     )
     WK413 = (
         "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "
