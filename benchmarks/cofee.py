@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from common import count, encoder_name, find, sample
-from experiment import CONFIGS, MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
-from spacy.util import dot_to_object, load_config
+from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
+from spacy.util import dot_to_object
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.configs import make_config
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.pick import pick
@@ -36,7 +37,7 @@ TYPING = "components.mrc_ner.typing"
 ENCODER = "components.mrc_ner.model.encoder"
 READER = f"{ENCODER}.tok2vec"
 # A Transformer that reads the text once, and not once with every question.
-CONDITIONED = dot_to_object(load_config(CONFIGS / "mrc_ner/transformer_conditioned.cfg"), ENCODER)
+CONDITIONED = dot_to_object(make_config("mrc_ner.conditioned", "transformer"), ENCODER)
 QUERIES = {
     "conll03": {
         "PER": "Which persons are named?",
@@ -156,10 +157,10 @@ class Cofee(Experiment):
         if name in TAGGERS:
             return self.tagger(name)
         if name == "supervised":
-            return self.fit_on(self.gold(), f"mrc_ner/{self.size}", f"supervised{self.arguments.strong}", {})
+            return self.fit_on(self.gold(), "mrc_ner", f"supervised{self.arguments.strong}", {})
         method = METHODS[name]
         if method.stage == "labels":
-            return self.fit_on(self.corpus("weak"), f"mrc_ner/{self.size}", name, method.picking)
+            return self.fit_on(self.corpus("weak"), "mrc_ner", name, method.picking)
         # The first method with these settings has the name of what is trained with them.
         names = {other: own for other, own in METHODS.items() if own[1:3] == method[1:3] and own.stage == "picking"}
         variant = next(iter(names))
@@ -172,12 +173,12 @@ class Cofee(Experiment):
         types = "full" if method.stage == "finetune" else name
         steps = self.steps(self.arguments.typing_steps)
         settings = {**steps, **method.typing, "paths.initial": str(model)}
-        model, more = self.fit_on(picked, f"cofee/{self.size}_typing", f"{variant}/{types}", settings)
+        model, more = self.fit_on(picked, "cofee.typing", f"{variant}/{types}", settings)
         if method.stage != "finetune":
             return model, seconds + more
         settings = {**steps, "paths.initial": str(model)}
         finetuned = f"pretrained{self.arguments.strong}"
-        model, last = self.fit_on(self.gold(), f"cofee/{self.size}_finetune", finetuned, settings)
+        model, last = self.fit_on(self.gold(), "cofee.finetune", finetuned, settings)
         return model, seconds + more + last
 
     def picking(self, variant: str, method: Method) -> Tuple[Path, float]:
@@ -185,9 +186,9 @@ class Cofee(Experiment):
         before, settings = 0.0, {**method.picking, "initialize.after_init": None}
         if method.anchors:
             of_spans = {**self.with_encoder(READER), "paths.train": str(self.anchors())}
-            spans, before = self.fit(f"cofee/{self.size}_spans", "anchors", None, of_spans, "model-last")
+            spans, before = self.fit("cofee.spans", "anchors", None, of_spans, "model-last")
             settings = {**method.picking, "paths.initial": str(spans)}
-        model, seconds = self.fit_on(self.corpus("weak"), f"cofee/{self.size}_picking", f"{variant}/picking", settings)
+        model, seconds = self.fit_on(self.corpus("weak"), "cofee.picking", f"{variant}/picking", settings)
         return model, before + seconds
 
     def tagger(self, name: str) -> Tuple[Path, float]:
@@ -200,9 +201,9 @@ class Cofee(Experiment):
             first, before = self.tagger(stage.after)
             settings["initialize.after_init"] = load_weights(first, {"token_ner": [stage.part]})
             steps = steps if stage.part == "encoder" else self.arguments.typing_steps
-        config = f"token_ner/{self.size}"
+        config = "token_ner"
         if stage.self_training:
-            config = f"roster/{self.size}_self_training"
+            config = "roster.self_training"
             settings["components.token_ner.objective.include_outside"] = True
         if stage.corpus == "anchors":
             settings["paths.dev"] = str(corpus)

@@ -21,6 +21,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.configs import encoder_settings, render_config
+from spacy_weakner.files import write_text
 from spacy_weakner.quality.compare import compare
 from spacy_weakner.quality.scores import Counts
 
@@ -28,17 +30,7 @@ ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
 COLORS = ("#1d3557", "#e76f51", "#2a9d8f", "#8d5a97", "#e9a13b", "#6c757d")
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
-# That of the configs.
-CNN = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "pretrained_vectors": None,
-    "width": 96,
-    "depth": 4,
-    "embed_size": 2000,
-    "window_size": 1,
-    "maxout_pieces": 3,
-    "subword_features": True,
-}
+CNN = encoder_settings("cnn")
 # An encoder over words, or characters where these are the tokens.
 BILSTM = {
     "@architectures": "spacy_weakner.BiLSTMEncoder.v1",
@@ -123,6 +115,18 @@ def versions() -> Dict[str, str]:
     return found
 
 
+def config_file(recipe: str, size: str) -> Path:
+    """Write a config of the package.
+
+    recipe (str): The recipe.
+    size (str): Size of the encoder.
+    RETURNS (Path): The file; the same for all runs.
+    """
+    path = ROOT / "corpus" / "configs" / f"{recipe}.{size}.cfg"
+    write_text(path, render_config(recipe, size))
+    return path
+
+
 def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, float]:
     """Train a pipeline with `spacy train` in a process of its own; a finished one is not trained again.
 
@@ -176,17 +180,7 @@ def own_transformer(name: str) -> Dict[str, Any]:
     name (str): Name or folder.
     RETURNS (Dict[str, Any]): Its architecture, as in a config.
     """
-    return {
-        "@architectures": "spacy-transformers.Tok2VecTransformer.v3",
-        "name": name,
-        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 128, "stride": 96},
-        "pooling": {"@layers": "reduce_mean.v1"},
-        "tokenizer_config": {"use_fast": True},
-        "transformer_config": {},
-        "mixed_precision": False,
-        "grad_scaler_config": {},
-        "grad_factor": 1.0,
-    }
+    return {**encoder_settings("transformer"), "name": name, "grad_scaler_config": {}}
 
 
 def find(data: Path, name: str) -> Path:

@@ -5,7 +5,20 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 
-from common import BILSTM, EVIDENCE, ROOT, Evidence, Run, encoder_name, evaluate, find, sample, train, write_page
+from common import (
+    BILSTM,
+    EVIDENCE,
+    ROOT,
+    Evidence,
+    Run,
+    config_file,
+    encoder_name,
+    evaluate,
+    find,
+    sample,
+    train,
+    write_page,
+)
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.quality.compare import gold_against_weak
@@ -14,7 +27,6 @@ from spacy_weakner.stages.convert import convert
 from spacy_weakner.training.precision import PRECISIONS
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
-CONFIGS = ROOT / "configs"
 N_DEV = 300
 MATCH = "match"
 NO_TRANSFORMERS = ("cnn", "bilstm")
@@ -195,24 +207,26 @@ class Experiment(ABC):
 
     def fit(
         self,
-        config: str,
+        recipe: str,
         name: str,
         corpus: Optional[Path],
         settings: Dict[str, Any],
         product: str = "model-best",
+        size: Optional[str] = None,
     ) -> Tuple[Path, float]:
         """One training, if it is not there.
 
-        config (str): The config, as it is called in the folder of configs.
+        recipe (str): The recipe of the config.
         name (str): Folder of the training.
         corpus (Optional[Path]): What it learns from, with dev beside it; None: what the settings say.
         settings (Dict[str, Any]): Further settings; they come before all others.
         product (str): "model-best" or "model-last".
+        size (Optional[str]): Size of the encoder; None: that of the experiment.
         RETURNS (Tuple[Path, float]): The pipeline, and the seconds that it took.
         """
         paths = {} if corpus is None else {"paths.train": str(corpus), "paths.dev": str(self.corpus("dev"))}
         values = {**self.settings(), "system.seed": self.seed, **paths, **settings}
-        output, seconds = train(CONFIGS / f"{config}.cfg", self.models / name, values)
+        output, seconds = train(config_file(recipe, size or self.size), self.models / name, values)
         return output / product, seconds
 
     @classmethod

@@ -12,7 +12,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, count, encoder_name, evaluate, find, table, train
+from common import (
+    EVIDENCE,
+    ROOT,
+    Evidence,
+    Run,
+    bar_chart,
+    config_file,
+    count,
+    encoder_name,
+    evaluate,
+    find,
+    table,
+    train,
+)
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
@@ -26,7 +39,6 @@ from spacy_weakner.stages.label import label
 BENCHMARK = "foundation"
 DATASET = "bc5cdr"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
-CONFIGS = ROOT / "configs" / "crf_ner"
 # Sentences of train and of dev; 0 is all.
 PRESETS = {"quick": (2000, 300), "full": (0, 0)}
 GOLD = 250
@@ -126,8 +138,8 @@ def config(method: Method, encoder: str) -> Path:
     """The config of a method."""
     if method.component == "ner":
         return ROOT / "benchmarks" / "spacy_ner.cfg"
-    kind = "cnn" if encoder == "cnn" else "transformer"
-    return CONFIGS / f"{kind}{'_strong_weak' if '+' in method.train else ''}.cfg"
+    recipe = "crf_ner.strong_weak" if "+" in method.train else "crf_ner"
+    return config_file(recipe, "cnn" if encoder == "cnn" else "transformer")
 
 
 def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str, Any]:

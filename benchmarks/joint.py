@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from common import count, sample
-from experiment import CONFIGS, TOKENIZER, Experiment, add_encoder, load_weights, main, options
+from experiment import TOKENIZER, Experiment, add_encoder, load_weights, main, options
 from spacy.tokens import Doc
-from spacy.util import load_config
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.configs import make_config
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 
@@ -105,7 +105,8 @@ class Joint(Experiment):
             first, before = self.pretrain()
         config, settings = self.transformer(method, first) if self.size == "transformer" else self.bilstm(method, first)
         corpus = self.corpus("gold-and-dictionary" if method.dictionary else "gold")
-        model, seconds = self.fit(config, name.replace("/", "-"), corpus, {**settings, **method.settings})
+        settings = {**settings, **method.settings}
+        model, seconds = self.fit(config, name.replace("/", "-"), corpus, settings, size=self.encoder_size)
         return model, before + seconds
 
     def pretrain(self) -> Tuple[Path, float]:
@@ -113,18 +114,18 @@ class Joint(Experiment):
         epoch = math.ceil(count(self.corpus("all")) / BATCH)
         settings = {"training.max_steps": self.arguments.pretrain_steps, "training.eval_frequency": epoch}
         settings.update(self.categories)
-        config = "joint/bilstm_pretrain"
+        config = "joint.pretrain"
         if self.size == "transformer":
-            config = "joint/transformer_joint"
+            config = "joint.joint"
             settings.update({"nlp.pipeline": ["transformer", CATEGORY], "training.patience": 0})
             settings["training.score_weights.cats_score"] = 1.0
         elif self.arguments.vectors:
             settings.update({f"{ENCODER}.embed.{key}": value for key, value in FIXED.items()})
-        return self.fit(config, "pretrain", self.corpus("all"), settings, "model-last")
+        return self.fit(config, "pretrain", self.corpus("all"), settings, "model-last", self.encoder_size)
 
     def bilstm(self, method: Method, first: Optional[Path]) -> Tuple[str, Dict[str, Any]]:
         """Config and settings of the last training."""
-        config = f"joint/bilstm_{'joint' if method.joint else 'ner'}"
+        config = "joint.joint" if method.joint else "joint.ner"
         # The plateau counts in epochs of the gold, and comes to its end within 30 of them.
         epoch = math.ceil(count(self.corpus("gold")) / BATCH)
         settings: Dict[str, Any] = {"training.eval_frequency": epoch, "training.patience": 30 * epoch}
@@ -150,7 +151,12 @@ class Joint(Experiment):
             settings["nlp.pipeline"] = ["transformer", "crf_ner"]
         if first is not None:
             settings["initialize.after_init"] = load_weights(first, {"transformer": ["all"]})
-        return "joint/transformer_joint", settings
+        return "joint.joint", settings
+
+    @property
+    def encoder_size(self) -> str:
+        """RETURNS (str): Size of the encoder in the configs."""
+        return "transformer" if self.size == "transformer" else "bilstm"
 
     @cached_property
     def categories(self) -> Dict[str, Any]:
@@ -197,7 +203,7 @@ def frequent_labels(docs: Iterable[Doc], least: int) -> Set[str]:
 def without_attention(config: str, embed: Dict[str, Any]) -> Dict[str, Any]:
     """Settings that take the attention out of a config: the encoder below, with these settings of its embeddings, takes
     its place."""
-    components = load_config(CONFIGS / f"{config}.cfg")["components"]
+    components = make_config(config, "bilstm")["components"]
     below = components["tok2vec"]["model"]["tok2vec"]
     below["embed"].update(embed)
     listeners = [name for name in components if name != "tok2vec"]

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=2 python benchmarks/joint_speed.py [--docs 320] [--repetitions 5] [--write]
 
-Passes: forward and backward through the encoders of configs/joint alone. Updates: those of whole pipelines (losses,
+Passes: forward and backward through the encoders of joint labelling alone. Updates: those of whole pipelines (losses,
 gradients, Adam). Both in batches of 32 titles of random words; all take turns.
 """
 
@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
-from common import EVIDENCE
-from experiment import CONFIGS
+from common import EVIDENCE, config_file
 from joint import without_attention
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -62,7 +61,7 @@ def main() -> None:
 
 def all_passes(n_docs: int) -> Dict[str, Callable[[], object]]:
     """What to time of encoders."""
-    plain, attentive = (pipeline("bilstm_ner", attention, n_docs) for attention in (False, True))
+    plain, attentive = (pipeline("ner", attention, n_docs) for attention in (False, True))
     docs = [example.reference for example in plain[1]]
     tok2vecs: List[Any] = [nlp.get_pipe("tok2vec") for nlp, _, _ in (plain, attentive)]
     lstm, attention = (tok2vec.model for tok2vec in tok2vecs)
@@ -77,7 +76,7 @@ def all_passes(n_docs: int) -> Dict[str, Callable[[], object]]:
 def all_updates(n_docs: int) -> Dict[str, Callable[[], object]]:
     """What to time of pipelines."""
     runs: Dict[str, Callable[[], object]] = {}
-    for config, what in (("bilstm_ner", "entities"), ("bilstm_joint", "entities and categories")):
+    for config, what in (("ner", "entities"), ("joint", "entities and categories")):
         for attention in (False, True):
             name = f"updates: {what}{', learned attention' if attention else ''}"
             runs[name] = partial(updates, *pipeline(config, attention, n_docs))
@@ -85,11 +84,11 @@ def all_updates(n_docs: int) -> Dict[str, Callable[[], object]]:
 
 
 def pipeline(config: str, attention: bool, n_docs: int) -> Tuple[Language, List[Example], Optimizer]:
-    """A pipeline of configs/joint, initialised, with its optimizer and titles to learn."""
+    """A pipeline of joint labelling, initialised, with its optimizer and titles to learn."""
     fix_random_seed(0)
-    name = f"joint/{config}"
+    name = f"joint.{config}"
     overrides = {"initialize.after_init": None, **({} if attention else without_attention(name, {}))}
-    loaded = load_config(CONFIGS / f"{name}.cfg", overrides=overrides).interpolate()
+    loaded = load_config(config_file(name, "bilstm"), overrides=overrides).interpolate()
     nlp = load_model_from_config(loaded, auto_fill=True)
     examples = titles(nlp, n_docs)
     nlp.initialize(lambda: examples)

@@ -15,8 +15,8 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, count, find, labels_only, line_chart, sample
-from experiment import CONFIGS, MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
+from common import EVIDENCE, config_file, count, find, labels_only, line_chart, sample
+from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -128,7 +128,7 @@ class Needle(Experiment):
         """
         method = METHODS[name]
         if method.weak is None:
-            return self.fit(f"crf_ner/{self.size}", "supervised", self.corpus("strong"), {})
+            return self.fit("crf_ner", "supervised", self.corpus("strong"), {})
         key = next(other for other, own in METHODS.items() if own._replace(finetune=method.finetune) == method)
         initial = None if method.initial is None else self.train(method.initial)[0]
         model, seconds = self.on_both(key, method, initial)
@@ -154,13 +154,13 @@ class Needle(Experiment):
             settings["components.crf_ner.loss"] = method.loss
         # Stage II is not chosen by its own score, as in the paper.
         product = "model-best" if initial is None and not method.finetune else "model-last"
-        return self.fit(f"needle/{self.size}_noise_aware", name, None, settings, product)
+        return self.fit("needle.noise_aware", name, None, settings, product)
 
     def finetune(self, name: str, initial: Path, product: str) -> Tuple[Path, float]:
         """A last training, on the strong sentences."""
         settings = {"paths.initial": str(initial), "training.max_steps": self.arguments.finetune_steps}
         settings["training.eval_frequency"] = 25
-        return self.fit(f"needle/{self.size}_finetune", name, self.corpus("strong"), settings, product)
+        return self.fit("needle.finetune", name, self.corpus("strong"), settings, product)
 
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""
@@ -195,7 +195,7 @@ class Needle(Experiment):
         """Out-of-fold calibration on the strong sentences."""
         path = self.models / f"calibration-{unit}.json"
         if not path.exists():
-            config = CONFIGS / "crf_ner" / f"{self.size}.cfg"
+            config = config_file("crf_ner", self.size)
             values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000}
             folds = crossfit(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
             print(calibrate(path, [(fold.model, fold.corpus) for fold in folds], unit=unit), flush=True)

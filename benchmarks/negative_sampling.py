@@ -46,8 +46,8 @@ METHODS = {
     ),
     "partial_crf": Method("crf_ner", unmatched="missing"),
     "uniform": Method("span_ner"),
-    "weighted": Method("span_ner", "_weighted", {"components.span_ner.sampler.include_outside": False}),
-    "weighted_with_o": Method("span_ner", "_weighted", {"components.span_ner.sampler.include_outside": True}),
+    "weighted": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": False}),
+    "weighted_with_o": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": True}),
 }
 
 
@@ -82,7 +82,7 @@ class NegativeSampling(Experiment):
             **dict(setting.split("=", 1) for setting in self.arguments.set),
         }
         corpus = self.corpus(f"train-{method.unmatched}")
-        model, seconds = self.fit(f"{method.component}/{self.size}{method.config}", run.method, corpus, settings)
+        model, seconds = self.fit(f"{method.component}{method.config}", run.method, corpus, settings)
         if self.seed == 0 and not self.arguments.dev:
             keep_curve(run, dev_scores(model.parent))
         return model, seconds

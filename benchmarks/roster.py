@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from common import count, sample
-from experiment import CONFIGS, MATCH, Experiment, Score, add_encoder, main, options
+from common import config_file, count, sample
+from experiment import MATCH, Experiment, Score, add_encoder, main, options
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.stages.aggregate import aggregate
@@ -98,14 +98,14 @@ class Roster(Experiment):
         """
         if name in ("distant_ce", "supervised"):
             corpus = self.corpus("gold" if name == "supervised" else "weak")
-            return self.fit_on(corpus, f"token_ner/{self.size}", name, {"training.patience": 0})
+            return self.fit_on(corpus, "token_ner", name, {"training.patience": 0})
         method = METHODS[name]
         variant = next(other for other, own in METHODS.items() if own.settings == method.settings)
         if method.stage == "single":
-            config = f"roster/{self.size}_noise_robust"
+            config = "roster.noise_robust"
             return self.fit_on(self.corpus("weak"), config, f"{variant}/alone", method.settings)
         soft, before = self.ensemble(variant, method.settings)
-        model, seconds = self.fit_on(soft, f"roster/{self.size}_ensemble", f"{variant}/ensemble", {})
+        model, seconds = self.fit_on(soft, "roster.ensemble", f"{variant}/ensemble", {})
         if method.stage == "ensemble":
             return model, before + seconds
         if method.augmented:
@@ -116,13 +116,13 @@ class Roster(Experiment):
             soft = augmented
         settings = {**method.self_training, "paths.initial": str(model)}
         settings["training.max_steps"] = self.arguments.self_training_steps
-        final, more = self.fit_on(soft, f"roster/{self.size}_self_training", f"{variant}/{name}", settings)
+        final, more = self.fit_on(soft, "roster.self_training", f"{variant}/{name}", settings)
         return final, before + seconds + more
 
     def ensemble(self, variant: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
         """The corpus with the averaged probabilities of the members, whose seeds no other seed shares, and the seconds
         that it took."""
-        config = CONFIGS / "roster" / f"{self.size}_noise_robust.cfg"
+        config = config_file("roster.noise_robust", self.size)
         soft = self.models / variant / "soft.spacy"
         receipt = soft.with_suffix(".seconds")
         started = time.perf_counter()

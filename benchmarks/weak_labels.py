@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, evaluate, find, labels_only, table, train
+from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, config_file, evaluate, find, labels_only, table, train
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -140,7 +140,7 @@ def relation(entity: Entity, entities: List[Entity]) -> str:
 def train_models(dataset: str, folder: Path, seed: int, arguments: argparse.Namespace, evidence: Evidence) -> None:
     """Train on every set of labels, and score on test."""
     encoder = "cnn" if arguments.encoder == "cnn" else "minilm" if "minilm" in arguments.encoder.lower() else "other"
-    config = ROOT / "configs" / "crf_ner" / f"{'cnn' if encoder == 'cnn' else 'transformer'}.cfg"
+    config = config_file("crf_ner", "cnn" if encoder == "cnn" else "transformer")
     for name in arguments.methods.split(","):
         run = Run(BENCHMARK, dataset, encoder, "quick", name, seed, N_GOLD if "weighted" in name else 0, N_TRAIN)
         if evidence.has(run):

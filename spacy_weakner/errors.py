@@ -158,10 +158,7 @@ class Errors:
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK102 = "[WK102] {path} is not a readable .spacy file ({reason}). Write it again with 'spacy weakner convert'."
     WK103 = "[WK103] {path}, line {line}: {reason}"
-    WK104 = (
-        "[WK104] {path} is not UTF-8 (line {line}, byte {position}: {reason}). Convert it, for example: "
-        "iconv -f LATIN1 -t UTF-8."
-    )
+    WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK105 = "[WK105] Cannot tell the format of {path}. Use one of {suffixes}, or pass the format."
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
     WK107 = "[WK107] Cannot create a blank pipeline for the language '{lang}': {reason}"
@@ -423,6 +420,66 @@ class Errors:
         "length: {long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
     )
     WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
+    # Configs
+    WK600 = "[WK600] There is no recipe '{name}'. Choose one of (the nearest first): {names}."
+    WK601 = "[WK601] The recipe '{recipe}' has no size '{size}'. Choose one of: {sizes}."
+    WK602 = (
+        "[WK602] The size '{size}' has no Transformer to name. Leave it out, or choose another size. Those of "
+        "'{recipe}' with a Transformer: {sizes}."
+    )
+    WK603 = "[WK603] spaCy has no language '{lang}'. Choose one of (the nearest first): {names}."
+    WK604 = "[WK604] No tokenizer is registered as '{name}'. Choose one of (the nearest first): {names}."
+    WK605 = "[WK605] {path} exists. Give another name, or replace it with --force."
+
+    # Projects
+    WK680 = (
+        "[WK680] There is nothing to learn from. Give gold (--gold), or text (--text) with a term list or other "
+        "sources that label it."
+    )
+    WK681 = "[WK681] {path} is damaged, or from an earlier version. Run 'spacy weakner {command}' again."
+    WK682 = (
+        "[WK682] {path} holds {docs} sentences and not one entity: nothing can be learned from it. Check that its "
+        "annotations stand under 'ents' or 'spans'."
+    )
+    WK683 = (
+        "[WK683] The batches of {config} ([training.batcher], {kind}) are not counted in words, so that nothing tells "
+        "how many updates a corpus needs. Take spacy.batch_by_words.v1 or spacy.batch_by_padded.v1."
+    )
+    WK684 = (
+        "[WK684] Nothing can be trained with what is in {path}: there is neither gold, nor a term list, nor are there "
+        "weak labels. Give 'prepare' gold or text, and label the text."
+    )
+    WK685 = (
+        "[WK685] {path} holds {docs} sentences, all of the same text: they cannot be split for cross-validation. Give "
+        "dev (--dev), or more gold."
+    )
+    WK686 = (
+        "[WK686] '{name}' cannot be the name of a package: take letters from a to z, digits and underscores, with a "
+        "letter first."
+    )
+    WK688 = (
+        "[WK688] {path} exists and is not empty: a project is never written over something else. Give another folder, "
+        "or remove it."
+    )
+    WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
+    WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
+    WK687 = "[WK687] The wheel could not be built: {reason}"
+
+    # Judging weak labels
+    WK650 = (
+        "[WK650] {path} holds no gold: none of its {docs} documents has entity annotations that are not weak. Label "
+        "a gold corpus with the same sources ('spacy weakner label GOLD OUTPUT ...'), and give that."
+    )
+    WK651 = (
+        "[WK651] The gold in {path} has no entity in any of its {docs} documents, so nothing can be measured on it. "
+        "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
+    )
+
+    # Checking before anything is trained
+    WK620 = (
+        "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
+        "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
+    )
 
 
 class Warnings:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Callable, Dict, Iterable, Iterator
 from uuid import uuid4
 
+from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
 
 
@@ -121,15 +122,34 @@ def read_lines(path: Path) -> Iterator[str]:
     """
     position = 0
     with open_packed(path) as file_:
-        for i, raw in enumerate(file_):
-            try:
-                line = raw.decode("utf-8-sig" if i == 0 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise WeaknerError(
-                    Errors.WK104.format(path=path, line=i + 1, position=position + error.start, reason=error.reason)
-                ) from error
+        for number, raw in enumerate(file_, start=1):
+            yield decode_line(raw, path, number, position)
             position += len(raw)
-            yield line.rstrip("\r\n")
+
+
+def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:
+    """Decode a line of a UTF-8 text file.
+
+    raw (bytes): The line.
+    path (Path): The file.
+    number (int): The line's number, from 1.
+    position (int): Where in the file it begins.
+    RETURNS (str): The line without its line end.
+    RAISES (WeaknerError): If it is not UTF-8, with the encoding that the file seems to have.
+    """
+    try:
+        line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        offset, reason = error.start, error.reason
+        raise wrong_encoding(path, _sample(path, raw), number, position + offset, reason) from error
+    if "\0" in line:  # text in UTF-16 without a mark can be valid UTF-8
+        raise wrong_encoding(path, _sample(path, raw), number, position + raw.index(0), NULS)
+    return line.rstrip("\r\n")
+
+
+def _sample(path: Path, line: bytes) -> bytes:
+    with open_packed(path) as file_:
+        return file_.read(SAMPLE) + line
 
 
 _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}

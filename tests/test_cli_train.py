@@ -22,7 +22,7 @@ from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 
 from .util import SEED, SENTENCES, make_doc, same, weights
 
-CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner"
+CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not CONFIGS.exists(), reason="not in a source tree"),
@@ -79,7 +79,7 @@ def project(tmp_path_factory):
     path = tmp_path_factory.mktemp("project")
     nlp = spacy.blank("en")
     write_docs(path / "a.spacy", [make_doc(nlp, text, entities) for text, entities in SENTENCES])
-    config = load_config(CONFIGS / "cnn.cfg")
+    config = load_config(CONFIGS / "crf_ner.cfg")
     config["components"]["crf_ner"]["model"]["tok2vec"].update(SMALL)
     config["training"].update({"max_steps": 4, "eval_frequency": 2})
     config.to_disk(path / "partial.cfg")

@@ -14,13 +14,26 @@ import spacy_weakner
 PACKAGE = Path(spacy_weakner.__file__).parent
 # Arrows point downwards only. Folders of one row do not import each other.
 ROWS = [
-    {"errors", "ty", "about", "files", "progress", "torch_io", "tokenizers", "losses", "batching"},
-    {"annotations", "linear_chain"},
+    {
+        "errors",
+        "ty",
+        "about",
+        "code_version",
+        "encodings",
+        "files",
+        "progress",
+        "torch_io",
+        "tokenizers",
+        "losses",
+        "batching",
+    },
+    {"annotations", "configs", "linear_chain"},
     {"training", "encoders", "aggregation"},
     {"crf_ner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"},
     {"cofee", "needle", "roster"},
     {"stages"},
     {"quality"},
+    {"project"},
     {"cli"},
     {"__main__"},
 ]

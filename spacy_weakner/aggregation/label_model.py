@@ -11,10 +11,13 @@ al. 1970). Nothing but the prior tells an EM algorithm what a state means, so it
 source is better than chance, and the prior keeps the weight of `strength` observations of each parameter.
 
 At least three sources that err apart are needed to learn whom to trust (with fewer, agreement can be explained in many
-ways); with one source the result is nearly what it says. Sources that make the same mistakes are taken to be right
+ways); with one source the result is nearly what it says. The same holds label by label: what is believed about a label
+that one source alone ever gives follows from the prior, since there is no agreement to learn from, and is marked as not
+identified (`Belief.identified`). Sources that make the same mistakes are taken to be right
 together: no method without gold can see that.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -274,6 +277,7 @@ def _log_prior(model: LabelModel, means: LabelModel, strength: float) -> float:
 
 def _beliefs(model: LabelModel, sources: Sequence[Source], counts: Sequence[Floats]) -> Iterator[Belief]:
     n = len(model.labels)
+    users = Counter(label for source in sources for label in source.labels)
     for source, count in zip(sources, counts, strict=True):
         opened = count.reshape(n + 1, n + 2, -1)[:, :-1].sum(0)  # (1 + n_labels, n_states)
         began = count.sum(0)  # (n_states,)
@@ -285,6 +289,7 @@ def _beliefs(model: LabelModel, sources: Sequence[Source], counts: Sequence[Floa
                 label,
                 float(right / claimed) if claimed > 0 else 0.0,
                 float(right / began[1 + 2 * x]) if began[1 + 2 * x] > 0 else 0.0,
+                identified=users[label] > 1,
             )
 
 

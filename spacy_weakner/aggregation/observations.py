@@ -52,12 +52,15 @@ class Belief(NamedTuple):
     label (str): The label.
     precision (float): Probability that it is right where it gives this label.
     recall (Optional[float]): Probability that it gives this label where that is right; None if nothing tells.
+    identified (bool): Whether the data tell this. Not if it is learned from agreement, and no other source ever gives
+        the label: then it is little more than what was believed before.
     """
 
     source: str
     label: str
     precision: float
     recall: Optional[float]
+    identified: bool = True
 
 
 class SourceSurvey:

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, read_lines
+from .foreign import with_names
 from .rows import DEFAULT_SOURCE, Row, RowError, doc_from_row, row_from_doc, show
 
 
@@ -24,7 +25,8 @@ def at_line(path: Path, line: int) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=error)) from error
+        reason = with_names(str(error), path)
+        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
     except UnicodeEncodeError as error:
         reason = f"half of a surrogate pair in a string ({error.reason})"
         raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
@@ -81,8 +83,8 @@ def read_jsonl(
     path (Path): The file; `.gz` is unpacked.
     nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
     source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
-        "drop".
+    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
+        or "contract".
     counts (Optional[Counter[str]]): If given, dropped spans and unknown keys are counted; see `doc_from_row`.
     YIELDS (Doc): One Doc per row.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.

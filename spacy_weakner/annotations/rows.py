@@ -15,7 +15,7 @@
 - "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
   kept beside them, and "gold_missing" the ranges where nobody knows.
 
-Other keys are passed over, and counted.
+Other keys are passed over, and counted; rows in which other tools keep labels are refused (see `foreign`).
 """
 
 import json
@@ -30,10 +30,11 @@ from spacy.tokens import Doc, Span
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from . import weak
+from .foreign import foreign_layout
 from .gold import find_gold, set_gold
 
 Row = Dict[str, Any]
-MISALIGNED = ("error", "drop")
+MISALIGNED = ("drop", "error", "expand", "contract")
 DEFAULT_SOURCE = "imported"
 KEYS = frozenset(
     ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
@@ -51,6 +52,7 @@ class _Marked(NamedTuple):
     end: int
     label: str
     score: Optional[float]
+    moved: bool = False
 
 
 def doc_from_row(
@@ -66,18 +68,23 @@ def doc_from_row(
     row (Row): The row.
     nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
     source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error" or
-        "drop". Nothing is known about tokens that a dropped gold entity touches.
-    counts (Optional[Counter[str]]): If given, these are counted: dropped spans as "misaligned"; rows per unknown key
-        as "key:<key>", and as "list:<key>" too if it holds a list; rows with spans of the layout as "annotated".
+    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
+        to the tokens that they touch, or "contract" to those that they cover. Nothing is known about tokens that a
+        dropped gold entity touches; one that would overlap others when it is expanded is dropped, too.
+    counts (Optional[Counter[str]]): If given, these are counted: dropped spans as "misaligned", expanded and contracted
+        ones as "moved"; rows per unknown key as "key:<key>", and as "list:<key>" too if it holds a list; rows with
+        spans of the layout as "annotated".
     RETURNS (Doc): The Doc.
     RAISES (RowError): For anything malformed.
     """
     if misaligned not in MISALIGNED:
         expected = " or ".join(MISALIGNED)
         raise WeaknerError(Errors.WK005.format(setting="misaligned", value=misaligned, expected=expected))
+    foreign = foreign_layout(row)
+    if foreign is not None:
+        raise RowError(foreign)
     doc = _make_doc(row, nlp)
-    spans = _SpanReader(doc, "text" in row, misaligned == "drop", counts)
+    spans = _SpanReader(doc, "text" in row, misaligned, counts)
     if "ents" in row and "spans" in row:
         raise RowError("both 'ents' and 'spans' are given")
     key = "spans" if "spans" in row else "ents"
@@ -210,15 +217,15 @@ class _SpanReader:
 
     doc (Doc): The Doc of the row.
     characters (bool): Whether offsets count characters.
-    drop (bool): Leave out spans that do not end at token borders.
+    misaligned (str): What to do with spans that do not end at token borders.
     counts (Optional[Counter[str]]): Where to count those.
     """
 
-    def __init__(self, doc: Doc, characters: bool, drop: bool, counts: Optional[Counter[str]]) -> None:
+    def __init__(self, doc: Doc, characters: bool, misaligned: str, counts: Optional[Counter[str]]) -> None:
         self.doc = doc
         self.characters = characters
-        self.drop = drop
-        self.counts = counts
+        self.misaligned = misaligned
+        self.counts: Counter[str] = Counter() if counts is None else counts
         self.text = doc.text if characters else ""
         self.length = len(self.text) if characters else len(doc)
         self._dropped: List[Tuple[int, int]] = []
@@ -229,17 +236,28 @@ class _SpanReader:
         return dropped
 
     def read(self, items: Any, what: str) -> List[Entity]:
-        entities = [(m.start, m.end, m.label) for m in self.read_marked(items, what)]
-        check_overlaps(entities, what)
-        return entities
+        marked = self.read_marked(items, what)
+        exact = [(m.start, m.end, m.label) for m in marked if not m.moved]
+        check_overlaps(exact, what)
+        # What was expanded gives way to what it meets now.
+        taken = {i for start, end, _ in exact for i in range(start, end)}
+        for start, end, label in [(m.start, m.end, m.label) for m in marked if m.moved]:
+            if taken.isdisjoint(range(start, end)):
+                exact.append((start, end, label))
+                taken.update(range(start, end))
+            else:
+                self.counts.update(misaligned=1, moved=-1)
+                self._dropped.extend((i, i + 1) for i in range(start, end) if i not in taken)
+        return sorted(exact, key=lambda entity: entity[0])
 
     def read_marked(self, items: Any, what: str, scored: bool = False) -> List[_Marked]:
         result = []
         for item in _a_list(items, what):
             start, end, label, score = _parts(item, what, scored)
+            moved = self.counts["moved"]
             borders = self._tokens(start, end, item, what)
             if borders is not None:
-                result.append(_Marked(*borders, label, score))
+                result.append(_Marked(*borders, label, score, self.counts["moved"] > moved))
         return result
 
     def read_ranges(self, items: Any, what: str) -> List[Tuple[int, int]]:
@@ -267,14 +285,19 @@ class _SpanReader:
         span = self.doc.char_span(start, end, alignment_mode="strict")
         if span is not None:
             return span.start, span.end
-        if not self.drop:
+        if self.misaligned == "error":
             raise RowError(
                 f"{what}: {show(item)} ('{self.text[start:end]}') does not begin and end at token borders. "
-                "Choose another tokenizer, or drop such spans first: spacy weakner convert ... --misaligned drop"
+                "Choose another tokenizer, or drop such spans first (or expand or contract them): "
+                "spacy weakner convert ... --misaligned drop"
             )
-        if self.counts is not None:
-            self.counts["misaligned"] += 1
         touched = self.doc.char_span(start, end, alignment_mode="expand")
+        if self.misaligned != "drop":
+            span = touched if self.misaligned == "expand" else self.doc.char_span(start, end, alignment_mode="contract")
+            if span:
+                self.counts["moved"] += 1
+                return span.start, span.end
+        self.counts["misaligned"] += 1
         if touched is not None:
             self._dropped.append((touched.start, touched.end))
         return None

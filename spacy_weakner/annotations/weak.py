@@ -8,8 +8,8 @@ This is the only module that knows the names. Every source writes one span group
 - `matched`: the weak entities of a sentence whose labels a model has completed since.
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
-share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, and whether its silence
-means "O".
+share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, whether its silence
+means "O", and, if it is a term list, by which token attribute its terms are compared.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -106,6 +106,7 @@ def set_source(
     *,
     reliability: Optional[float] = None,
     complete: bool = False,
+    terms: Optional[str] = None,
 ) -> SpanGroup:
     """Write what a weak source says about a Doc, replacing what it said before.
 
@@ -116,17 +117,24 @@ def set_source(
     reliability (Optional[float]): Probability that one of its entities is right, as its user declares it.
     complete (bool): Whether tokens about which it says nothing are "O" to it, as they are to a model that was asked for
         all entities; a term list only knows what is in it.
+    terms (Optional[str]): For a term list: the token attribute that its terms are compared by.
     RETURNS (SpanGroup): The group.
     """
     group = set_group(doc, weak_group(source), entities, scores)
-    group.attrs.update(source_attrs(reliability, complete))
+    group.attrs.update(source_attrs(reliability, complete, terms))
     return group
 
 
-def source_attrs(reliability: Optional[float] = None, complete: bool = False) -> Dict[str, Any]:
+def source_attrs(
+    reliability: Optional[float] = None, complete: bool = False, terms: Optional[str] = None
+) -> Dict[str, Any]:
     """What a source declares about itself, as its span groups carry it in their `attrs`; see `set_source`."""
     attrs: Dict[str, Any] = {} if reliability is None else {"reliability": float(reliability)}
-    return {**attrs, "complete": True} if complete else attrs
+    if complete:
+        attrs["complete"] = True
+    if terms is not None:
+        attrs["terms"] = terms
+    return attrs
 
 
 def get_reliability(doc: Doc, source: str) -> Optional[float]:
@@ -138,6 +146,12 @@ def get_reliability(doc: Doc, source: str) -> Optional[float]:
 def is_complete(doc: Doc, source: str) -> bool:
     """Whether a source that has written to the Doc means "O" by its silence."""
     return bool(doc.spans[weak_group(source)].attrs.get("complete", False))
+
+
+def terms_attr(doc: Doc, source: str) -> Optional[str]:
+    """By which token attribute a term list that has written to the Doc compares its terms; None for other sources."""
+    attr: Optional[str] = doc.spans[weak_group(source)].attrs.get("terms")
+    return attr
 
 
 def weak_group(source: str) -> str:

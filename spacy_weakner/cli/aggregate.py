@@ -1,12 +1,15 @@
 """`spacy weakner aggregate`"""
 
 from pathlib import Path
-from typing import Annotated, List, Optional
+from typing import TYPE_CHECKING, Annotated, List, Optional, Tuple
 
 import typer
 from wasabi import msg
 
-from ._util import listing, reporting
+from ._util import check_json, listing, reporting
+
+if TYPE_CHECKING:
+    from ..aggregation.observations import Belief
 
 # With two, their agreement leaves open which of them is right where they differ.
 _ENOUGH_SOURCES = 3
@@ -48,16 +51,32 @@ def aggregate_cli(
             help="For weighted: gold corpus with labels of the same sources (default: gold documents of the corpus)"
         ),
     ] = None,
+    fit_on: Annotated[
+        Optional[Path],
+        typer.Option(help="For label_model: labelled text to fit it on, as for dev and test (default: the input)"),
+    ] = None,
     max_docs: Annotated[int, typer.Option(help="Fit the label model on at most so many documents")] = 50_000,
     seed: Annotated[int, typer.Option(help="Seed for drawing them")] = 0,
     model_output: Annotated[
         Optional[Path], typer.Option(help="Write what weighted or label_model has learned to this JSON file")
     ] = None,
+    report_output: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--report", help="Write what was aggregated to this JSON file: which sources had answers, and so on"
+        ),
+    ] = None,
 ) -> None:
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
     with reporting():
+        import srsly
+
+        from ..files import write_text
+        from ..quality.scores import as_json
         from ..stages.aggregate import aggregate
 
+        inputs = [path for path in (input_path, gold, fit_on) if path is not None]
+        check_json(report_output, inputs)
         report = aggregate(
             input_path,
             output_path,
@@ -68,6 +87,7 @@ def aggregate_cli(
             min_probability=min_probability,
             soft=soft,
             gold=gold,
+            fit_on=fit_on,
             max_docs=max_docs,
             seed=seed,
             model_output=model_output,
@@ -80,10 +100,14 @@ def aggregate_cli(
             how = f"by {report.iterations} iterations on" if report.iterations else "by gold of"
             learned = f"{how} {report.fitted_docs} documents" if report.fitted_docs else "as declared"
             msg.info(f"How good the sources seem, {learned}:")
-            rows = [(b.source, b.label, _percent(b.precision), _percent(b.recall)) for b in report.beliefs]
+            rows = [_row(belief) for belief in report.beliefs]
             msg.table(
                 rows, header=("source", "label", "precision", "recall"), divider=True, aligns=("l", "l", "r", "r")
             )
+            if not all(belief.identified for belief in report.beliefs):
+                msg.info(
+                    "*: no other source gives this label, so nothing tells how good it is: what was assumed before"
+                )
         n_sources = len({belief.source for belief in report.beliefs})
         if method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
             msg.warn(
@@ -96,10 +120,24 @@ def aggregate_cli(
             msg.info(f"Gold moved to the span group 'gold': {report.gold} documents")
         if report.unlabelled:
             msg.warn(f"Documents that no source has looked at: {report.unlabelled}")
+        if report.unanswered:
+            names = ", ".join(report.unanswered)
+            msg.warn(
+                f"Sources without any answer here: {names} (0 of {report.docs} documents). Do not compare these labels "
+                "with others that have their answers"
+            )
         if report.skipped:
             msg.info(f"Shards that were finished already: {report.skipped}")
         if report.replaced:
             msg.info(f"Shards of an earlier run replaced: {report.replaced}")
+        if report_output is not None:
+            write_text(report_output, srsly.json_dumps(as_json(report), indent=2) + "\n")
+            msg.good("Report", report_output)
+
+
+def _row(belief: "Belief") -> Tuple[str, ...]:
+    mark = "" if belief.identified else " *"
+    return (belief.source, belief.label, _percent(belief.precision) + mark, _percent(belief.recall) + mark)
 
 
 def _percent(share: Optional[float]) -> str:

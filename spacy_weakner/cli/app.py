@@ -8,26 +8,39 @@ from .analyze import analyze_cli
 from .anchors import anchors_cli
 from .augment import augment_cli
 from .calibrate import calibrate_cli
+from .check import check_cli
 from .compare import compare_cli
 from .complete import complete_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
+from .fit import fit_cli
+from .init import init_app
+from .judge import judge_cli
 from .label import label_cli
 from .mask import mask_cli
+from .package import package_cli
 from .pick import pick_cli
+from .prepare import prepare_cli
 from .report import report_cli
+from .stamp import stamp_cli
 from .sweep import sweep_cli
 from .temperature import temperature_cli
+from .verdict import verdict_cli
 
 NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(init_app)
+app.command("stamp")(stamp_cli)
+app.command("prepare")(prepare_cli)
+app.command("check")(check_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
 app.command("label")(label_cli)
+app.command("judge")(judge_cli)
 app.command("aggregate")(aggregate_cli)
 # What these do not know goes to the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -40,6 +53,9 @@ app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
 app.command("pick")(pick_cli)
 app.command("mask")(mask_cli)
 app.command("temperature")(temperature_cli)
+app.command("fit")(fit_cli)
+app.command("verdict")(verdict_cli)
+app.command("package")(package_cli)
 app.command("analyze")(analyze_cli)
 app.command("compare")(compare_cli)
 app.command("report")(report_cli)

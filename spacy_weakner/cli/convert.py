@@ -20,7 +20,9 @@ def convert_cli(
     sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
     source: Annotated[str, typer.Option(help="Name for 'weak_ents' that are a plain list")] = "imported",
     limit: Annotated[Optional[int], typer.Option(help="Write at most so many documents")] = None,
-    misaligned: Annotated[str, typer.Option(help="Spans that do not end at token borders: error or drop")] = "error",
+    misaligned: Annotated[
+        str, typer.Option(help="Spans of text that do not end at token borders: error, drop, expand or contract")
+    ] = "error",
     shard_size: Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")] = 5000,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")] = False,
 ) -> None:
@@ -53,6 +55,8 @@ def convert_cli(
             msg.info(f"Empty lines passed over: {report.empty}")
         if report.misaligned:
             msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
+        if report.moved:
+            msg.warn(f"Spans {misaligned}ed to token borders: {report.moved}")
         if report.ignored:
             msg.warn(f"Unknown keys passed over: {', '.join(f'{key} ({n} rows)' for key, n in report.ignored.items())}")
         if report.suspects:

@@ -19,6 +19,7 @@ def crossfit_cli(
         Optional[Path], typer.Option(help="Other gold, to choose a checkpoint by (default: the last)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
+    processes: Annotated[int, typer.Option(help="How many pipelines are trained at a time")] = 1,
     gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
 ) -> None:
     """Train on all but a fold of the gold, for every fold, for 'calibrate'. Further options override the config, as for
@@ -36,6 +37,7 @@ def crossfit_cli(
             dev=dev,
             overrides=parse_config_overrides(ctx.args),
             seed=seed,
+            processes=processes,
             gpu_id=gpu_id,
             progress=True,
         )

@@ -21,14 +21,7 @@ from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
-DEFAULT_CONFIG = """
-[model]
-@architectures = "spacy_weakner.CRFTagger.v1"
-
-[loss]
-@losses = "spacy_weakner.PartialCRF.v1"
-"""
-DEFAULTS = default_config(DEFAULT_CONFIG)
+DEFAULTS = default_config("crf_ner")
 
 
 @Language.factory(

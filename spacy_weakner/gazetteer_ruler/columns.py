@@ -160,8 +160,8 @@ class TermColumns:
         short = self.characters < min_length
         stopped = numpy.zeros(len(self), dtype=bool)
         if stop:
-            folded = {_folded(text) for text in stop}
-            stopped = numpy.fromiter((_folded(term.text) in folded for term in self.terms()), bool, len(self))
+            wanted = {folded(text) for text in stop}
+            stopped = numpy.fromiter((folded(term.text) in wanted for term in self.terms()), bool, len(self))
         empty = numpy.diff(self.ids.offsets) == 0
         exact = (self.characters <= acronym_length) & (numpy.diff(self.exact.offsets) > 0)
         left = numpy.ones(len(self), dtype=bool)
@@ -259,5 +259,7 @@ def has_inner_capital(text: str) -> bool:
     return any(character.isupper() for character in text[1:])
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+def folded(text: str) -> str:
+    """What a stop list compares: the text without case and white space, since corpora that come split ("5 - FU") have
+    more of it than terms."""
+    return "".join(text.split()).casefold()

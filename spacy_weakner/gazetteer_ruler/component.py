@@ -72,7 +72,7 @@ def make_gazetteer_ruler(
     attr (str): What is compared: "ORTH", "LOWER", "NORM" or "LEMMA".
     acronym_length (int): A term of at most so many characters with an upper-case letter after its first one
         ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
-    stop (List[str]): Terms that are not to be matched, in any case.
+    stop (List[str]): Terms that are not to be matched, in any case and with any white space.
     min_length (int): Terms with fewer characters are not matched.
     ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
         an acronym in exact case comes before the others), or nothing ("drop").

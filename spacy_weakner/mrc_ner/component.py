@@ -29,14 +29,7 @@ from .relabelling import Matches, Relabeller
 from .scoring import as_rows, learn_boundaries, score_boundaries, split_rows
 from .typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
 
-DEFAULT_CONFIG = """
-[model]
-@architectures = "spacy_weakner.MRCExtractor.v1"
-
-[model.encoder]
-@architectures = "spacy_weakner.ConditionedEncoder.v1"
-"""
-DEFAULTS = default_config(DEFAULT_CONFIG, "encoder")
+DEFAULTS = default_config("mrc_ner")
 
 
 @Language.factory(

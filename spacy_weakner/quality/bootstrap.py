@@ -1,6 +1,6 @@
-"""How certain F1 is: paired bootstrap over sentences."""
+"""How certain precision, recall and F1 are: paired bootstrap over sentences."""
 
-from typing import List, NamedTuple, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 LEVEL = 95.0
 # Resampling weights that are in memory at once.
 _CHUNK = 2_000_000
+# Counts (tp, fp, fn in the last dimension) to scores, without that dimension.
+Measure = Callable[["NDArray[numpy.int64]"], "NDArray[numpy.float64]"]
 
 
 class Interval(NamedTuple):
-    """A 95 % confidence interval of F1 (percentiles of the resampled test sets).
+    """A 95 % confidence interval (percentiles of the resampled test sets).
 
     low (float): Lower bound, in [0, 100].
     high (float): Upper bound, in [0, 100].
@@ -49,11 +51,18 @@ class Bootstrap:
 
     def __init__(self, counts: "NDArray[numpy.int64]", samples: int, seed: int = 0) -> None:
         self.observed = f1(counts.sum(axis=1))
-        self.samples = f1(resample(counts, samples, seed))
+        self._sums = resample(counts, samples, seed)
+        self.samples = f1(self._sums)
 
-    def interval(self, candidate: int) -> Interval:
-        """RETURNS (Interval): The confidence interval of a candidate, given by its number."""
-        return Interval(*_percentiles(self.samples[:, candidate]))
+    def interval(self, candidate: int, measure: Optional[Measure] = None) -> Interval:
+        """The confidence interval of a candidate.
+
+        candidate (int): Its number.
+        measure (Optional[Measure]): Of what: `precision`, `recall` or `f1`, the default.
+        RETURNS (Interval): The interval.
+        """
+        values = self.samples[:, candidate] if measure is None else measure(self._sums[:, candidate])
+        return Interval(*_percentiles(values))
 
     def difference(self, candidate: int, baseline: int, name: str) -> Difference:
         """Compare two candidates.
@@ -68,6 +77,18 @@ class Bootstrap:
         flipped = int((resampled * numpy.sign(observed) <= 0).sum())
         p = min(1.0, 2 * (flipped + 1) / (len(resampled) + 1))
         return Difference(name, observed, *_percentiles(resampled), p)
+
+
+def precision(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
+    """Precision in [0, 100], as `Counts.precision`; see `f1`."""
+    result: NDArray[numpy.float64] = 100.0 * counts[..., 0] / numpy.maximum(1, counts[..., 0] + counts[..., 1])
+    return result
+
+
+def recall(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
+    """Recall in [0, 100], as `Counts.recall`; see `f1`."""
+    result: NDArray[numpy.float64] = 100.0 * counts[..., 0] / numpy.maximum(1, counts[..., 0] + counts[..., 2])
+    return result
 
 
 def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":

@@ -86,6 +86,22 @@ def f1_plot(rows: Sequence[Comparison], key: str) -> Plot:
         return _finish(figure, title, description, key)
 
 
+def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
+    """F1 by the size of the training data.
+
+    points (Sequence[Tuple[float, float]]): Sentences, and F1 of what was trained on them.
+    key (str): See `f1_plot`.
+    RETURNS (Plot): The plot.
+    """
+    with _figure(3.0, key) as (figure, axes):
+        axes.plot(*zip(*points, strict=True), **_line(0))
+        axes.set_xlabel("gold sentences")
+        axes.set_ylabel("F1")
+        axes.set_xlim(left=0)
+        description = "; ".join(f"{n:.0f} sentences {f1:.1f}" for n, f1 in points)
+        return _finish(figure, "Gold alone, by the amount of gold", description, key)
+
+
 def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
     """Recall by the length of gold entities.
 

@@ -45,6 +45,7 @@ def report(
     test: Optional[Path] = None,
     candidates: Optional[Mapping[str, Union[Path, str]]] = None,
     labels: Optional[Path] = None,
+    first: Sequence[Section] = (),
     gold: Optional[Path] = None,
     sources: Optional[Sequence[str]] = None,
     title: str = "Report",
@@ -55,23 +56,26 @@ def report(
     seed: int = 0,
     gpu_id: int = -1,
     progress: bool = False,
-) -> None:
+) -> List[Comparison]:
     """Write a comparison of candidates on a test set, an audit of weak labels, or both.
 
     output (Path): The HTML file.
     test, candidates, bootstrap, baseline, seed, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels, see `analyze`.
+    first (Sequence[Section]): What the report opens with.
     gold, sources, top: See `analyze`.
     title (str): Title of the report.
     examples (int): Number of sentences with errors that are shown of each candidate.
     progress (bool): Show how far it has come.
+    RETURNS (List[Comparison]): The comparison; empty without a test set.
     RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
         nothing to report on, and if matplotlib is not installed.
     """
     output = Path(output)
-    _check(output, test, candidates, labels, gold, examples)
+    _check(output, test, candidates, labels, gold, examples, bool(first))
     check_matplotlib()
-    sections: List[Section] = []
+    sections = list(first)
+    rows: List[Comparison] = []
     worst: Dict[str, List[Example]] = {}
     if test is not None:
         observer = _Observer(examples)
@@ -91,6 +95,7 @@ def report(
         analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
         sections.append(_analysis_section(Path(labels), analysis))
     write_text(output, _render(title, sections, worst))
+    return rows
 
 
 class _Observer:
@@ -137,11 +142,12 @@ def _check(
     labels: Optional[Path],
     gold: Optional[Path],
     examples: int,
+    more: bool,
 ) -> None:
     """Refuse what cannot succeed before hours of predictions."""
     if test is None and candidates:
         raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
-    if test is None and labels is None:
+    if test is None and labels is None and not more:
         raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
     if labels is None and gold is not None:
         raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))

@@ -13,23 +13,18 @@ from thinc.types import Floats2d
 
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..losses import log_softmax
-from ..training.defaults import default_config
+from ..training.defaults import default_encoder
 from ..training.learner import Learner
 from .losses import exclusive_loss, independent_loss, sigmoid
 
 Row = NDArray[numpy.float64]
-DEFAULT_CONFIG = """
-[model]
-@architectures = "spacy_weakner.SentenceCategory.v1"
-"""
-DEFAULTS = default_config(DEFAULT_CONFIG)
 
 
 @Language.factory(
     "sentence_category",
     assigns=["doc.cats"],
     default_config={
-        "model": DEFAULTS["model"],
+        "model": {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": default_encoder()},
         "loss_weight": 1.0,
         "exclusive_classes": True,
         "head_learn_rate": 1.0,

@@ -27,16 +27,7 @@ from .samplers import NegativeSampler, entropy
 from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
 
-DEFAULT_CONFIG = """
-[model]
-@architectures = "spacy_weakner.SpanClassifier.v1"
-hidden_width = 256
-
-[sampler]
-@misc = "spacy_weakner.UniformNegativeSampler.v1"
-ratio = 0.35
-"""
-DEFAULTS = default_config(DEFAULT_CONFIG)
+DEFAULTS = default_config("span_ner")
 
 
 @Language.factory(

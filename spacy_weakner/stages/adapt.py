@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..about import __version__
+from ..code_version import code_version
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
 from ..files import check_output
@@ -169,7 +169,7 @@ def adapt(
     check_output([*inputs, *files, *([folder] if folder else [])], [output, work])
     made_from = {
         "stage": "adapt",
-        "version": __version__,
+        "code": code_version(),
         "model": f"{model} {encoder_key(model)}" if folder is None else hash_path(folder.resolve()),
         "inputs": [hash_path(path) for path in inputs],
         **settings,

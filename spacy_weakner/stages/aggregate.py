@@ -50,6 +50,7 @@ class AggregateReport(NamedTuple):
     fitted_docs (int): Docs that this was estimated from.
     iterations (int): Iterations of the label model.
     converged (bool): Whether these were enough.
+    answers (Dict[str, int]): Docs that each source has looked at.
     """
 
     docs: int
@@ -65,6 +66,13 @@ class AggregateReport(NamedTuple):
     fitted_docs: int = 0
     iterations: int = 0
     converged: bool = True
+    answers: Dict[str, int] = {}
+
+    @property
+    def unanswered(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): Sources that were asked for, or that the method has learned about, and that have
+        looked at no Doc: what is written says nothing about them."""
+        return tuple(source for source, n in self.answers.items() if not n)
 
 
 def aggregate(
@@ -78,6 +86,7 @@ def aggregate(
     min_probability: float = MIN_PROBABILITY,
     soft: Optional[bool] = None,
     gold: Optional[Path] = None,
+    fit_on: Optional[Path] = None,
     max_docs: int = MAX_DOCS,
     seed: int = 0,
     model_output: Optional[Path] = None,
@@ -109,6 +118,9 @@ def aggregate(
     soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
     gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
         weights from. (Do not measure the result on the same gold.)
+    fit_on (Optional[Path]): For the method "label_model": labelled text to fit it on, so that dev and test are labelled
+        by what was learned there and no Doc of theirs is learned from; None: the input. Sources that are not in it are
+        not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
     seed (int): Seed of that draw.
     model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
@@ -117,10 +129,12 @@ def aggregate(
     RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
     """
     input_path = Path(input_path)
-    _check_method(method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, model_output=model_output)
+    _check_method(
+        method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, fit_on=fit_on, model_output=model_output
+    )
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
-    _check_sources(input_path, sources)
+    _check_sources(input_path if fit_on is None else Path(fit_on), sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
     counts: Counter[str] = Counter()
     transform: _Transform
@@ -133,13 +147,16 @@ def aggregate(
         settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
         # What was learned depends on the whole corpus, so a change to one shard concerns all.
         settings["corpus"] = _hash_corpus(input_path)
-        settings["gold"] = None if gold is None else _hash_corpus(Path(gold))
-        learn = partial(prepare, input_path, method, sources, None if gold is None else Path(gold), max_docs, seed)
+        gold, fit_on = (None if path is None else Path(path) for path in (gold, fit_on))
+        settings["gold"] = None if gold is None else _hash_corpus(gold)
+        if fit_on is not None:
+            settings["fit_on"] = _hash_corpus(fit_on)
+        learn = partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on)
         transform = _Distributions(learn, unmatched, min_probability, soft, counts)
     # All outputs are checked before the work begins.
     shards = Shards(input_path, output_path, "aggregate", settings, spacy_inputs(input_path))
     if model_output is not None:
-        check_output([input_path, *([] if gold is None else [Path(gold)])], [Path(model_output)])
+        check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
         if not Path(model_output).exists():
             transform.prepare()
     report = shards.run(transform, Vocab(), prepare=transform.prepare, progress=progress, counts=counts)
@@ -162,6 +179,11 @@ def aggregate(
         fitted_docs=0 if prepared is None else prepared.docs,
         iterations=0 if prepared is None else prepared.iterations,
         converged=True if prepared is None else prepared.converged,
+        answers={
+            key[len("asked:") :]: report.counts[f"answers:{key[len('asked:') :]}"]
+            for key in sorted(report.counts)
+            if key.startswith("asked:")
+        },
     )
 
 
@@ -201,6 +223,7 @@ class _Union:
             self.counts["gold"] += keep_gold(doc)
             there = weak.weak_sources(doc)
             used = there if self.sources is None else [source for source in self.sources if source in there]
+            _count_answers(doc, used if self.sources is None else self.sources, self.counts)
             candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
             known = [bool(used) and self.unmatched == "outside"] * len(doc)
             if self.policy == "drop":
@@ -247,6 +270,7 @@ class _Distributions:
         for batch in minibatch(docs, BATCH_SIZE):
             for doc in batch:
                 self.counts["gold"] += keep_gold(doc)
+                _count_answers(doc, names, self.counts)
             for doc, combined in zip(batch, combine(method, batch, names, scheme), strict=True):
                 if combined is None:
                     _write(doc, [], [False] * len(doc), None, self.counts)
@@ -287,6 +311,12 @@ def _write(
     counts.update(f"label:{label}" for _, _, label in entities)
 
 
+def _count_answers(doc: Doc, sources: Iterable[str], counts: "Counter[str]") -> None:
+    for source in sources:
+        counts[f"asked:{source}"] += 1
+        counts[f"answers:{source}"] += weak.weak_group(source) in doc.spans
+
+
 def _hash_corpus(path: Path) -> str:
     # The contents of the files, in any order and under any names.
     return hash_text("\n".join(sorted(hash_file(file_) for file_ in corpus_files(path))))
@@ -304,6 +334,7 @@ def _check_method(method: str, **settings: Any) -> None:
         "soft": voting,
         "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
         "gold": ("weighted",),
+        "fit_on": ("label_model",),
         "model_output": ("weighted", "label_model"),
     }
     for setting, value in settings.items():

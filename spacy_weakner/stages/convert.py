@@ -32,6 +32,7 @@ class ConvertReport(NamedTuple):
     weak (Dict[str, int]): Weak spans per source.
     empty (int): Empty lines of raw text that were passed over.
     misaligned (int): Spans that were dropped because they do not end at token borders.
+    moved (int): Spans that were expanded or contracted to token borders.
     files (int): Files written.
     ignored (Dict[str, int]): JSONL rows per key that is not part of the layout.
     suspects (List[str]): Those of these keys that hold lists, if no row has annotations of the layout.
@@ -44,6 +45,7 @@ class ConvertReport(NamedTuple):
     weak: Dict[str, int]
     empty: int
     misaligned: int
+    moved: int
     files: int
     ignored: Dict[str, int]
     suspects: List[str]
@@ -76,7 +78,8 @@ def convert(
     sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     limit (Optional[int]): Write at most so many Docs.
-    misaligned (str): "error" or "drop", for spans in JSONL text that do not end at token borders.
+    misaligned (str): What to do with spans in JSONL text that do not end at token borders: "error", "drop", "expand"
+        or "contract".
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
     progress (bool): Show how far it has come.
@@ -117,6 +120,7 @@ def convert(
         weak=dict(sorted(spans.items())),
         empty=counts["empty"],
         misaligned=counts["misaligned"],
+        moved=counts["moved"],
         files=files,
         ignored=_named(counts, "key:"),
         suspects=[] if counts["annotated"] else list(_named(counts, "list:")),

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -10,9 +10,8 @@ from spacy.vocab import Vocab
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
-from ..progress import Progress
 from .hashes import hash_file, hash_text
-from .training import BEST, LAST, flat_config, train_member
+from .training import BEST, LAST, Training, flat_config, train_all
 
 INDEX = "folds.json"
 
@@ -41,6 +40,7 @@ def crossfit(
     dev: Optional[Path] = None,
     overrides: Optional[Mapping[str, Any]] = None,
     seed: int = 0,
+    processes: int = 1,
     gpu_id: int = -1,
     progress: bool = False,
 ) -> List[Fold]:
@@ -56,6 +56,7 @@ def crossfit(
     dev (Optional[Path]): Other gold, to choose a checkpoint by.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
     seed (int): Seed of the split, which depends on the texts, not on their order.
+    processes (int): How many are trained at a time, see `train_all`.
     gpu_id (int): -1 is the CPU.
     progress (bool): Show how far it has come.
     RETURNS (List[Fold]): The folds.
@@ -69,29 +70,30 @@ def crossfit(
     docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
     if len(docs) < folds:
         raise WeaknerError(Errors.WK361.format(path=gold, docs=len(docs), folds=folds))
-    parts = _split(docs, folds, seed)
+    parts = split_folds(docs, folds, seed)
     if not all(parts):
         raise WeaknerError(Errors.WK361.format(path=gold, docs=sum(map(bool, parts)), folds=folds))
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
     (output / INDEX).unlink(missing_ok=True)
+    trainings = []
+    for n, part in enumerate(parts, start=1):
+        held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
+        write_docs(held_out, part)
+        write_docs(rest, [doc for other in parts if other is not part for doc in other])
+        paths = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
+        if dev is None:
+            # The end of the training may not be chosen by what it is trained on, either.
+            paths["training.patience"] = 0  # type: ignore[assignment]
+        trainings.append(Training(config, output / f"model-{n}", {**paths, **(overrides or {})}))
+    members = train_all(trainings, processes=processes, gpu_id=gpu_id, progress=progress)
     result, rows = [], []
-    with Progress[None](total=folds, desc="crossfit", unit="fold", enabled=progress) as bar:
-        for n, part in enumerate(parts, start=1):
-            held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
-            write_docs(held_out, part)
-            write_docs(rest, [doc for other in parts if other is not part for doc in other])
-            paths = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
-            if dev is None:
-                # The end of the training may not be chosen by what it is trained on, either.
-                paths["training.patience"] = 0  # type: ignore[assignment]
-            own = {**paths, **(overrides or {})}
-            tell = bar.part(str(n))
-            member = train_member(config, output / f"model-{n}", own, gpu_id=gpu_id, on_progress=tell)
-            fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped)
-            result.append(fold)
-            model = fold.model.relative_to(output).as_posix()
-            hashes = {"corpus_hash": hash_file(held_out), "made_from": member.made_from}
-            rows.append({"model": model, "corpus": held_out.name, **hashes})
+    for n, (part, member) in enumerate(zip(parts, members, strict=True), start=1):
+        held_out = output / f"fold-{n}.spacy"
+        fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped)
+        result.append(fold)
+        model = fold.model.relative_to(output).as_posix()
+        hashes = {"corpus_hash": hash_file(held_out), "made_from": member.made_from}
+        rows.append({"model": model, "corpus": held_out.name, **hashes})
     write_text(output / INDEX, json.dumps(rows, indent=2) + "\n")
     return result
 
@@ -125,8 +127,14 @@ def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> Non
         raise WeaknerError(Errors.WK364.format(config=config))
 
 
-def _split(docs: List[Doc], folds: int, seed: int) -> List[List[Doc]]:
-    # Copies of a sentence go to the same fold.
+def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[List[Doc]]:
+    """Split gold. Copies of a sentence go to the same fold.
+
+    docs (Sequence[Doc]): The gold.
+    folds (int): Number of folds.
+    seed (int): Seed of the split, which depends on the texts, not on their order.
+    RETURNS (List[List[Doc]]): The folds, some of which are empty where there are too few different sentences.
+    """
     keys = sorted({hash_text(f"{seed} {doc.text}") for doc in docs})
     fold_of = {key: i % folds for i, key in enumerate(keys)}
     parts: List[List[Doc]] = [[] for _ in range(folds)]

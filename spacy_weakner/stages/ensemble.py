@@ -1,10 +1,8 @@
 """Trains one config with several seeds, and averages what the pipelines say about the corpus (RoSTER)."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy
@@ -16,12 +14,11 @@ from spacy.vocab import Vocab
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from ..progress import Progress
 from .devices import on_device
 from .hashes import hash_model
 from .predictions import TokenPredictor
 from .shards import Shards, spacy_inputs
-from .training import LAST, Member, flat_config, train_member
+from .training import LAST, Member, Training, flat_config, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
@@ -97,7 +94,13 @@ def ensemble(
         Shards(corpus, corpus_output, "ensemble", {}, spacy_inputs(corpus))
     shared = _overrides(config, corpus, overrides or {})
     jobs = {folder: {**shared, **dict.fromkeys(SEEDS, seed + n)} for n, folder in enumerate(folders)}
-    trained = _train(config, jobs, processes, gpu_id, component, progress)
+    trained = train_all(
+        [Training(config, folder, own) for folder, own in jobs.items()],
+        processes=processes,
+        gpu_id=gpu_id,
+        check=lambda member: _check_member(member, component),
+        progress=progress,
+    )
     settings: Dict[str, Any] = {"members": [hash_model(folder / LAST) for folder in folders], "component": component}
     counts: Counter[str] = Counter()
     average = _Average([folder / LAST for folder in folders], component, counts)
@@ -135,36 +138,8 @@ def _overrides(config: Path, corpus: Path, overrides: Mapping[str, Any]) -> Dict
     return {**paths, "training.patience": 0, **overrides}
 
 
-def _train(
-    config: Path,
-    jobs: Mapping[Path, Mapping[str, Any]],
-    processes: int,
-    gpu_id: int,
-    component: Optional[str],
-    progress: bool,
-) -> List[Member]:
-    """Train all members. If one fails, or this process is interrupted, no training goes on."""
-    stop = Event()
-    # Each thread only waits for a process.
-    bar = Progress[None](total=len(jobs), desc="ensemble", unit="training", enabled=progress)
-    with bar, ThreadPoolExecutor(processes) as pool:
-        futures = [
-            pool.submit(
-                train_member, config, folder, overrides, gpu_id=gpu_id, stop=stop, on_progress=bar.part(folder.name)
-            )
-            for folder, overrides in jobs.items()
-        ]
-        try:
-            for future in as_completed(futures):
-                member = future.result()
-                if not member.skipped:
-                    # One that is of no use is better noticed before the others are trained.
-                    TokenPredictor(member.output / LAST, component)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
+def _check_member(member: Member, component: Optional[str]) -> None:
+    TokenPredictor(member.output / LAST, component)
 
 
 class _Average:

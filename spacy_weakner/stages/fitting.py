@@ -1,14 +1,14 @@
 """What the methods of `aggregate` must learn from a corpus before they can label it."""
 
 from pathlib import Path
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
 
 from ..aggregation.label_model import fit
 from ..aggregation.methods import SCHEME, Fitted, Majority, Method, Weighted
-from ..aggregation.observations import Source, SourceSurvey, all_labels
+from ..aggregation.observations import Source, SourceSurvey, all_labels, survey
 from ..aggregation.sample import Sample
 from ..aggregation.votes import GoldCounts
 from ..annotations import weak
@@ -40,47 +40,90 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    path: Path, method: str, names: Optional[Sequence[str]], gold: Optional[Path], max_docs: int, seed: int
+    path: Path,
+    method: str,
+    names: Optional[Sequence[str]],
+    gold: Optional[Path],
+    max_docs: int,
+    seed: int,
+    fit_on: Optional[Path] = None,
 ) -> Prepared:
     """Read a corpus, and learn what a method needs to know.
 
-    path (Path): The corpus.
-    method, names, gold, max_docs, seed: See `aggregate.aggregate`.
+    path (Path): The corpus that is to be labelled.
+    method, names, gold, max_docs, seed, fit_on: See `aggregate.aggregate`.
     RETURNS (Prepared): The method.
     RAISES (WeaknerError): If the sources propose nothing; for the method "weighted", if nothing tells how good a source
         is.
     """
-    survey = SourceSurvey(names)
+    place = path if fit_on is None else fit_on
+    labels = () if fit_on is None else labels_of(stream_docs(path), names)
+    gold_docs: Iterable[Doc] = () if gold is None else stream_docs(gold)
+    return learn(
+        stream_docs(place), method, names, gold_docs, max_docs, seed, place=place, gold_place=gold, labels=labels
+    )
+
+
+def learn(
+    docs: Iterable[Doc],
+    method: str,
+    names: Optional[Sequence[str]] = None,
+    gold: Iterable[Doc] = (),
+    max_docs: int = MAX_DOCS,
+    seed: int = 0,
+    *,
+    place: Path = Path(),
+    gold_place: Optional[Path] = None,
+    labels: Sequence[str] = (),
+) -> Prepared:
+    """Learn from Docs what a method needs to know.
+
+    docs (Iterable[Doc]): What the sources have labelled.
+    method, names, max_docs, seed: See `aggregate.aggregate`.
+    gold (Iterable[Doc]): For the method "weighted": Docs with gold.
+    place (Path): Where the Docs come from, for errors.
+    gold_place (Optional[Path]): Where the gold comes from. With it, gold that teaches nothing is an error.
+    labels (Sequence[str]): Labels of the Docs that are to be labelled: those that no source gives here are known, but
+        never believed.
+    RETURNS (Prepared): The method.
+    RAISES (WeaknerError): See `prepare`.
+    """
+    seen = SourceSurvey(names)
     sample = Sample(max_docs, seed, names or ())
-    readers: List[Callable[[Doc], None]] = [survey.add]
+    readers: List[Callable[[Doc], None]] = [seen.add]
     if method == "label_model":
         readers.append(sample.add)
-    for doc in stream_docs(path):
+    for doc in docs:
         for read in readers:
             read(doc)
-    sources = survey.sources()
-    labels = all_labels(sources)
+    sources = seen.sources()
     used = tuple(source.name for source in sources)
-    if not labels:
-        raise WeaknerError(Errors.WK333.format(path=path, sources=", ".join(used)))
-    scheme = make_scheme(SCHEME, labels)
+    proposed = all_labels(sources)
+    if not proposed:
+        raise WeaknerError(Errors.WK333.format(path=place, sources=", ".join(used)))
+    known = tuple(sorted({*proposed, *labels}))
+    scheme = make_scheme(SCHEME, known)
     if method == "majority":
         return Prepared(Majority(scheme, tuple(sources)), used, scheme)
     if method == "weighted":
         counts = _count_gold(gold, sources, scheme)
-        if gold is not None and not counts.votes.any():
-            raise WeaknerError(Errors.WK332.format(path=gold, sources=", ".join(used)))
+        if gold_place is not None and not counts.votes.any():
+            raise WeaknerError(Errors.WK332.format(path=gold_place, sources=", ".join(used)))
         accuracies = tuple(tuple(of_source) for of_source in counts.accuracies())
-        return Prepared(
-            Weighted(scheme, tuple(sources), accuracies, counts.quiet_accuracy()), used, scheme, counts.docs
-        )
-    model, how = fit(sample.observations(used, scheme), sources, labels)
+        weighted = Weighted(scheme, tuple(sources), accuracies, counts.quiet_accuracy())
+        return Prepared(weighted, used, scheme, counts.docs)
+    model, how = fit(sample.observations(used, scheme), sources, known)
     return Prepared(Fitted(model, how), used, scheme, how.docs, how.iterations, how.converged)
 
 
-def _count_gold(path: Optional[Path], sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:
+def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str, ...]:
+    """RETURNS (Tuple[str, ...]): Labels that sources give to Docs, sorted."""
+    return all_labels(survey(docs, names))
+
+
+def _count_gold(docs: Iterable[Doc], sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:
     counts = GoldCounts(sources, scheme)
-    for doc in () if path is None else stream_docs(path):
+    for doc in docs:
         gold = find_gold(doc)
         if gold is not None and any(weak.weak_group(source.name) in doc.spans for source in sources):
             known = numpy.array([i not in gold.missing for i in range(len(doc))], dtype=bool)

@@ -91,7 +91,8 @@ def read_corpus(
     format (Optional[str]): One of `FORMATS`; None: the suffixes tell.
     sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): "error" or "drop", for spans in JSONL text that do not end at token borders.
+    misaligned (str): What to do with spans in JSONL text that do not end at token borders: "error", "drop", "expand"
+        or "contract".
     counts (Optional[Counter[str]]): If given, "empty" lines of text are counted, and what `doc_from_row` counts.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.

@@ -29,8 +29,8 @@ from typing import (
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..about import __version__
 from ..annotations.corpus import SUFFIX, bin_docs, corpus_files, read_bin, write_docs
+from ..code_version import code_version
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output, write_text
 from ..progress import progress as show
@@ -210,7 +210,7 @@ class Shards:
         self.input_path, self.output_path = Path(input_path), Path(output_path)
         self.stage = stage
         self.part = part
-        self._fixed = {"stage": stage, "version": __version__, "settings": hash_settings(settings)}
+        self._fixed = {"stage": stage, "code": code_version(), "settings": hash_settings(settings)}
         if self.output_path.suffix not in ("", SUFFIX) and not self.output_path.is_dir():
             expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
             raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))

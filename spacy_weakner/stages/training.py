@@ -6,18 +6,19 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.util import load_config
 from thinc.api import Config
 
-from ..about import __version__
+from ..code_version import code_version
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
+from ..progress import Progress
 from .hashes import hash_path, hash_settings
 
 BEST, LAST = "model-best", "model-last"
@@ -44,6 +45,67 @@ class Member(NamedTuple):
     made_from: str
 
 
+class Training(NamedTuple):
+    """What `train_all` is to do.
+
+    config (Path): The config.
+    output (Path): Folder for the pipelines.
+    overrides (Mapping[str, Any]): Values of the config by dotted name.
+    """
+
+    config: Path
+    output: Path
+    overrides: Mapping[str, Any]
+
+
+def train_all(
+    trainings: Sequence[Training],
+    *,
+    processes: int = 1,
+    gpu_id: int = -1,
+    check: Optional[Callable[[Member], None]] = None,
+    progress: bool = False,
+) -> List[Member]:
+    """Train several pipelines. If one fails, or this process is interrupted, no training goes on.
+
+    trainings (Sequence[Training]): What to train, each with a folder of its own.
+    processes (int): How many are trained at a time. On the CPU they share its cores, unless OMP_NUM_THREADS says how
+        many threads each has.
+    gpu_id (int): -1 is the CPU.
+    check (Optional[Callable[[Member], None]]): Called with each that was trained as soon as it is: what is of no use is
+        better noticed before the others are trained.
+    progress (bool): Show how far it has come.
+    RETURNS (List[Member]): In the same order.
+    RAISES (WeaknerError): For what `train_member` raises.
+    """
+    stop = Event()
+    threads = max(1, (os.cpu_count() or 1) // processes) if processes > 1 else None
+    # Each thread only waits for a process.
+    bar = Progress[None](total=len(trainings), desc="train", unit="training", enabled=progress)
+    with bar, ThreadPoolExecutor(processes) as pool:
+        futures = [
+            pool.submit(
+                train_member,
+                *training,
+                gpu_id=gpu_id,
+                stop=stop,
+                threads=threads,
+                on_progress=bar.part(str(training.output)),
+            )
+            for training in trainings
+        ]
+        try:
+            for future in as_completed(futures):
+                member = future.result()
+                if check is not None and not member.skipped:
+                    check(member)
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
+
+
 def train_member(
     config: Path,
     output: Path,
@@ -51,6 +113,7 @@ def train_member(
     *,
     gpu_id: int = -1,
     stop: Optional[Event] = None,
+    threads: Optional[int] = None,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> Member:
     """Train a pipeline.
@@ -63,6 +126,7 @@ def train_member(
     overrides (Mapping[str, Any]): Values of the config by dotted name.
     gpu_id (int): -1 is the CPU.
     stop (Optional[Event]): Once it is set, by another thread, the training ends without a result.
+    threads (Optional[int]): Threads of the training, where OMP_NUM_THREADS says nothing.
     on_progress (Callable[[float], None]): Told, by another thread, what share of `training.max_steps` is done, as
         far as the log says, which has a row per evaluation.
     RETURNS (Member): The result.
@@ -85,20 +149,32 @@ def train_member(
             shutil.rmtree(output / name)
     output.mkdir(parents=True, exist_ok=True)
     with _watched(output / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
-        _run(config, output, overrides, gpu_id, stop)
+        _run(config, output, overrides, gpu_id, stop, threads)
     on_progress(1.0)
     score = _dev_score(output / BEST)
     write_text(receipt, json.dumps({"made_from": made_from, "score": score}, indent=2) + "\n")
     return Member(output, score, False, made_from)
 
 
-def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int, stop: Optional[Event]) -> None:
+def _run(
+    config: Path,
+    output: Path,
+    overrides: Mapping[str, Any],
+    gpu_id: int,
+    stop: Optional[Event],
+    threads: Optional[int],
+) -> None:
     command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
     for key, value in overrides.items():
         command += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
+    environment = dict(os.environ)
+    if threads is not None:
+        environment.setdefault("OMP_NUM_THREADS", str(threads))
     log = output / LOG
     with log.open("w", encoding="utf-8") as file_:
-        process = subprocess.Popen(command, stdout=file_, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, stdout=file_, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment
+        )
         try:
             code = _wait(process, stop)
         except BaseException:
@@ -162,7 +238,8 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
         for key, value in values.items()
         if isinstance(value, str) and (os.sep in value or key.startswith("paths.")) and value and os.path.exists(value)
     }
-    return hash_settings({"values": {k: repr(v) for k, v in values.items()}, "contents": contents, "v": __version__})
+    settings = {k: repr(v) for k, v in values.items()}
+    return hash_settings({"values": settings, "contents": contents, "code": code_version()})
 
 
 def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:

@@ -23,17 +23,7 @@ from ..ty import PathScore
 from .distribution import read_scores
 from .objective import Augmented, Objective, TokenBatch
 
-DEFAULT_CONFIG = """
-[model]
-@architectures = "spacy_weakner.TokenClassifier.v1"
-
-[objective]
-@misc = "spacy_weakner.HardLabels.v1"
-
-[objective.loss]
-@losses = "spacy_weakner.CategoricalCrossentropy.v1"
-"""
-DEFAULTS = default_config(DEFAULT_CONFIG)
+DEFAULTS = default_config("token_ner")
 
 
 @Language.factory(

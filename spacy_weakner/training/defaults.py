@@ -1,30 +1,22 @@
-"""What the heads are made of where a config does not say."""
+"""What the heads are made of where a config does not say: the same as in the configs."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
-from thinc.api import Config
+from ..configs import encoder_settings, make_config
 
-_TOK2VEC = """
-[tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-"""
+SIZE = "cnn"
 
 
-def default_config(text: str, layer: Optional[str] = None) -> Dict[str, Any]:
-    """Default settings of a head.
+def default_config(head: str) -> Dict[str, Any]:
+    """Default settings of a head that has a recipe of its own.
 
-    text (str): A config with a section `model`, which gets a convolutional encoder that needs no download.
-    layer (Optional[str]): Section of the model that gets it; None: the model itself.
-    RETURNS (Dict[str, Any]): The settings.
+    head (str): Its factory.
+    RETURNS (Dict[str, Any]): The settings; the encoder needs no download.
     """
-    config: Dict[str, Any] = Config().from_str(text)
-    section = config["model"] if layer is None else config["model"][layer]
-    section["tok2vec"] = Config().from_str(_TOK2VEC)["tok2vec"]
-    return config
+    settings: Dict[str, Any] = make_config(head, SIZE)["components"][head]
+    return settings
+
+
+def default_encoder() -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): A convolutional encoder that needs no download."""
+    return encoder_settings(SIZE)

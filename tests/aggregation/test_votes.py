@@ -102,7 +102,7 @@ def test_accuracies_on_gold():
     assert [a[1:5] for a in of_model] == [("O", 0, 1, 0), ("A", 1, 1, 2), ("B", 0, 1, 0)]
     whole = (1 + 4 * 0.5) / (3 + 4)
     assert of_model[1].estimate == pytest.approx((1 + 4 * whole) / 5)
-    assert of_model[1].belief[2:] == (of_model[1].estimate, 0.5)
+    assert of_model[1].belief[2:] == (of_model[1].estimate, 0.5, True)
     assert of_model[2].belief.recall is None
     assert counts.quiet_accuracy() == pytest.approx((2 + 1) / (2 + 2))
 

@@ -162,7 +162,26 @@ def test_nothing_is_known_where_spans_were_dropped(tmp_path):
 
 def test_setting_misaligned_is_checked():
     with pytest.raises(WeaknerError, match=r"WK005.*misaligned"):
-        doc_from_row({"tokens": ["a"]}, NLP, misaligned="expand")
+        doc_from_row({"tokens": ["a"]}, NLP, misaligned="guess")
+
+
+@pytest.mark.parametrize(
+    "misaligned, entities, unknown, counted",
+    [
+        ("drop", [(2, 3, "C")], [0, 1], {"misaligned": 2}),
+        ("expand", [(0, 2, "A"), (2, 3, "C")], [], {"misaligned": 1, "moved": 1}),
+        ("contract", [(0, 1, "A"), (2, 3, "C")], [1], {"misaligned": 1, "moved": 1}),
+    ],
+)
+def test_misaligned_spans_can_be_moved(misaligned, entities, unknown, counted):
+    from collections import Counter
+
+    row = {"text": "New York city", "ents": [[0, 6, "A"], [6, 8, "B"], [9, 13, "C"]]}
+    counts: Counter = Counter()
+    doc = doc_from_row(row, NLP, misaligned=misaligned, counts=counts)
+    assert weak.doc_entities(doc) == entities
+    assert [token.i for token in doc if token.ent_iob == 0] == unknown
+    assert {key: counts[key] for key in ("misaligned", "moved") if counts[key]} == counted
 
 
 def test_missing_and_damaged_files(tmp_path):

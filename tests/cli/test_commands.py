@@ -84,11 +84,11 @@ def test_damaged_gzip_is_one_line(data):
 
 
 def test_convert_warns_of_unknown_keys(data):
-    (data / "b.jsonl").write_text('{"tokens": ["Paris"], "entities": [[0, 1, "CITY"]], "url": "x"}\n')
+    (data / "b.jsonl").write_text('{"tokens": ["Paris"], "mentions": [[0, 1, "CITY"]], "url": "x"}\n')
     result = invoke("convert", data / "b.jsonl", data / "b.spacy")
     assert result.exit_code == 0
-    assert "Unknown keys passed over: entities (1 rows), url (1 rows)" in result.output
-    assert "hold lists: entities." in result.output
+    assert "Unknown keys passed over: mentions (1 rows), url (1 rows)" in result.output
+    assert "hold lists: mentions." in result.output
 
 
 def test_anchors(data):
@@ -118,7 +118,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
         "--gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
-        "--soft --gold g --max-docs 7 --seed 1 --model-output m",
+        "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --gpu-id 0",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0",

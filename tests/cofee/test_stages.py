@@ -13,7 +13,7 @@ from ..test_cli_train import spacy_cli
 from ..util import SENTENCES, make_doc, weights
 
 pytest.importorskip("sklearn")
-CONFIGS = Path(__file__).parent.parent.parent / "configs" / "cofee"
+CONFIGS = Path(__file__).parent.parent.parent / "configs"
 NLP = spacy.blank("xx")
 QUERIES = '{"PER": "Which people?", "LOC": "Which places?"}'
 
@@ -30,7 +30,7 @@ def train(folder, stage, **settings):
         **settings,
     }
     options = [part for key, value in values.items() for part in (f"--{key}", value)]
-    spacy_cli("train", CONFIGS / f"cnn_{stage}.cfg", "--output", folder / stage, *options, cwd=folder)
+    spacy_cli("train", CONFIGS / f"cofee.{stage}.cfg", "--output", folder / stage, *options, cwd=folder)
     return folder / stage / "model-last"
 
 

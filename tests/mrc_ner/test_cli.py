@@ -11,7 +11,7 @@ from spacy_weakner.annotations.corpus import write_docs
 from ..test_cli_train import CONFIGS, SMALL, spacy_cli
 from ..util import SENTENCES, make_doc
 
-CONFIG = CONFIGS.parent / "mrc_ner" / "cnn.cfg"
+CONFIG = CONFIGS / "mrc_ner.cfg"
 QUERIES = {"LOC": "which place", "PER": "which person"}
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CONFIG.exists(), reason="not in a source tree")]
 

@@ -13,14 +13,13 @@ from spacy_weakner.stages.ensemble import ensemble
 from ..test_cli_train import CONFIGS, SMALL, spacy_cli
 from ..util import SENTENCES, make_doc, same, weights
 
-ROSTER = CONFIGS.parent / "roster"
 SHORT = {"training.max_steps": 6, "training.eval_frequency": 6}
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not ROSTER.exists(), reason="not in a source tree")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CONFIGS.exists(), reason="not in a source tree")]
 
 
 def small(name, folder):
     """A shipped config with a tiny encoder."""
-    config = load_config(ROSTER / f"cnn_{name}.cfg")
+    config = load_config(CONFIGS / f"roster.{name}.cfg")
     config["components"]["token_ner"]["model"]["tok2vec"].update(SMALL)
     config.to_disk(folder / f"{name}.cfg")
     return folder / f"{name}.cfg"

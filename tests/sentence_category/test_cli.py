@@ -8,13 +8,14 @@ from spacy.util import load_config
 
 import spacy_weakner
 from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.configs import render_config
 from spacy_weakner.stages.convert import convert
 
 from ..test_cli_train import spacy_cli
 from ..util import same, weights
 from .util import NAME, TITLES, category_examples, joint_examples
 
-CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs" / "joint"
+CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not CONFIGS.exists(), reason="not in a source tree"),
@@ -25,7 +26,7 @@ CORPORA = ["--paths.dev", "gold.spacy", "--training.eval_frequency", "2"]
 
 def small(name, path, **training):
     """One of the shipped configs with a small encoder."""
-    config = load_config(CONFIGS / f"{name}.cfg")
+    config = load_config(CONFIGS / f"joint.{name}.cfg")
     model = config["components"]["tok2vec"]["model"]
     bilstm = model.get("tok2vec", model)
     bilstm.update(SMALL)
@@ -41,17 +42,17 @@ def project(tmp_path_factory):
     nlp = spacy.blank("en")
     write_docs(path / "titles.spacy", [eg.reference for eg in category_examples(nlp)])
     write_docs(path / "gold.spacy", [eg.reference for eg in joint_examples(nlp)])
-    small("bilstm_pretrain", path)
-    small("bilstm_joint", path)
-    small("bilstm_ner", path)
+    small("pretrain", path)
+    small("joint", path)
+    small("ner", path)
     titles = ["--paths.train", "titles.spacy"]
-    spacy_cli("init", "labels", "bilstm_pretrain.cfg", "labels", *titles, *CORPORA[:2], cwd=path)
-    config = load_config(path / "bilstm_pretrain.cfg")
+    spacy_cli("init", "labels", "pretrain.cfg", "labels", *titles, *CORPORA[:2], cwd=path)
+    config = load_config(path / "pretrain.cfg")
     labels = {"@readers": "spacy.read_labels.v1", "path": f"labels/{NAME}.json", "require": True}
     config["initialize"]["components"][NAME] = {"labels": labels}
-    config.to_disk(path / "bilstm_pretrain.cfg")
+    config.to_disk(path / "pretrain.cfg")
     stream = ["--training.max_epochs", "-1"]
-    spacy_cli("train", "bilstm_pretrain.cfg", "-o", "titles", *titles, *CORPORA, *stream, cwd=path)
+    spacy_cli("train", "pretrain.cfg", "-o", "titles", *titles, *CORPORA, *stream, cwd=path)
     return path
 
 
@@ -68,9 +69,7 @@ def test_the_first_stage_knows_the_categories_of_the_whole_corpus(project):
 def test_the_second_stage_begins_with_the_encoder_below_the_attention(project):
     # Nothing moves, so what is saved is what was loaded.
     still = ["--training.optimizer.learn_rate", "0.0", "--paths.initial", "titles/model-last"]
-    log = spacy_cli(
-        "train", "bilstm_joint.cfg", "-o", "joint", "--paths.train", "gold.spacy", *CORPORA, *still, cwd=project
-    )
+    log = spacy_cli("train", "joint.cfg", "-o", "joint", "--paths.train", "gold.spacy", *CORPORA, *still, cwd=project)
     assert "LOSS CRF_NER" in log and "LOSS SENTE..." in log and "CATS_SCORE" in log
     first, second = encoder(project / "titles"), encoder(project / "joint")
     assert same(weights(first), weights(second.get_ref("tok2vec")))
@@ -79,19 +78,20 @@ def test_the_second_stage_begins_with_the_encoder_below_the_attention(project):
     assert nlp.get_pipe("crf_ner").scheme.tags[1:5] == ("B-LOC", "I-LOC", "E-LOC", "S-LOC")
 
 
-@pytest.mark.parametrize("name", ["bilstm_joint", "bilstm_ner"])
+@pytest.mark.parametrize("name", ["joint", "ner"])
 def test_from_nothing(project, name):
     settings = ["--paths.train", "gold.spacy", *CORPORA]
-    if name == "bilstm_joint":
+    if name == "joint":
         settings += ["--initialize.after_init", "null"]
     spacy_cli("train", f"{name}.cfg", "-o", name, *settings, cwd=project)
     doc = spacy.load(project / name / "model-last")("Bob sells socks")
-    assert bool(doc.cats) is (name == "bilstm_joint")
+    assert bool(doc.cats) is (name == "joint")
 
 
 def test_on_a_transformer(project, tiny_bert):
     settings = ["--paths.train", "gold.spacy", *CORPORA, "--paths.transformer", tiny_bert, "--training.max_steps", "2"]
-    spacy_cli("train", CONFIGS / "transformer_joint.cfg", "-o", "transformer", *settings, cwd=project)
+    (project / "transformer.cfg").write_text(render_config("joint.joint", "transformer"))
+    spacy_cli("train", "transformer.cfg", "-o", "transformer", *settings, cwd=project)
     nlp = spacy.load(project / "transformer" / "model-last")
     assert len(nlp("Bob sells socks").cats) == 3
     assert sum(nlp("").cats.values()) == 0.0

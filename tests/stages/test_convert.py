@@ -33,7 +33,7 @@ def iob(doc):
 def test_jsonl_to_spacy_and_back(tmp_path):
     source = write_rows(tmp_path / "a.jsonl", ROWS)
     report = convert(source, tmp_path / "a.spacy", source="llm")
-    assert report == (2, 4, 1, {"CITY": 1}, {"llm": 1}, 0, 0, 1, {}, [])
+    assert report == (2, 4, 1, {"CITY": 1}, {"llm": 1}, 0, 0, 0, 1, {}, [])
     assert [iob(doc) for doc in read(tmp_path / "a.spacy")] == ["BI-", "-"]
     convert(tmp_path / "a.spacy", tmp_path / "b.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
@@ -208,7 +208,7 @@ def test_input_is_never_overwritten(tmp_path, source, target):
     "rows, ignored, suspects",
     [
         (ROWS, {}, []),
-        ([{"tokens": ["a"], "entities": [[0, 1, "X"]], "url": "u"}] * 2, {"entities": 2, "url": 2}, ["entities"]),
+        ([{"tokens": ["a"], "mentions": [[0, 1, "X"]], "url": "u"}] * 2, {"mentions": 2, "url": 2}, ["mentions"]),
         ([{"tokens": ["a"], "entities": []}, {"tokens": ["a"], "ents": []}], {"entities": 1}, []),
     ],
 )

@@ -27,7 +27,7 @@ from spacy_weakner.training.learner import Learner
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc
 
-CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 # Each from a folder, as `folder` makes it, to "out" in it.
 STAGES = {
     "label": lambda to, **gpu: label(to / "gold", to / "out", pipeline=to / "crf", **gpu),
@@ -81,7 +81,7 @@ def folder(tmp_path, monkeypatch):
             with use_ops("numpy"):
                 run_worker(json.loads(json.dumps(task.settings)), task.part)
 
-    def train(config, output, overrides, gpu_id, stop):
+    def train(config, output, overrides, gpu_id, stop, threads):
         shutil.copytree(tmp_path / "crf", output / "model-last")
 
     monkeypatch.setattr("spacy_weakner.stages.label.run_workers", run_workers)

@@ -22,7 +22,7 @@ from spacy_weakner.stages.predictions import TokenPredictor
 
 from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, fix_seed, make_doc, make_examples, train
 
-CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 
 
@@ -44,7 +44,7 @@ def trainings(monkeypatch):
 
     calls = Calls()
 
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         calls.append({"output": output, "gpu_id": gpu_id, **overrides})
         (output / "train.log").write_text("log")
         nlp = calls.make(overrides["system.seed"])

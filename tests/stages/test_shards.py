@@ -113,7 +113,7 @@ def test_shards_of_an_earlier_run_are_counted(corpus, tmp_path):
 def test_receipt_says_what_was_done(corpus, tmp_path):
     run(corpus, tmp_path / "out")
     receipt = json.loads((tmp_path / "out" / "a.spacy.json").read_text())
-    keys = ["counts", "docs_in", "docs_out", "input", "output", "settings", "shard", "stage", "version"]
+    keys = ["code", "counts", "docs_in", "docs_out", "input", "output", "settings", "shard", "stage"]
     assert sorted(receipt) == keys
     assert (receipt["stage"], receipt["shard"]) == ("test", "a.spacy")
     assert (receipt["docs_in"], receipt["docs_out"]) == (2, 2)
@@ -226,7 +226,7 @@ def test_a_shard_does_not_overwrite_a_whole_corpus_of_the_same_name(corpus, tmp_
 
 def test_another_version_redoes(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "out")
-    monkeypatch.setattr("spacy_weakner.stages.shards.__version__", "99.0")
+    monkeypatch.setattr("spacy_weakner.stages.shards.code_version", lambda: "99.0")
     assert run(corpus, tmp_path / "out").written == 3
     assert run(corpus, tmp_path / "out").skipped == 3
 

@@ -21,7 +21,7 @@ from spacy_weakner.stages.training import train_member
 
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
 
-CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner" / "cnn.cfg"
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 SCORES = "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
 
@@ -31,7 +31,7 @@ def trainings(monkeypatch):
     """`spacy train` as a list of what it was called with; scores grow with the number of steps."""
     calls = []
 
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         calls.append({"config": config, "output": output, **overrides})
         (output / "train.log").write_text("log")
         for name in ("model-best", "model-last"):
@@ -118,7 +118,7 @@ def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch):
     rows = ["  0       0          9.54    0.00    0.00\n", "  3      20          2.03   50.00    0.50\n"]
     seen = []
 
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         for text in ("ℹ Using CPU\n10 20 30 things", table, *rows):
             with (output / "train.log").open("a", encoding="utf-8") as file_:
                 file_.write(text)
@@ -195,7 +195,7 @@ def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
 
 
 def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
-    strong_weak = CONFIG.parent / "cnn_strong_weak.cfg"
+    strong_weak = CONFIG.parent / "crf_ner.strong_weak.cfg"
     for config, overrides in (
         (strong_weak, {"paths.strong": str(gold)}),
         (CONFIG, {"paths.train": str(gold)}),
@@ -209,7 +209,7 @@ def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
 def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
     crossfit(CONFIG, gold, tmp_path / "out", folds=3)
 
-    def fail(config, output, overrides, gpu_id, stop):
+    def fail(config, output, overrides, gpu_id, stop, threads):
         raise WeaknerError("stopped")
 
     monkeypatch.setattr(training, "_run", fail)
@@ -301,7 +301,7 @@ def test_unusable_grids(tmp_path, gold, trainings):
 
 
 def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
-    def fake(config, output, overrides, gpu_id, stop):
+    def fake(config, output, overrides, gpu_id, stop, threads):
         (output / "train.log").touch()
         (output / "model-last").mkdir()
 

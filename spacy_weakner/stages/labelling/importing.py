@@ -19,7 +19,7 @@ from ...annotations.jsonl import at_line, parse_row
 from ...annotations.rows import Row, RowError, show
 from ...annotations.weak import get_id
 from ...errors import Errors, WeaknerError
-from ...files import existing
+from ...files import decode_line, existing
 from ...gazetteer_ruler.array_file import open_arrays, write_arrays
 from ..sentences import sentence_key
 from .mentions import Found, find_mentions, read_mentions, row_text
@@ -130,7 +130,7 @@ def index_labels(path: Path, folder: Path, key: str, source: str) -> None:
     with existing(plain).open("rb") as file_:
         for line, (offset, raw) in enumerate(_raw_lines(file_), start=1):
             offsets.append(offset)
-            text = _decoded(raw, path, line, offset)
+            text = decode_line(raw, path, line, offset)
             if not text.strip():
                 continue
             with at_line(path, line):
@@ -187,15 +187,6 @@ def _raw_lines(file_: BinaryIO) -> Iterator[Tuple[int, bytes]]:
     for raw in file_:
         yield offset, raw
         offset += len(raw)
-
-
-def _decoded(raw: bytes, path: Path, line: int, offset: int) -> str:
-    try:
-        return raw.decode("utf-8-sig" if line == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        position = offset + error.start
-        message = Errors.WK104.format(path=path, line=line, position=position, reason=error.reason)
-        raise WeaknerError(message) from error
 
 
 def _unpack(path: Path, target: Path) -> None:

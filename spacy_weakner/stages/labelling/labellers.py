@@ -174,6 +174,7 @@ def write_source(doc: Doc, source: Source, found: Optional[Found], tally: Tally)
         reliability=source.reliability,
         # Where an answer was lost, silence may stand for it.
         complete=source.complete and not (found.misaligned or found.not_found),
+        terms=source.attr if source.kind == "terms" else None,
     )
     for _, _, label in entities:
         tally.add("label", label)

@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from spacy.util import is_package
 from thinc.api import Config
 
+from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
 from ...files import existing, read_lines
 from ..hashes import hash_model
@@ -31,7 +32,6 @@ KINDS = ("terms", "pipeline", "patterns", "file")
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
 ATTRS = ("ORTH", "LOWER", "NORM")
 AMBIGUITY = ("all", "first", "drop")
-MISALIGNED = ("drop", "error", "expand", "contract")
 _TOP = "sources"
 # Sections that other values may refer to, as in spaCy's configs: ${paths.folder}
 _VARIABLES = ("paths", "vars")
@@ -52,7 +52,7 @@ class Source:
     attr (str): For terms and phrase patterns: token attribute by which they are compared ("ORTH", "LOWER", "NORM").
     acronym_length (int): For terms: those up to this length with inner upper case must match in exact case.
     min_length (int): For terms: those with fewer characters are not matched.
-    stop (Tuple[str, ...]): For terms: those that are not to be matched, in any case.
+    stop (Tuple[str, ...]): For terms: those that are not to be matched, in any case and with any white space.
     ambiguity (str): For terms: what a phrase with several labels gives: "all", the "first" in the order of the list, or
         none ("drop"). This is decided before `labels` apply.
     term_label (Optional[str]): For terms: the label of those that come without one.
@@ -109,24 +109,45 @@ def read_sources(declared: Union[Path, str, Mapping[str, Any]]) -> List[Source]:
     RETURNS (List[Source]): The sources, in the order given.
     RAISES (WeaknerError): If there are none, or one is malformed; the message names file, section and key.
     """
+    place, sections, folder = read_sections(declared)
+    return [declared_source(place, name, settings, folder) for name, settings in sections.items()]
+
+
+def read_sections(declared: Union[Path, str, Mapping[str, Any]]) -> Tuple[str, Dict[str, Any], Path]:
+    """Read declarations without looking into them.
+
+    declared (Union[Path, str, Mapping[str, Any]]): See `read_sources`.
+    RETURNS (Tuple[str, Dict[str, Any], Path]): Where they stand, for messages; settings by name of the source; where
+        relative paths start.
+    RAISES (WeaknerError): If there are none, or the file cannot be read.
+    """
     if isinstance(declared, Mapping):
-        sections, place, folder = dict(declared), "sources", Path()
+        place, sections, folder = "sources", dict(declared), Path()
     else:
-        place, folder = str(declared), Path(declared).parent
-        sections = _read_file(Path(declared))
+        place, sections, folder = str(declared), _read_file(Path(declared)), Path(declared).parent
     if not sections:
         raise WeaknerError(Errors.WK311.format(place=place))
-    sources = []
-    for name, settings in sections.items():
-        try:
-            if not isinstance(settings, Mapping):
-                raise SettingError(name, settings, f"a section [{_TOP}.<name>] around it")
-            sources.append(make_source(name, settings, folder))
-        except SettingError as error:
-            value = _show(error.value)
-            message = Errors.WK308.format(place=place, name=name, key=error.key, value=value, expected=error.expected)
-            raise WeaknerError(message) from None
-    return sources
+    return place, sections, folder
+
+
+def declared_source(place: str, name: str, settings: Any, folder: Path) -> Source:
+    """Check one declaration: `make_source`, with an error that names the place.
+
+    place (str): Where it stands.
+    name (str): Its name.
+    settings (Any): Its settings.
+    folder (Path): Where relative paths start.
+    RETURNS (Source): The source.
+    RAISES (WeaknerError): If it is malformed; the message names place, section and key.
+    """
+    try:
+        if not isinstance(settings, Mapping):
+            raise SettingError(name, settings, f"a section [{_TOP}.<name>] around it")
+        return make_source(name, settings, folder)
+    except SettingError as error:
+        value = _show(error.value)
+        message = Errors.WK308.format(place=place, name=name, key=error.key, value=value, expected=error.expected)
+        raise WeaknerError(message) from None
 
 
 def make_source(name: str, settings: Mapping[str, Any], folder: Optional[Path] = None) -> Source:

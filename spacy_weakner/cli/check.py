@@ -1,0 +1,110 @@
+"""`spacy weakner check`"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, List, Optional
+
+import typer
+from wasabi import color, msg
+from wasabi.util import locale_escape, supports_ansi
+
+from ._util import check_json, reporting
+
+if TYPE_CHECKING:
+    from ..quality.checking.findings import Finding
+
+_LOOKS = {"error": ("✘", "red"), "warning": ("⚠", "yellow"), "info": ("ℹ", "blue")}
+
+
+def check_cli(
+    text: Annotated[str, typer.Option(help="Text without labels: .txt (one text a line), .jsonl, or a folder")] = "",
+    terms: Annotated[str, typer.Option(help="Term list: .csv .tsv .jsonl .txt")] = "",
+    sources: Annotated[str, typer.Option(help="File that declares weak sources")] = "",
+    gold: Annotated[str, typer.Option(help="Annotated sentences to train with: .jsonl .conll .spacy")] = "",
+    dev: Annotated[str, typer.Option(help="Annotated sentences that models are chosen by")] = "",
+    test: Annotated[str, typer.Option(help="Annotated sentences that the last scores are of")] = "",
+    lang: Annotated[str, typer.Option(help="Language of the texts")] = "en",
+    tokenizer: Annotated[str, typer.Option(help="Name of a registered tokenizer")] = "",
+    size: Annotated[str, typer.Option(help="Encoder: cnn, bilstm, transformer or gpu")] = "",
+    transformer: Annotated[str, typer.Option(help="Folder or name of the Transformer")] = "",
+    gpu_id: Annotated[int, typer.Option(help="GPU; -1 is the CPU")] = -1,
+    label: Annotated[Optional[List[str]], typer.Option(help="Label that is wanted (repeatable)")] = None,
+    term_label: Annotated[str, typer.Option(help="Label of terms that come without one")] = "",
+    max_steps: Annotated[str, typer.Option(help="Steps of the training")] = "",
+    batch_words: Annotated[int, typer.Option(help="Words of each step")] = 500,
+    misaligned: Annotated[
+        str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
+    ] = "error",
+    output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
+) -> None:
+    """Check files and settings before anything is trained, all at once. What is "" or null counts as not given."""
+    with reporting():
+        import srsly
+
+        from ..files import write_text
+        from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
+
+        given = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
+        files = CheckedFiles(**{name: Path(value) for name, value in given.items() if _given(value) is not None})
+        check_json(output, [path for path in vars(files).values() if path is not None])
+        settings = CheckedSettings(
+            lang=lang,
+            tokenizer=_given(tokenizer),
+            size=_given(size),
+            transformer=_given(transformer),
+            gpu_id=gpu_id,
+            labels=tuple(label for label in label or () if _given(label) is not None),
+            term_label=_given(term_label),
+            max_steps=_number("max_steps", _given(max_steps)),
+            batch_words=batch_words,
+            misaligned=misaligned,
+        )
+        report = examine(files, settings)
+        for finding in report.findings:
+            _show(finding)
+        header, rows = report.table()
+        if rows:
+            msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+        if output is not None:
+            write_text(output, srsly.json_dumps(report.to_json(), indent=2) + "\n")
+            msg.good("Findings", output)
+        warnings = sum(finding.level == "warning" for finding in report.findings)
+        if report.errors:
+            _head(
+                "error",
+                f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.",
+            )
+            raise typer.Exit(1)
+        msg.good(f"No errors; warnings: {warnings}")
+
+
+def _show(finding: "Finding") -> None:
+    # Not wasabi's Printer, which breaks lines: commands are to be copied.
+    _head(finding.level, finding.where)
+    typer.echo(f"  {locale_escape(finding.message)}")
+    if finding.cure:
+        typer.echo(locale_escape(f"  → {finding.cure}"))
+
+
+def _head(level: str, text: str) -> None:
+    sign, tint = _LOOKS[level]
+    line = locale_escape(f"{sign} {text}")
+    typer.echo(color(line, fg=tint) if supports_ansi() else line)
+
+
+def _given(value: Optional[str]) -> Optional[str]:
+    """What a workflow passes: an empty string, null or none is nothing."""
+    return None if value is None or value.strip().lower() in ("", "null", "none") else value
+
+
+def _number(setting: str, value: Optional[str]) -> Optional[int]:
+    from ..errors import Errors, WeaknerError
+
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected="a number of at least 1"))
+    return number

@@ -1,0 +1,126 @@
+"""`spacy weakner init config`; what `init` can write is listed here."""
+
+from pathlib import Path
+from typing import Annotated, List, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+STDOUT = "-"
+
+init_app = typer.Typer(name="init", help="Write what a training begins with.", no_args_is_help=True)
+
+
+@init_app.command("config")
+def init_config_cli(
+    recipe: Annotated[Optional[str], typer.Argument(help="Name of the recipe; --list shows them")] = None,
+    output: Annotated[str, typer.Argument(metavar="[OUT|-]", help="The file to write; -: stdout")] = STDOUT,
+    size: Annotated[
+        Optional[str], typer.Option(help="Encoder: cnn, bilstm, transformer or gpu (default: the recipe's first)")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
+    transformer: Annotated[
+        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Show the recipes and their sizes")] = False,
+) -> None:
+    """Write the config of a recipe, complete and with comments, as 'spacy train' takes it."""
+    with reporting():
+        from ..configs import recipes, render_config
+        from ..errors import Errors, WeaknerError
+        from ..files import write_text
+
+        if list_ or recipe is None:
+            rows = [(known.name, ", ".join(known.sizes), known.help) for known in recipes()]
+            msg.table(rows, header=("Recipe", "Sizes", "For"), divider=True)
+            if recipe is None and not list_:
+                raise typer.Exit(2)
+            return
+        path = Path(output)
+        if output != STDOUT and path.exists() and (path.is_dir() or not force):
+            raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK605).format(path=path))
+        text = render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer)
+        if output == STDOUT:
+            typer.echo(text, nl=False)
+        else:
+            write_text(path, text)
+            msg.good("Config", path)
+
+
+@init_app.command("configs")
+def init_configs_cli(
+    folder: Annotated[Path, typer.Argument(help="Folder for the configs; those of an earlier run are replaced")],
+    recipe: Annotated[Optional[List[str]], typer.Argument(help="Recipes (default: all)")] = None,
+    size: Annotated[str, typer.Option(help="Encoder, where a recipe has it; else the recipe's first")] = "cnn",
+    lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
+    transformer: Annotated[
+        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
+    ] = None,
+) -> None:
+    """Write the configs of several recipes, RECIPE.cfg each, into a folder."""
+    with reporting():
+        from ..configs import recipes, render_config
+        from ..configs.recipes import find_recipe
+        from ..files import write_text
+
+        for name in recipe or [known.name for known in recipes()]:
+            known = find_recipe(name)
+            own = size if size in known.sizes else known.sizes[0]
+            # A Transformer belongs to the sizes that have one.
+            given = transformer if own in ("transformer", "gpu") else None
+            write_text(
+                folder / f"{name}.cfg", render_config(name, own, lang=lang, tokenizer=tokenizer, transformer=given)
+            )
+        msg.good("Configs", folder)
+
+
+@init_app.command("project")
+def init_project_cli(
+    folder: Annotated[Path, typer.Argument(help="Folder of the project; must not exist, or be empty")],
+    text: Annotated[Optional[Path], typer.Option(help="Text without labels: one text a line, or JSONL")] = None,
+    terms: Annotated[Optional[Path], typer.Option(help="Term list: CSV, TSV, JSONL, TXT, patterns of a ruler")] = None,
+    sources: Annotated[Optional[Path], typer.Option(help="File that declares several sources of labels")] = None,
+    answers: Annotated[Optional[Path], typer.Option(help="Labels of a language model or tool, as JSONL")] = None,
+    gold: Annotated[Optional[Path], typer.Option(help="Complete annotations: JSONL or CoNLL")] = None,
+    dev: Annotated[Optional[Path], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
+    test: Annotated[Optional[Path], typer.Option(help="The same, to score at the end (default: split off)")] = None,
+    term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
+    name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
+    lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
+    size: Annotated[str, typer.Option(help="Encoder: cnn, bilstm, transformer or gpu")] = "cnn",
+    transformer: Annotated[
+        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
+    ] = None,
+) -> None:
+    """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
+    with reporting():
+        from ..project.new import init_project
+
+        made = init_project(
+            folder,
+            text=text,
+            terms=terms,
+            sources=sources,
+            answers=answers,
+            gold=gold,
+            dev=dev,
+            test=test,
+            term_label=term_label,
+            name=name,
+            lang=lang,
+            tokenizer=tokenizer,
+            size=size,
+            transformer=transformer,
+        )
+        msg.good("Project", made.folder)
+        for what, path in made.files.items():
+            msg.info(f"{what}: {path}")
+        if made.sources:
+            msg.info(f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
+        typer.echo(f"  cd {made.folder} && weasel run all")

@@ -1,0 +1,41 @@
+"""`spacy weakner package`"""
+
+from pathlib import Path
+from typing import Annotated, List, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def package_cli(
+    verdict: Annotated[Path, typer.Argument(help="verdict.json of 'fit'")],
+    output: Annotated[Path, typer.Argument(help="Folder for the package")],
+    name: Annotated[str, typer.Option(help="Name of the package, without the language")],
+    version: Annotated[str, typer.Option(help="Its version")] = "0.1.0",
+    scores: Annotated[Optional[Path], typer.Option(help="Scores on test, as 'verdict' writes them")] = None,
+    data: Annotated[
+        Optional[List[str]], typer.Option(help="NAME=PATH: what it was made from, for the record (repeatable)")
+    ] = None,
+    example: Annotated[Optional[str], typer.Option(help="A text to show its use with")] = None,
+) -> None:
+    """Package the winner as a wheel, and say how to use it."""
+    with reporting():
+        from ..project.conclude import read_scores
+        from ..project.packaging import package, usage
+        from ..project.verdict import Verdict, scores_text
+        from ..quality.candidates import parse_candidates
+
+        found, test = Verdict.load(verdict), read_scores(scores)
+        given = {what: path for what, path in parse_candidates(data or ()).items() if path not in ("", "null")}
+        made = package(found, output, name=name, version=version, test=test, data=given)
+        for line in found.lines():
+            msg.info(line)
+        for text in found.advice[:1]:
+            msg.info(f"What would help most next: {text}")
+        own = test.get(found.winner)
+        msg.good(f"The winner is '{found.winner}'{f': on test {scores_text(own)}' if own else ''}", found.best.path)
+        for line in usage(made, example):
+            # As it is: nothing may break a line that is meant to be copied.
+            typer.echo(f"  {line}")

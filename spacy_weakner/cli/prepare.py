@@ -1,0 +1,50 @@
+"""`spacy weakner prepare`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import reporting
+
+
+def prepare_cli(
+    output: Annotated[Path, typer.Argument(help="Folder for the corpora; those of an earlier run are replaced")],
+    text: Annotated[Optional[str], typer.Option(help="Text without labels: a line each, JSONL, or .spacy")] = None,
+    gold: Annotated[Optional[str], typer.Option(help="Complete annotations: JSONL, CoNLL or .spacy")] = None,
+    dev: Annotated[Optional[str], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
+    test: Annotated[Optional[str], typer.Option(help="The same, to score at the end (default: split off)")] = None,
+    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
+    misaligned: Annotated[
+        str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
+    ] = "error",
+    seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
+) -> None:
+    """Convert what there is, and split dev and test off the gold where they are not given. An empty option, or "null",
+    is one that is not given."""
+    with reporting():
+        from ..project.prepare import prepare
+
+        prepared = prepare(
+            output,
+            text=given(text),
+            gold=given(gold),
+            dev=given(dev),
+            test=given(test),
+            lang=lang,
+            tokenizer=tokenizer,
+            misaligned=misaligned,
+            seed=seed,
+            progress=True,
+        )
+        counts = ", ".join(f"{name} {getattr(prepared, name):,}" for name in ("gold", "dev", "test", "text"))
+        msg.good(f"Sentences: {counts}", output)
+        for note in prepared.notes:
+            msg.info(note[0].upper() + note[1:])
+
+
+def given(value: Optional[str]) -> Optional[Path]:
+    """A path that a workflow passes on, where "" and "null" say that there is none."""
+    return None if value in (None, "", "null") else Path(str(value))

@@ -1,0 +1,23 @@
+"""`spacy weakner stamp`"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._util import reporting
+
+
+def stamp_cli(
+    output: Annotated[Path, typer.Argument(help="The text file to write")],
+) -> None:
+    """Write which code is installed, for workflows: what was made with other code is made anew. A file that fits is not
+    touched."""
+    with reporting():
+        from ..code_version import code_version
+        from ..files import write_text
+
+        text = code_version() + "\n"
+        if not output.is_file() or output.read_text(encoding="utf-8") != text:
+            write_text(output, text)
+        typer.echo(text, nl=False)

@@ -1,0 +1,36 @@
+"""`spacy weakner verdict`"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import check_json, reporting
+
+
+def verdict_cli(
+    verdict: Annotated[Path, typer.Argument(help="verdict.json of 'fit'")],
+    corpora: Annotated[Path, typer.Argument(help="Folder of the corpora")],
+    output: Annotated[Path, typer.Argument(help="The HTML file to write")],
+    scores: Annotated[Optional[Path], typer.Option(help="Write the scores on test to this JSON file")] = None,
+    title: Annotated[str, typer.Option(help="Title of the report")] = "Report",
+    seed: Annotated[int, typer.Option(help="Seed of the resampling")] = 0,
+    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+) -> None:
+    """Score the candidates on test, once, and write a report that opens with the verdict."""
+    with reporting():
+        from ..project.conclude import conclude
+        from ..project.verdict import Verdict
+        from ..quality.compare import format_table
+
+        check_json(scores, [verdict])
+        rows = conclude(
+            Verdict.load(verdict), corpora, output, scores=scores, title=title, seed=seed, gpu_id=gpu_id, progress=True
+        )
+        if rows:
+            header, cells = format_table(rows)
+            msg.table(cells, header=("on test", *header[1:]), divider=True, aligns=("l", *"r" * (len(header) - 1)))
+        else:
+            msg.info("There is no test set, so that nothing is scored but what the choice was made by.")
+        msg.good("Report", output)

@@ -1,0 +1,36 @@
+"""What the code is: the one thing that everything made by it depends on besides its input and settings."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from .about import __version__
+
+_HERE = Path(__file__).parent
+# Sources, parts of configs and templates; not the byte code that Python writes beside them.
+_SUFFIXES = (".py", ".cfg", ".jinja")
+
+
+@cache
+def code_version() -> str:
+    """Tell one state of the code from another. Receipts and project files hold it, so that what a changed function has
+    made is made anew.
+
+    RETURNS (str): The version, and a hash of the package's sources.
+    """
+    return f"{__version__} {hash_sources(_HERE)[:16]}"
+
+
+def hash_sources(folder: Path) -> str:
+    """SHA-256 of all sources in a folder with their relative names.
+
+    folder (Path): The folder of a package.
+    RETURNS (str): The hash, in hexadecimal digits.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file()):
+        name = path.relative_to(folder).as_posix().encode("utf-8")
+        data = path.read_bytes()
+        # Lengths keep the border between name and contents, and between files, apart.
+        digest.update(b"%d %d\n" % (len(name), len(data)) + name + data)
+    return digest.hexdigest()

@@ -1,0 +1,149 @@
+"""Configs made of parts: what all share, the size of the encoder, the head, the corpora, the recipe."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from confection import Config
+
+from ..errors import Errors, WeaknerError
+from .reading import Entry, only_for, put_in_place, read_part, to_config
+from .recipes import Recipe, find_recipe, sizes_of
+
+# Sections that say how to compose, and are no part of the result.
+_PRIVATE = ("recipe", "size", "places")
+
+
+class Composition(NamedTuple):
+    """A config, and what its text shows beside the values.
+
+    recipe (Recipe): What it was made of.
+    size (str): Size of the encoder.
+    config (Config): The config, with its variables.
+    title (List[str]): Comment on the whole.
+    comments (Dict[str, Tuple[str, ...]]): Comment by name of setting or section.
+    order (Dict[str, int]): Rank by name of setting or section.
+    sections (Set[str]): What is written as a section and not as a value.
+    """
+
+    recipe: Recipe
+    size: str
+    config: Config
+    title: List[str]
+    comments: Dict[str, Tuple[str, ...]]
+    order: Dict[str, int]
+    sections: Set[str]
+
+
+def make_config(
+    recipe: str,
+    size: Optional[str] = None,
+    *,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    transformer: Optional[str] = None,
+) -> Config:
+    """Make the config of a recipe.
+
+    recipe (str): Its name, for example "crf_ner.strong_weak"; `recipes` lists them.
+    size (Optional[str]): Size of the encoder; None: the first that the recipe has.
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): A registered tokenizer; None or empty: that of the language.
+    transformer (Optional[str]): Name or folder of the Transformer, for a size with one; None or empty: the size's.
+    RETURNS (Config): The config. Variables such as `${paths.train}` stay what they are.
+    RAISES (WeaknerError): If there is no such recipe, size, language or tokenizer, or the size has no Transformer.
+    """
+    return compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer).config
+
+
+def encoder_settings(size: str) -> Dict[str, Any]:
+    """The encoder of a size, for a component that has one to itself.
+
+    size (str): The size.
+    RETURNS (Dict[str, Any]): Its section of a config; variables stay what they are.
+    """
+    config = Config(is_interpolated=False)
+    for name in sizes_of(size):
+        config = config.merge(to_config(read_part(f"sizes/{name}").entries))
+    return dict(config["ENCODER"])
+
+
+def compose(
+    recipe: str,
+    size: Optional[str] = None,
+    *,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    transformer: Optional[str] = None,
+) -> Composition:
+    """Make a config, and keep what its text shows beside the values. Arguments as in `make_config`.
+
+    RETURNS (Composition): The config with its comments.
+    """
+    found = find_recipe(recipe, size)
+    chosen = size or found.sizes[0]
+    made = _compose(found, chosen)
+    made.config["nlp"]["lang"] = lang
+    made.config["nlp"]["tokenizer"] = _tokenizer(lang, tokenizer) or made.config["nlp"]["tokenizer"]
+    if transformer:
+        if "transformer" not in made.config["paths"]:
+            others = [name for name in found.sizes if "transformer" in sizes_of(name)]
+            raise WeaknerError(Errors.WK602.format(size=chosen, recipe=recipe, sizes=", ".join(others) or "none"))
+        made.config["paths"]["transformer"] = transformer
+    return made
+
+
+def _compose(recipe: Recipe, size: str) -> Composition:
+    chain = sizes_of(size)
+    layers = _layers(recipe, chain)
+    config = Config(is_interpolated=False)
+    comments: Dict[str, Tuple[str, ...]] = {}
+    # The encoder goes into what the parts have made for it, so it comes after them.
+    for entries in (layers[name] for name in ("base", "sizes", "parts", "encoder", "recipe")):
+        for layer in entries:
+            config = config.merge(to_config(layer))
+            comments.update({entry.name: entry.comment for entry in layer if entry.comment})
+    for name in _PRIVATE:
+        config.pop(name, None)
+    order: Dict[str, int] = {}
+    sections: Set[str] = set()
+    # What is of the size comes last where it stands beside others: settings of the head are more worth reading.
+    for entries in (layers[name] for name in ("base", "parts", "recipe", "sizes", "encoder")):
+        for entry in (entry for layer in entries for entry in layer):
+            order.setdefault(entry.name, len(order))
+            sections.add(entry.section)
+    title = [*read_part(f"recipes/{recipe.name}").title, *comments.pop("", ())]
+    title += [line for name in recipe.parts for line in read_part(f"parts/{name}").title]
+    title += read_part(f"sizes/{size}").title
+    return Composition(recipe, size, config, title, comments, order, sections)
+
+
+def _layers(recipe: Recipe, sizes: Sequence[str]) -> Dict[str, List[List[Entry]]]:
+    files = {
+        "base": ["base"],
+        "sizes": [f"sizes/{name}" for name in sizes],
+        "parts": [f"parts/{name}" for name in recipe.parts],
+        "recipe": [f"recipes/{recipe.name}"],
+    }
+    layers = {
+        kind: [only_for(read_part(name).entries, size) for name in names for size in (None, *sizes)]
+        for kind, names in files.items()
+    }
+    places: Dict[str, Optional[str]] = {}
+    for layer in (layer for entries in layers.values() for layer in entries):
+        places.update(to_config(layer).get("places", {}))
+    layers["encoder"] = [[entry for entry in layer if _is_encoder(entry)] for layer in layers["sizes"]]
+    layers["sizes"] = [[entry for entry in layer if not _is_encoder(entry)] for layer in layers["sizes"]]
+    return {kind: [put_in_place(layer, places) for layer in entries] for kind, entries in layers.items()}
+
+
+def _is_encoder(entry: Entry) -> bool:
+    return entry.section.split(".")[0] == "ENCODER"
+
+
+def _tokenizer(lang: str, tokenizer: Optional[str]) -> Optional[Dict[str, Any]]:
+    if lang == "en" and not tokenizer:
+        return None
+    # Imported here, because spaCy loads our entry points when it is imported itself.
+    from .languages import language_tokenizer, named_tokenizer
+
+    default = language_tokenizer(lang)
+    return named_tokenizer(tokenizer) if tokenizer else default

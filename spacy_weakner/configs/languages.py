@@ -1,0 +1,41 @@
+"""What spaCy knows of languages and tokenizers. Imports spaCy, so it is imported only where it is needed."""
+
+import pkgutil
+from typing import Any, Dict
+
+import spacy.lang
+from spacy.util import get_lang_class, registry
+
+from ..errors import Errors, WeaknerError
+from .recipes import nearest_first
+
+
+def language_tokenizer(lang: str) -> Dict[str, Any]:
+    """The tokenizer of a language.
+
+    lang (str): Code of the language.
+    RETURNS (Dict[str, Any]): The section [nlp.tokenizer].
+    RAISES (WeaknerError): If spaCy does not know the language.
+    """
+    try:
+        found = get_lang_class(lang)
+    except ImportError:
+        names = {module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg}
+        names.update(registry.languages.get_all())
+        raise WeaknerError(
+            Errors.WK603.format(lang=lang, names=", ".join(nearest_first(lang, sorted(names))))
+        ) from None
+    return dict(found.default_config["nlp"]["tokenizer"])
+
+
+def named_tokenizer(name: str) -> Dict[str, Any]:
+    """A tokenizer with its default settings.
+
+    name (str): Its registered name.
+    RETURNS (Dict[str, Any]): The section [nlp.tokenizer].
+    RAISES (WeaknerError): If there is none.
+    """
+    if not registry.has("tokenizers", name):
+        names = nearest_first(name, sorted(registry.tokenizers.get_all()))
+        raise WeaknerError(Errors.WK604.format(name=name, names=", ".join(names)))
+    return {"@tokenizers": name}

@@ -1,0 +1,121 @@
+"""Reading the parts that configs are made of, with their comments.
+
+A part is a config with some sections of its own: what stands in `[only.SIZE.…]` is for one size of the encoder, and
+sections that begin with `HEAD` and `ENCODER` go where `[places]` says (null: nowhere).
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from confection import Config
+
+FOLDER = Path(__file__).parent
+ONLY = "only"
+_HEADER = re.compile(r"\[([^\]]+)\]")
+_SETTING = re.compile(r"(\S+)\s*=\s*(.+)")
+
+
+class Entry(NamedTuple):
+    """A line of a part.
+
+    section (str): Its section.
+    key (str): The setting; empty: the line is the header of the section.
+    value (str): What stands behind the "=".
+    comment (Tuple[str, ...]): The lines of comment right above.
+    """
+
+    section: str
+    key: str = ""
+    value: str = ""
+    comment: Tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """RETURNS (str): The dotted name of the setting or section."""
+        return f"{self.section}.{self.key}" if self.key else self.section
+
+
+class Part(NamedTuple):
+    """A file.
+
+    title (Tuple[str, ...]): The comment at its top.
+    entries (Tuple[Entry, ...]): Its lines.
+    """
+
+    title: Tuple[str, ...]
+    entries: Tuple[Entry, ...]
+
+
+@cache
+def read_part(name: str) -> Part:
+    """Read a part.
+
+    name (str): Its path in this folder, without the suffix.
+    RETURNS (Part): The part.
+    """
+    title: Tuple[str, ...] = ()
+    entries: List[Entry] = []
+    comment: List[str] = []
+    for line in (FOLDER / f"{name}.cfg").read_text(encoding="utf-8").splitlines():
+        header, setting = _HEADER.fullmatch(line), _SETTING.fullmatch(line)
+        if line.startswith("#"):
+            comment.append(line)
+            continue
+        if header:
+            entries.append(Entry(header[1], comment=tuple(comment)))
+        elif setting:
+            entries.append(Entry(entries[-1].section, setting[1], setting[2], tuple(comment)))
+        elif not entries and comment:
+            title = tuple(comment)
+        comment = []
+    return Part(title, tuple(entries))
+
+
+def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:
+    """Entries for a size.
+
+    entries (Iterable[Entry]): All of a part.
+    size (Optional[str]): The size; None: what holds for all sizes.
+    RETURNS (List[Entry]): Those of the size, under their real names; `[only.SIZE]` itself, which has a comment on the
+        whole config, gets none.
+    """
+    if size is None:
+        return [entry for entry in entries if entry.section.split(".")[0] != ONLY]
+    prefix = f"{ONLY}.{size}."
+    found = [entry for entry in entries if f"{entry.section}.".startswith(prefix)]
+    return [entry._replace(section=entry.section[len(prefix) :]) for entry in found]
+
+
+def put_in_place(entries: Iterable[Entry], places: Dict[str, Optional[str]]) -> List[Entry]:
+    """Give the sections of places their real names.
+
+    entries (Iterable[Entry]): Entries.
+    places (Dict[str, Optional[str]]): Section by place; None: what goes there is left out.
+    RETURNS (List[Entry]): The entries.
+    """
+    found = []
+    for entry in entries:
+        first, dot, rest = entry.section.partition(".")
+        place = places.get(first, first)
+        if place is not None:
+            found.append(entry._replace(section=place + dot + rest))
+    return found
+
+
+def to_config(entries: Iterable[Entry]) -> Config:
+    """Make a config of entries.
+
+    entries (Iterable[Entry]): The entries.
+    RETURNS (Config): The config; variables stay what they are.
+    """
+    sections: Dict[str, List[str]] = {}
+    for entry in entries:
+        names = entry.section.split(".") if entry.section else []
+        for n in range(len(names)):
+            sections.setdefault(".".join(names[: n + 1]), [])
+        if entry.key:
+            sections[entry.section].append(f"{entry.key} = {entry.value}")
+    text = "\n".join(line for name, lines in sections.items() for line in (f"[{name}]", *lines))
+    return Config().from_str(text, interpolate=False)

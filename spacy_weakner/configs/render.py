@@ -1,0 +1,79 @@
+"""The text of a config, with its comments."""
+
+import json
+import re
+import shlex
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .compose import Composition, compose
+
+# As in spaCy's own configs.
+SECTIONS = ("paths", "system", "nlp", "components", "corpora", "pretraining", "training", "initialize")
+_VARIABLE = re.compile(r"\$\{[^}]+\}")
+
+
+def render_config(
+    recipe: str,
+    size: Optional[str] = None,
+    *,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    transformer: Optional[str] = None,
+) -> str:
+    """Write the config of a recipe, with comments, as `spacy train` takes it. Arguments as in `make_config`.
+
+    RETURNS (str): The text.
+    """
+    made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer)
+    lines = [*made.title, f"# Written by: {command(made, lang, tokenizer, transformer)}"]
+    for name in SECTIONS:
+        if name in made.config:
+            lines += _section(made, name, made.config[name])
+    return "\n".join(lines) + "\n"
+
+
+def command(made: Composition, lang: str, tokenizer: Optional[str], transformer: Optional[str]) -> str:
+    """The command that writes a config.
+
+    made (Composition): The config.
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): The tokenizer, if it was given.
+    transformer (Optional[str]): The Transformer, if it was given.
+    RETURNS (str): The command.
+    """
+    words = ["spacy weakner init config", made.recipe.name, "--size", made.size]
+    options = {"--lang": lang if lang != "en" else None, "--tokenizer": tokenizer, "--transformer": transformer}
+    return " ".join([*words, *(f"{key} {shlex.quote(value)}" for key, value in options.items() if value)])
+
+
+def _section(made: Composition, name: str, settings: Dict[str, Any]) -> List[str]:
+    values = {key: value for key, value in settings.items() if not _is_section(made, f"{name}.{key}", value)}
+    lines = ["", *made.comments.get(name, ()), f"[{name}]"]
+    for key, value in _sorted(made, name, values):
+        lines += [*made.comments.get(f"{name}.{key}", ()), f"{key} = {_value(value)}"]
+    for key, value in _sorted(made, name, settings):
+        if key not in values:
+            inner = _section(made, f"{name}.{key}", value)
+            # No gap below a section that only holds others.
+            lines += inner if len(lines) > 2 else inner[1:]
+    return lines
+
+
+def _is_section(made: Composition, name: str, value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return name in made.sections or any(other.startswith(f"{name}.") for other in made.sections)
+
+
+def _sorted(made: Composition, name: str, settings: Dict[str, Any]) -> Iterator[Tuple[str, Any]]:
+    def rank(item: Tuple[str, Any]) -> Tuple[bool, int]:
+        # The registered function first, then as in the parts.
+        return not item[0].startswith("@"), made.order.get(f"{name}.{item[0]}", len(made.order))
+
+    yield from sorted(settings.items(), key=rank)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str) and _VARIABLE.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,93 @@
+"""Text that is not UTF-8: which encoding it has, and how to convert it."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Optional
+
+from .errors import Errors, WeaknerError
+
+SAMPLE = 1 << 16  # bytes from the beginning of a file that tell its encoding
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+_HIGH = re.compile(rb"[\x80-\xff]+")
+
+
+def guess_encoding(sample: bytes) -> Optional[str]:
+    """Tell the encoding of text that is not plain UTF-8.
+
+    sample (bytes): The beginning of a file.
+    RETURNS (Optional[str]): Its name, as iconv knows it; "UTF-8" if only some bytes do not belong to it; None if it
+        cannot be told.
+    """
+    for mark, name in _MARKS:
+        if sample.startswith(mark):
+            return name
+    # Half of the bytes of European text in UTF-16 are zero, all on the same side.
+    zeros = (sample[::2].count(0), sample[1::2].count(0))
+    if sum(zeros) > len(sample) / 5:
+        return "UTF-16LE" if zeros[1] > zeros[0] else "UTF-16BE"
+    text = sample.decode("utf-8", errors="surrogateescape")
+    strays = sum("\udc80" <= character <= "\udcff" for character in text)
+    if sum(character > "\x7f" for character in text) > 2 * strays:
+        return "UTF-8"
+    runs = _HIGH.findall(sample)
+    # In languages with Latin letters, letters beyond ASCII rarely stand together.
+    if not runs or sum(map(len, runs)) > 2.5 * len(runs):
+        return None
+    return "WINDOWS-1252"
+
+
+def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: str) -> WeaknerError:
+    """What to raise for a file that is not UTF-8.
+
+    path (Path): The file.
+    sample (bytes): Its beginning, unpacked, with the line that cannot be read.
+    line (int): That line, from 1.
+    position (int): The byte, from 0.
+    reason (str): What is wrong with it.
+    RETURNS (WeaknerError): With the encoding, and how to convert the file.
+    """
+    encoding = guess_encoding(sample)
+    if encoding is None and reason == NULS:
+        return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, out=_beside(path)))
+    if encoding is None:
+        found = "is not UTF-8, and what else it is cannot be told from it"
+        cure = "Find its name ('file -i', or who made it: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
+        cure += convert_command(path, "NAME")
+    elif encoding == "UTF-8":
+        found = "is UTF-8 with some bytes of another encoding"
+        cure = f"Correct the line, or leave such bytes out: {convert_command(path, 'UTF-8', ' -c')}"
+    else:
+        found = f"is not UTF-8, but {encoding}{' or ISO-8859-1' if encoding == 'WINDOWS-1252' else ''}"
+        cure = f"Convert it: {convert_command(path, encoding)}"
+    return WeaknerError(
+        Errors.WK104.format(path=path, found=found, line=line, position=position, reason=reason, cure=cure)
+    )
+
+
+NULS = "a zero byte"
+
+
+def convert_command(path: Path, encoding: str, options: str = "") -> str:
+    """The command that converts a file to UTF-8.
+
+    path (Path): The file; `.gz` and `.bz2` are unpacked and packed again.
+    encoding (str): What it is in.
+    options (str): Further options of iconv.
+    RETURNS (str): The command.
+    """
+    name, out = shlex.quote(str(path)), shlex.quote(_beside(path))
+    packer = {".gz": "gzip", ".bz2": "bzip2"}.get(path.suffix.lower())
+    if packer is not None:
+        return f"{packer} -dc {name} | iconv{options} -f {encoding} -t UTF-8 | {packer} > {out}"
+    return f"iconv{options} -f {encoding} -t UTF-8 {name} > {out}"
+
+
+def _beside(path: Path) -> str:
+    stem, dot, suffixes = path.name.partition(".")
+    return str(path.with_name(f"{stem}-utf8{dot}{suffixes}"))

@@ -1,0 +1,93 @@
+"""What more gold would bring: gold alone, trained on parts of the gold."""
+
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from spacy.vocab import Vocab
+
+from ..annotations.corpus import read_docs, write_docs
+from ..quality.compare import compare
+from ..stages.hashes import hash_text
+from ..stages.training import Training
+from .workshop import Workshop, pipeline_of
+
+PARTS = (0.25, 0.5)
+# Smaller parts say nothing.
+MIN_PART = 10
+Point = Dict[str, float]
+
+
+class Part(NamedTuple):
+    """A part of the gold.
+
+    sentences (int): How many.
+    training (Training): On them.
+    evaluated_on (Path): Other gold.
+    select (bool): Whether a checkpoint was chosen by it.
+    """
+
+    sentences: int
+    training: Training
+    evaluated_on: Path
+    select: bool
+
+
+def make_parts(workshop: Workshop, dev: Optional[Path], seed: int) -> List[Part]:
+    """Trainings on a quarter and on half of the gold, each part holding the smaller one.
+
+    workshop (Workshop): Where they are trained.
+    dev (Optional[Path]): What is evaluated on; None: the gold outside the part.
+    seed (int): Seed of the parts, which depend on the texts, not on their order.
+    RETURNS (List[Part]): The parts; fewer where they would be too small.
+    """
+    docs = sorted(read_docs(workshop.corpora.gold, Vocab()), key=lambda doc: hash_text(f"curve {seed} {doc.text}"))
+    folder = workshop.models / "curve"
+    made = []
+    for share in PARTS:
+        n = round(share * len(docs))
+        own, rest = docs[:n], docs[n:]
+        if n < MIN_PART or not any(doc.ents for doc in own):
+            continue
+        gold, others = folder / f"gold-{n}.spacy", folder / f"rest-{n}.spacy"
+        write_docs(gold, own)
+        if dev is None:
+            write_docs(others, rest)
+        # Without dev no checkpoint is chosen, so that the points of the curve are alike.
+        evaluated = gold if dev is None else dev
+        training = workshop.on_gold(gold, evaluated, folder / f"model-{n}", select=dev is not None)
+        made.append(Part(n, training, others if dev is None else dev, dev is not None))
+    return made
+
+
+def measure(parts: List[Part], whole: Optional[Tuple[int, float]], gpu_id: int = -1) -> List[Point]:
+    """Score the pipelines of the parts.
+
+    parts (List[Part]): The parts, trained.
+    whole (Optional[Tuple[int, float]]): Sentences and F1 of all gold.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    RETURNS (List[Point]): "sentences" and "f1", growing.
+    """
+    points = []
+    for part in parts:
+        pipeline = pipeline_of(part.training, select=part.select)
+        (row,) = compare(part.evaluated_on, {"part": pipeline}, bootstrap=0, gpu_id=gpu_id)
+        points.append({"sentences": float(part.sentences), "f1": round(row.counts.f1, 2)})
+    if whole is not None:
+        points.append({"sentences": float(whole[0]), "f1": round(whole[1], 2)})
+    return points
+
+
+def next_gain(points: List[Point]) -> Optional[float]:
+    """What twice as much gold may bring: gains of doublings shrink, and the next one shrinks as the last did.
+
+    points (List[Point]): The curve; the last point is all gold.
+    RETURNS (Optional[float]): Points of F1; None if the curve has too few points.
+    """
+    if len(points) < 3:
+        return None
+    first, middle, last = (point["f1"] for point in points[-3:])
+    before, now = middle - first, last - middle
+    if now <= 0:
+        return 0.0
+    # A curve that steepens does so by chance.
+    return now * min(0.8, now / before) if before > 0 else now * 0.8

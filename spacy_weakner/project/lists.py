@@ -1,0 +1,80 @@
+"""Term lists as pipelines of their own: what every trained pipeline has to beat."""
+
+from pathlib import Path
+from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional, Union
+
+from ..annotations.weak import weak_group
+from ..files import atomic_folder
+from ..gazetteer_ruler.terms import Term, make_term_list
+from ..stages.label import TERMS_SOURCE
+from ..stages.labelling.sources import Source, read_sources
+from ..stages.pipelines import blank_pipeline
+
+RULER = "gazetteer_ruler"
+
+
+class ListPipeline(NamedTuple):
+    """A term list that can be packaged.
+
+    name (str): Name of the candidate.
+    path (Path): The pipeline.
+    source (str): Name of the source.
+    """
+
+    name: str
+    path: Path
+    source: str
+
+
+def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[Source]:
+    """The sources that are term lists: what a pipeline can carry with it.
+
+    terms (Optional[Path]): A term list.
+    sources (Optional[Union[Path, str]]): Or a file that declares sources.
+    RETURNS (List[Source]): Those that are term lists.
+    RAISES (WeaknerError): If something is malformed.
+    """
+    if sources is not None:
+        return [source for source in read_sources(sources) if source.kind == "terms"]
+    return [] if terms is None else read_sources({TERMS_SOURCE: {"terms": str(terms)}})
+
+
+def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[ListPipeline]:
+    """Make a pipeline of each term list: its matches are the entities, the longest first.
+
+    lists (List[Source]): The term lists.
+    folder (Path): Where they go.
+    lang, tokenizer: See `convert`.
+    RETURNS (List[ListPipeline]): One per list.
+    """
+    made = []
+    for source in lists:
+        name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
+        nlp = blank_pipeline(lang, tokenizer)
+        settings = {
+            "source": source.name,
+            "attr": source.attr,
+            "acronym_length": source.acronym_length,
+            "stop": list(source.stop),
+            "min_length": source.min_length,
+            "ambiguity": source.ambiguity,
+            "reliability": source.reliability,
+            "annotate_ents": True,
+        }
+        ruler = nlp.add_pipe(RULER, config=settings)
+        rows = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
+        ruler.initialize(lambda: [], nlp=nlp, terms=rows)  # type: ignore[attr-defined]
+        # The same scores as those of trained pipelines are asked for.
+        nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
+        path = folder / weak_group(source.name).replace(":", "-")
+        with atomic_folder(path) as temporary:
+            nlp.to_disk(temporary)
+        made.append(ListPipeline(name, path, source.name))
+    return made
+
+
+def _renamed(read: Callable[[], Iterator[Term]], labels: Optional[Mapping[str, str]]) -> Callable[[], Iterator[Term]]:
+    """Terms with the labels that their source gives them; those that it does not name are left out."""
+    if labels is None:
+        return read
+    return lambda: (term._replace(label=labels[term.label]) for term in read() if term.label in labels)

@@ -1,0 +1,207 @@
+"""Writes the folder of a project: everything that `weasel run all` needs, from the package alone."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ..configs import render_config
+from ..errors import Errors, WeaknerError
+from ..files import atomic_folder, existing, write_text
+from ..stages.label import TERMS_SOURCE
+from ..stages.labelling.sources import Source, read_sources
+from .rules import PACES
+from .workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
+
+TEMPLATES = Path(__file__).parent / "templates"
+ANSWERS_SOURCE = "answers"
+DEFAULT_TOKENIZER = "spacy.Tokenizer.v1"
+# Settings of a term list that its user may want to change: they are written even where they are the default.
+_SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
+_QUOTES = set("'\"$\\\n")
+
+
+class Project(NamedTuple):
+    """What was written.
+
+    folder (Path): The folder.
+    files (Dict[str, str]): What was given, with paths as the project says them.
+    sources (List[str]): Names of the sources.
+    """
+
+    folder: Path
+    files: Dict[str, str]
+    sources: List[str]
+
+
+class _Declared(NamedTuple):
+    name: str
+    kind: str
+    path: str
+    settings: Dict[str, Any]
+
+
+def init_project(
+    folder: Path,
+    *,
+    text: Optional[Path] = None,
+    terms: Optional[Path] = None,
+    sources: Optional[Path] = None,
+    answers: Optional[Path] = None,
+    gold: Optional[Path] = None,
+    dev: Optional[Path] = None,
+    test: Optional[Path] = None,
+    term_label: Optional[str] = None,
+    name: Optional[str] = None,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    size: str = "cnn",
+    transformer: Optional[str] = None,
+) -> Project:
+    """Write a project.
+
+    folder (Path): The folder; must not exist, or be empty.
+    text (Optional[Path]): Text without labels: raw text, one a line, or JSONL.
+    terms (Optional[Path]): A term list.
+    sources (Optional[Path]): A file that declares sources of labels, beside the term list.
+    answers (Optional[Path]): Labels of a language model or another tool, as JSONL.
+    gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
+    term_label (Optional[str]): Label of terms that come without one.
+    name (Optional[str]): Name of the package; None: that of the folder.
+    lang, tokenizer, size, transformer: See `make_config`.
+    RETURNS (Project): What was written.
+    RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
+        no such language, tokenizer or size.
+    """
+    folder = Path(folder)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise WeaknerError(Errors.WK688.format(path=folder))
+    given = {"text": text, "gold": gold, "dev": dev, "test": test}
+    files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
+    declared = _declare(folder, terms, sources, answers, term_label)
+    if "gold" not in files and not ("text" in files and declared):
+        raise WeaknerError(Errors.WK680)
+    if size not in PACES:
+        raise WeaknerError(Errors.WK005.format(setting="size", value=size, expected=" or ".join(PACES)))
+    package = _package_name(folder.resolve().name if name is None else name, name is not None)
+    values: Dict[str, Any] = {
+        "name": package,
+        "files": files,
+        "text": "text" in files,
+        "gold": "gold" in files,
+        "annotated": {"gold", "dev", "test"} & set(files),
+        "sources": declared,
+        "source_files": [each.path for each in declared if os.path.exists(os.path.normpath(folder / each.path))],
+        "method": _method(len(declared), "gold" in files),
+        "lang": lang,
+        "tokenizer": tokenizer or DEFAULT_TOKENIZER,
+        "size": size,
+        "transformer": transformer,
+        "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
+    }
+    recipes = [GOLD, *([MIXED, NOISE_AWARE, FINETUNE] if declared and "text" in files and "gold" in files else [])]
+    configs = {
+        recipe: render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer)
+        for recipe in recipes
+    }
+    for path in (*files.values(), *(each.path for each in declared)):
+        if _QUOTES & set(path):
+            raise WeaknerError(Errors.WK689.format(path=path))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_folder(folder) as temporary:
+        temporary.mkdir()
+        write_text(temporary / "project.yml", _render("project.yml.jinja", values))
+        write_text(temporary / "README.md", _render("README.md.jinja", values))
+        write_text(temporary / ".gitignore", "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n")
+        if declared:
+            write_text(temporary / "sources.cfg", _render("sources.cfg.jinja", values))
+        for recipe, config in configs.items():
+            write_text(temporary / "configs" / f"{recipe}.cfg", config)
+    return Project(folder, files, [each.name for each in declared])
+
+
+def _path_in(folder: Path, path: Path) -> str:
+    """How the project names a file: relative, where both can be moved together."""
+    target, start = path.resolve(), folder.resolve()
+    if start.parent in target.parents:
+        return Path(os.path.relpath(target, start)).as_posix()
+    return target.as_posix()
+
+
+def _declare(
+    folder: Path,
+    terms: Optional[Path],
+    sources: Optional[Path],
+    answers: Optional[Path],
+    term_label: Optional[str],
+) -> List[_Declared]:
+    found: List[Source] = [] if sources is None else read_sources(sources)
+    single: Dict[str, Dict[str, Any]] = {}
+    if terms is not None:
+        label = {} if term_label is None else {"term_label": term_label}
+        single[TERMS_SOURCE] = {"terms": str(existing(Path(terms), "--terms")), **label}
+    if answers is not None:
+        single[ANSWERS_SOURCE] = {"file": str(existing(Path(answers), "--answers"))}
+    if single:
+        found = [*read_sources(single), *found]
+    names = [source.name for source in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise WeaknerError(Errors.WK690.format(path=sources, name=name))
+    return [_Declared(source.name, source.kind, _source_path(folder, source), _settings(source)) for source in found]
+
+
+def _source_path(folder: Path, source: Source) -> str:
+    # Pipelines may be installed packages.
+    return _path_in(folder, Path(source.path)) if Path(source.path).exists() else source.path
+
+
+def _settings(source: Source) -> Dict[str, Any]:
+    """What the declaration says: what is not the default, and what one may want to change."""
+    default = Source(name=source.name, kind=source.kind, path=source.path)
+    values = {key: getattr(source, key) for key in Source.__dataclass_fields__ if key not in ("name", "kind", "path")}
+    shown = _SHOWN.get(source.kind, ())
+    usual = {"complete": source.kind in ("pipeline", "file"), "attr": "ORTH" if source.kind == "patterns" else "LOWER"}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in values.items()
+        if key in shown or value != usual.get(key, getattr(default, key))
+    }
+
+
+def _method(sources: int, gold: bool) -> str:
+    """How sources are best combined (docs/evidence/weak-labels.md)."""
+    if sources < 2:
+        return "union"
+    if gold:
+        return "weighted"
+    return "label_model" if sources > 2 else "union"
+
+
+def _package_name(name: str, chosen: bool) -> str:
+    cleaned = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+    if chosen and cleaned != name:
+        raise WeaknerError(Errors.WK686.format(name=name))
+    return cleaned if cleaned and cleaned[0].isalpha() else f"project_{cleaned}".rstrip("_")
+
+
+def _render(template: str, values: Dict[str, Any]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    # jinja2's own filter escapes for HTML.
+    environment.filters["tojson"] = _to_json
+    return environment.get_template(template).render(**values)
+
+
+def _to_json(value: Any) -> str:
+
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""Makes the corpora of a project: gold, dev and test, given or split off, and text."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from spacy.tokens import Doc
+
+from ..annotations.corpus import read_docs, write_docs
+from ..errors import Errors, WeaknerError
+from ..files import write_text
+from ..stages.convert import convert
+from ..stages.pipelines import blank_pipeline
+from .layout import Corpora
+from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
+
+DEV, CROSS_VALIDATION, NOTHING = "dev", "cross-validation", "nothing"
+_DROP, _ERROR = "drop", "error"
+
+
+class Preparation(NamedTuple):
+    """What there is.
+
+    gold (int): Sentences to train on.
+    dev (int): Sentences to choose by.
+    test (int): Sentences to score at the end.
+    text (int): Sentences of text.
+    gold_words, text_words (int): Tokens of these sentences.
+    chosen_by (str): What candidates are compared on: "dev", "cross-validation" of the gold, or "nothing".
+    notes (List[str]): What was split off, and what was not.
+    """
+
+    gold: int
+    dev: int
+    test: int
+    text: int
+    gold_words: int
+    text_words: int
+    chosen_by: str
+    notes: List[str]
+
+
+def prepare(
+    output: Path,
+    *,
+    text: Optional[Path] = None,
+    gold: Optional[Path] = None,
+    dev: Optional[Path] = None,
+    test: Optional[Path] = None,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    misaligned: str = _ERROR,
+    seed: int = 0,
+    progress: bool = False,
+) -> Preparation:
+    """Convert what there is, and split dev and test off the gold where they are not given.
+
+    With fewer than 200 gold sentences there is no dev, with fewer than 400 no test: candidates are then compared by
+    cross-validation of the gold.
+
+    output (Path): Folder of the corpora; those of an earlier run are replaced.
+    text (Optional[Path]): Text without labels.
+    gold, dev, test (Optional[Path]): Complete annotations.
+    lang, tokenizer, misaligned: See `convert`.
+    seed (int): Seed of the split.
+    progress (bool): Show bars, if the output is a terminal.
+    RETURNS (Preparation): What there is.
+    RAISES (WeaknerError): If there is neither gold nor text, there is dev or test but no gold to train on nor text, or
+        a file is malformed.
+    """
+    if gold is None and text is None:
+        raise WeaknerError(Errors.WK680)
+    corpora = Corpora(Path(output))
+    options: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer, "overwrite": True, "progress": progress}
+    corpora.splits.unlink(missing_ok=True)
+    counts = {"gold": 0, "dev": 0, "test": 0, "text": 0, "gold_words": 0, "text_words": 0}
+    for name, given, path in (("dev", dev, corpora.dev), ("test", test, corpora.test), ("text", text, corpora.text)):
+        if given is not None:
+            how = _DROP if name == "text" else misaligned
+            report = convert(given, path, misaligned=how, **options)
+            counts[name] = report.docs
+            if name == "text":
+                counts["text_words"] = report.tokens
+        elif name != "text":
+            path.unlink(missing_ok=True)
+    notes: List[str] = []
+    if gold is not None:
+        whole = corpora.folder / "gold-whole.spacy"
+        convert(gold, whole, **options, misaligned=misaligned)
+        docs = list(read_docs(whole, blank_pipeline(lang, tokenizer).vocab))
+        whole.unlink()
+        counts.update(_split(corpora, _annotated(docs, gold, notes), dev is None, test is None, seed, notes))
+    chosen_by = DEV if counts["dev"] else CROSS_VALIDATION if counts["gold"] else NOTHING
+    result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
+    write_text(corpora.splits, json.dumps(result._asdict(), indent=2) + "\n")
+    return result
+
+
+def read_preparation(corpora: Corpora) -> Preparation:
+    """What `prepare` has written.
+
+    corpora (Corpora): The folder.
+    RETURNS (Preparation): What there is.
+    RAISES (WeaknerError): If it has not run.
+    """
+    if not corpora.splits.exists():
+        raise WeaknerError(Errors.WK100.format(path=corpora.splits, hint=" ('spacy weakner prepare' makes it)"))
+    try:
+        return Preparation(**json.loads(corpora.splits.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise WeaknerError(Errors.WK681.format(path=corpora.splits, command="prepare")) from error
+
+
+def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
+    kept = [doc for doc in docs if len(doc) and doc.has_annotation("ENT_IOB")]
+    if not any(doc.ents for doc in kept):
+        raise WeaknerError(Errors.WK682.format(path=path, docs=len(docs)))
+    if len(kept) < len(docs):
+        notes.append(f"{len(docs) - len(kept)} sentences of the gold without any annotation were left out")
+    return kept
+
+
+def _split(
+    corpora: Corpora, docs: List[Doc], no_dev: bool, no_test: bool, seed: int, notes: List[str]
+) -> Dict[str, int]:
+    want_dev = no_dev and len(docs) >= MIN_TO_SPLIT
+    want_test = no_test and len(docs) >= MIN_FOR_TEST
+    split = split_gold(docs, dev=want_dev, test=want_test, seed=seed)
+    write_docs(corpora.gold, split.gold)
+    counts = {"gold": len(split.gold), "gold_words": sum(map(len, split.gold))}
+    for name, wanted, path, own in (
+        ("dev", want_dev, corpora.dev, split.dev),
+        ("test", want_test, corpora.test, split.test),
+    ):
+        if wanted:
+            write_docs(path, own)
+            counts[name] = len(own)
+            by = f"by document ({split.documents} of them)" if split.documents else "sentence by sentence"
+            notes.append(f"{name} was not given: {len(own)} sentences were split off the gold, {by}, seed {seed}")
+    if no_dev and not want_dev:
+        notes.append(
+            f"dev was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_TO_SPLIT}): "
+            "candidates are compared by cross-validation of the gold"
+        )
+    if no_test and not want_test:
+        notes.append(
+            f"test was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_FOR_TEST}): "
+            "the scores that the choice was made by are the only ones, and a little too high"
+        )
+    return counts

@@ -1,0 +1,219 @@
+"""The rules: what is trained, how long and with which settings, from what was found. All of them are here; the figures
+behind them are in docs/evidence."""
+
+from typing import List, NamedTuple, Optional, Tuple
+
+# Weak labels of which fewer are right teach a model their errors (CoNLL-2003 and BC5CDR with an LLM's labels of
+# precision 33 still paid under NEEDLE: needle.md; 15.8 cost 19 points of F1).
+MIN_PRECISION = 30.0
+# NEEDLE pays where the model that completes the labels is nearly as good as these: 4 to 8 points below it gained
+# 0.7 to 2.3, 20 points below it lost 5 (needle.md).
+NEEDLE_MARGIN = 10.0
+# Beside gold, weak labels of F1 79 did best with a fifth of gold in the mix (foundation.md), poorer ones with half.
+_SHARES = ((65.0, 0.5), (80.0, 0.2))
+# Tokens that a list does not match are "O" more often the more it finds: 0.2 of them where half is missing, 0.6 where
+# four in five are found (foundation.md).
+_RATES = ((50.0, 0.2), (80.0, 0.6))
+GOLD_PASSES, TEXT_PASSES = 40.0, 3.0
+# Below this what a source has found is too often wrong to be taken as certain when NEEDLE completes it (needle.md).
+CERTAIN_PRECISION = 70.0
+
+
+class Pace(NamedTuple):
+    """How fast an encoder trains.
+
+    words_per_second (float): On two cores, or a GPU for "gpu".
+    gold_steps, text_steps (int): Fewer updates than this are never enough.
+    evaluations (int): How often a training is evaluated.
+    """
+
+    words_per_second: float
+    gold_steps: int
+    text_steps: int
+    evaluations: int
+
+
+PACES = {
+    "cnn": Pace(8000, 300, 400, 10),
+    "bilstm": Pace(3000, 300, 400, 10),
+    "transformer": Pace(800, 200, 250, 5),
+    "gpu": Pace(8000, 500, 1000, 10),
+}
+
+
+class Facts(NamedTuple):
+    """What was found.
+
+    size (str): Size of the encoder.
+    gold, dev, text (int): Sentences.
+    gold_words, text_words (int): Tokens.
+    lists (int): Term lists that can be used at prediction time.
+    precision, recall, f1 (Optional[float]): Of the weak labels on gold, in [0, 100]; None if that is
+        not known.
+    weak (bool): Whether there are weak labels of the text.
+    chosen_by (str): What candidates are compared on: "dev", "cross-validation" or "nothing".
+    """
+
+    size: str
+    gold: int
+    dev: int
+    text: int
+    gold_words: int
+    text_words: int
+    lists: int
+    precision: Optional[float]
+    recall: Optional[float]
+    f1: Optional[float]
+    weak: bool
+    chosen_by: str
+
+
+class Settings(NamedTuple):
+    """What trainings are given.
+
+    gold_steps (int): Updates on gold alone.
+    mixed_steps (int): Updates on text.
+    strong_share (float): Share of gold where gold and weak labels are mixed.
+    negative_rate (float): Share of the unknown tokens that an update takes as "O".
+    evaluations (int): How often a training is evaluated.
+    """
+
+    gold_steps: int
+    mixed_steps: int
+    strong_share: float
+    negative_rate: float
+    evaluations: int
+
+    def frequency(self, steps: int) -> int:
+        """RETURNS (int): Updates between evaluations of a training."""
+        return max(1, steps // self.evaluations)
+
+
+class Rule(NamedTuple):
+    """Whether a candidate is trained.
+
+    name (str): The candidate.
+    trained (bool): Whether it is.
+    why (str): Why, or why not.
+    """
+
+    name: str
+    trained: bool
+    why: str
+
+
+def choose_candidates(facts: Facts) -> List[Rule]:
+    """Decide what is trained. NEEDLE is decided later, when the model that was trained on the gold alone is there: see
+    `needle_pays`.
+
+    | candidate | is trained if |
+    |---|---|
+    | term list | there is one: it needs no training |
+    | gold alone | there is gold |
+    | weak and gold | there is both, and at least 30 % of the weak labels are right |
+    | NEEDLE | the same, there is dev, and gold alone is at most 10 points of F1 below the term list on it |
+    | weak alone | there is no gold |
+
+    facts (Facts): What was found.
+    RETURNS (List[Rule]): In the order of the table; those that nobody would expect are left out.
+    """
+    rules = []
+    if facts.lists:
+        rules.append(Rule("term list", True, "what everything else has to beat"))
+    if facts.gold:
+        rules.append(Rule("gold alone", True, f"{facts.gold} gold sentences"))
+        rules.append(Rule("weak and gold", *_mixes(facts)))
+    elif facts.weak:
+        rules.append(Rule("weak alone", True, "there is no gold"))
+    return rules
+
+
+def _mixes(facts: Facts) -> Tuple[bool, str]:
+    if not facts.gold:
+        return False, "there is no gold"
+    if not facts.weak:
+        return False, "there are no weak labels"
+    if facts.precision is not None and facts.precision < MIN_PRECISION:
+        return False, (
+            f"only {facts.precision:.1f} % of the weak labels are right on gold, and below {MIN_PRECISION:.0f} % they "
+            "do harm"
+        )
+    if facts.precision is None:
+        return True, f"{facts.text} weakly labelled sentences"
+    return True, f"{facts.text} weakly labelled sentences, {facts.precision:.1f} % of whose labels are right on gold"
+
+
+def needle_pays(facts: Facts, gold_f1: float, list_f1: Optional[float]) -> Rule:
+    """Decide whether NEEDLE is trained.
+
+    facts (Facts): What was found.
+    gold_f1 (float): F1 on dev of the model that was trained on gold alone.
+    list_f1 (Optional[float]): F1 of the best term list there, or of the weak labels on gold.
+    RETURNS (Rule): The decision.
+    """
+    name = "NEEDLE"
+    mixes, why = _mixes(facts)
+    if not mixes:
+        return Rule(name, False, why)
+    if facts.chosen_by != "dev":
+        return Rule(name, False, "there is no dev: its stages are too long for cross-validation")
+    if list_f1 is None:
+        return Rule(name, True, "nothing is known that speaks against it")
+    told = f"gold alone has F1 {gold_f1:.1f} on dev, the weak labels {list_f1:.1f}"
+    if gold_f1 < list_f1 - NEEDLE_MARGIN:
+        return Rule(name, False, f"{told}: completed by a model so much worse, they would lose")
+    return Rule(name, True, told)
+
+
+def choose_settings(
+    facts: Facts,
+    words_per_update: float,
+    minutes: float,
+    *,
+    max_steps: Optional[int] = None,
+    strong_share: Optional[float] = None,
+    negative_rate: Optional[float] = None,
+) -> Tuple[Settings, List[str]]:
+    """Decide how long and with which settings is trained.
+
+    facts (Facts): What was found.
+    words_per_update (float): Tokens of a batch.
+    minutes (float): No training takes longer than about this.
+    max_steps (Optional[int]): Updates of every training; None: from the size of the corpora.
+    strong_share, negative_rate (Optional[float]): See `Settings`; None: from what was measured of the labels.
+    RETURNS (Tuple[Settings, List[str]]): The settings, and why they are what they are.
+    """
+    pace = PACES[facts.size]
+    ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
+    share = _between(_SHARES, facts.f1, 0.5) if strong_share is None else strong_share
+    rate = _between(_RATES, facts.recall, 0.2) if negative_rate is None else negative_rate
+    # Gold takes its share of every pass over the text.
+    text_words = facts.text_words / (1.0 - share) if facts.gold else facts.text_words
+    gold_steps = _steps(facts.gold_words, GOLD_PASSES, words_per_update, pace.gold_steps, ceiling)
+    mixed_steps = _steps(text_words, TEXT_PASSES, words_per_update, pace.text_steps, ceiling)
+    if max_steps is not None:
+        gold_steps = mixed_steps = max_steps
+    notes = []
+    if facts.gold:
+        passes = gold_steps * words_per_update / max(1, facts.gold_words)
+        notes.append(f"gold alone: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
+    if facts.weak:
+        passes = mixed_steps * words_per_update / max(1.0, text_words)
+        limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
+        less = ": less than one, so part of the text is never seen" if passes < 1 else ""
+        notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
+        notes.append(f"share of gold in the mix: {share:.2f}; unknown tokens that are taken as 'O': {rate:.2f}")
+    return Settings(gold_steps, mixed_steps, round(share, 3), round(rate, 3), pace.evaluations), notes
+
+
+def _steps(words: float, passes: float, words_per_update: float, floor: int, ceiling: int) -> int:
+    return min(max(floor, round(passes * words / words_per_update)), ceiling)
+
+
+def _between(line: Tuple[Tuple[float, float], Tuple[float, float]], x: Optional[float], default: float) -> float:
+    """The value at x on a line between two points, and that of the nearer point outside."""
+    if x is None:
+        return default
+    (x0, y0), (x1, y1) = line
+    part = min(1.0, max(0.0, (x - x0) / (x1 - x0)))
+    return y0 + part * (y1 - y0)

@@ -1,0 +1,145 @@
+"""What was trained, how it compares, and which pipeline is the one to use."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from ..errors import Errors, WeaknerError
+from ..files import write_text
+from ..quality.compare import Comparison
+from .rules import Facts, Rule, Settings
+
+
+@dataclass
+class Contender:
+    """A candidate that there is a pipeline of.
+
+    name (str): Its name.
+    path (str): Its pipeline.
+    why (str): Why it was made.
+    scores (Optional[Dict[str, Any]]): On what the choice was made by, see `Comparison.to_json`; None if there
+        was nothing.
+    """
+
+    name: str
+    path: str
+    why: str
+    scores: Optional[Dict[str, Any]] = None
+
+    @property
+    def f1(self) -> float:
+        """RETURNS (float): F1 of what the choice was made by; 0 if there was nothing."""
+        return 0.0 if self.scores is None else float(self.scores["f1"])
+
+
+@dataclass
+class Verdict:
+    """The result of a project.
+
+    winner (str): Name of the candidate to use.
+    chosen_by (str): "dev", "cross-validation" or "nothing".
+    contenders (List[Contender]): All that there is a pipeline of, in the order of the rules.
+    left_out (List[Rule]): Those that were not trained, and why.
+    facts (Facts): What was found.
+    settings (Settings): What trainings were given.
+    notes (List[str]): What was split, and how long was trained.
+    curve (List[Dict[str, float]]): Points of the learning curve: gold sentences, and F1 of gold alone.
+    advice (List[str]): What would help most next, the most helpful first.
+    code (str): See `code_version`.
+    """
+
+    winner: str
+    chosen_by: str
+    contenders: List[Contender]
+    left_out: List[Rule]
+    facts: Facts
+    settings: Settings
+    notes: List[str] = field(default_factory=list)
+    curve: List[Dict[str, float]] = field(default_factory=list)
+    advice: List[str] = field(default_factory=list)
+    code: str = ""
+
+    @property
+    def best(self) -> Contender:
+        """RETURNS (Contender): The winner."""
+        return next(contender for contender in self.contenders if contender.name == self.winner)
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        data = asdict(self)
+        data["left_out"] = [rule._asdict() for rule in self.left_out]
+        data["facts"], data["settings"] = self.facts._asdict(), self.settings._asdict()
+        write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> "Verdict":
+        """Read what `save` has written.
+
+        path (Path): The file.
+        RETURNS (Verdict): The verdict.
+        RAISES (WeaknerError): If it is not there, or damaged.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise WeaknerError(Errors.WK100.format(path=path, hint=" ('spacy weakner fit' makes it)"))
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            data["contenders"] = [Contender(**each) for each in data["contenders"]]
+            data["left_out"] = [Rule(**each) for each in data["left_out"]]
+            data["facts"], data["settings"] = Facts(**data["facts"]), Settings(**data["settings"])
+            verdict = cls(**data)
+            _ = verdict.best
+            return verdict
+        except (ValueError, TypeError, KeyError, StopIteration) as error:
+            raise WeaknerError(Errors.WK681.format(path=path, command="fit")) from error
+
+    def lines(self) -> List[str]:
+        """Say which one it is, and why, in plain words.
+
+        RETURNS (List[str]): Sentences.
+        """
+        best = self.best
+        if best.scores is None:
+            return [
+                f"'{best.name}' is the pipeline to use. Nothing could be compared: there is no gold. A hundred "
+                "annotated sentences would tell how good it is, and make it better."
+            ]
+        on = {"dev": f"on {self.facts.dev} dev sentences", "cross-validation": "in cross-validation of the gold"}
+        lines = [f"'{best.name}' is best {on[self.chosen_by]}: {scores_text(best.scores)}."]
+        for rival in self.contenders:
+            if rival is not best and rival.scores is not None:
+                lines.append(f"'{rival.name}' has {scores_text(rival.scores)}{_certainty(rival.scores)}.")
+        lines += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
+        return lines
+
+
+def scores_text(scores: Dict[str, Any]) -> str:
+    """Scores in a few words.
+
+    scores (Dict[str, Any]): As in `Contender`.
+    RETURNS (str): For example "F1 79.4 (76.0 to 82.5), P 85.8, R 74.0".
+    """
+    interval = scores.get("interval")
+    bounds = f" ({interval['low']:.1f} to {interval['high']:.1f})" if interval else ""
+    return f"F1 {scores['f1']:.1f}{bounds}, P {scores['p']:.1f}, R {scores['r']:.1f}"
+
+
+def choose(rows: List[Comparison]) -> str:
+    """The winner: the best F1. Of equals the first, and term lists, which cost nothing, come first: no winner is worse
+    than the list on what it was chosen by.
+
+    rows (List[Comparison]): The scores, in the order of the rules.
+    RETURNS (str): Name of the winner.
+    """
+    return max(rows, key=lambda row: row.counts.f1).name
+
+
+def _certainty(scores: Dict[str, Any]) -> str:
+    difference = scores.get("difference")
+    if not difference:
+        return ""
+    sure = difference["high"] < 0
+    return f", {-difference['f1']:.1f} less" + (
+        "" if sure else ", which may be chance: the sentences are too few to tell"
+    )

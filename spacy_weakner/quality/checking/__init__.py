@@ -1,0 +1,1 @@
+"""Finding mistakes in files and settings before anything is trained."""

@@ -1,0 +1,208 @@
+"""Everything that can be wrong with files and settings, found before anything is trained."""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from spacy.language import Language
+
+from ...annotations.rows import MISALIGNED
+from ...errors import check_choice, check_range
+from ...files import existing
+from .completeness import check_annotated
+from .corpora import CheckedCorpus, read_annotated
+from .findings import Finding, Findings
+from .labels import Column, check_labels, label_table
+from .language import check_language
+from .overlap import check_overlap, check_text
+from .settings import check_gpu, check_pipeline, check_size, check_transformer
+from .sources import check_sources
+from .terms import TermSettings, check_terms
+from .text import CheckedText, check_steps, read_text
+from .tokens import check_misaligned, check_tokens
+
+_ANNOTATED = ("gold", "dev", "test")
+
+
+@dataclass(frozen=True)
+class CheckedFiles:
+    """The files to check; each may be left out.
+
+    text (Optional[Path]): Text without labels.
+    terms (Optional[Path]): A term list.
+    sources (Optional[Path]): A file that declares weak sources.
+    gold (Optional[Path]): Sentences annotated by hand, to train with.
+    dev (Optional[Path]): Those that models are chosen by.
+    test (Optional[Path]): Those that the last scores are of.
+    """
+
+    text: Optional[Path] = None
+    terms: Optional[Path] = None
+    sources: Optional[Path] = None
+    gold: Optional[Path] = None
+    dev: Optional[Path] = None
+    test: Optional[Path] = None
+
+
+@dataclass(frozen=True)
+class CheckedSettings:
+    """The settings to check.
+
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): Name of a registered tokenizer; None: the language's own.
+    size (Optional[str]): The encoder.
+    transformer (Optional[str]): Folder or name of its Transformer.
+    gpu_id (int): The GPU; -1 is the CPU.
+    labels (Sequence[str]): The labels that are wanted; none: those of the gold.
+    term_label (Optional[str]): Label of the terms that come without one.
+    max_steps (Optional[int]): Steps of the training.
+    batch_words (int): Words of each.
+    misaligned (str): What is done with spans that do not end at token borders.
+    """
+
+    lang: str = "en"
+    tokenizer: Optional[str] = None
+    size: Optional[str] = None
+    transformer: Optional[str] = None
+    gpu_id: int = -1
+    labels: Sequence[str] = field(default_factory=tuple)
+    term_label: Optional[str] = None
+    max_steps: Optional[int] = None
+    batch_words: int = 500
+    misaligned: str = "error"
+
+
+class CheckReport(NamedTuple):
+    """What was found.
+
+    findings (List[Finding]): Errors first, then warnings, then what is good to know.
+    labels (List[Column]): The labels of each file.
+    """
+
+    findings: List[Finding]
+    labels: List[Column]
+
+    @property
+    def errors(self) -> int:
+        """The number of errors."""
+        return sum(finding.level == "error" for finding in self.findings)
+
+    def table(self) -> Any:
+        """RETURNS (Tuple[List[str], List[List[str]]]): Header and rows of the labels, side by side."""
+        return label_table(self.labels)
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Findings and labels as JSON."""
+        return {
+            "findings": [finding.to_json() for finding in self.findings],
+            "labels": {column.name: dict(column.counts) for column in self.labels},
+        }
+
+
+def check(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) -> List[Finding]:
+    """Check files and settings. It does not stop at the first problem.
+
+    files (CheckedFiles): The files.
+    settings (CheckedSettings): The settings.
+    RETURNS (List[Finding]): What was found, errors first.
+    RAISES (WeaknerError): If a setting of the check itself is out of range.
+    """
+    return examine(files, settings).findings
+
+
+def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) -> CheckReport:
+    """Check files and settings, and compare their labels.
+
+    files (CheckedFiles): The files.
+    settings (CheckedSettings): The settings.
+    RETURNS (CheckReport): What was found.
+    RAISES (WeaknerError): If a setting of the check itself is out of range.
+    """
+    check_choice("misaligned", settings.misaligned, MISALIGNED)
+    check_range("batch_words", settings.batch_words, 1, None)
+    findings = Findings()
+    there = {name: path for name, path in _given(files).items() if _exists(name, path, findings)}
+    nlp = check_pipeline(settings.lang, settings.tokenizer, findings)
+    check_size(settings.size, findings)
+    check_gpu(settings.gpu_id, settings.size, findings)
+    check_transformer(settings.transformer, settings.size, findings)
+    text = None
+    if "text" in there:
+        text = read_text(there["text"], nlp, findings)
+    corpora = _check_annotated(there, nlp, settings, findings)
+    columns = [Column(c.name, c.where, c.labels()) for c in corpora]
+    if text is not None:
+        _check_text(text, corpora, settings, findings)
+    longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])
+    if "terms" in there:
+        where = f"--terms {there['terms']}"
+        with findings.guard(where):
+            term_settings = TermSettings(settings.term_label)
+            counts = check_terms(there["terms"], where, settings.lang, longest, term_settings, findings)
+            columns.append(Column("terms", where, counts, "term"))
+    if "sources" in there:
+        with findings.guard(f"--sources {there['sources']}"):
+            columns += check_sources(there["sources"], settings.lang, longest, findings)
+    with findings.guard("labels"):
+        check_labels(columns, settings.labels, findings)
+    return CheckReport(findings.sorted(), columns)
+
+
+def _given(files: CheckedFiles) -> Dict[str, Path]:
+    found = {each.name: getattr(files, each.name) for each in fields(files)}
+    return {name: Path(path) for name, path in found.items() if path is not None}
+
+
+def _exists(name: str, path: Path, findings: Findings) -> bool:
+    where = f"--{name} {path}"
+    if path.exists():
+        if path.is_dir() and name in ("terms", "sources"):
+            findings.error(where, f"{path} is a folder, but --{name} needs a file.", "Give the file itself.")
+            return False
+        return True
+    with findings.guard(where):
+        existing(path, f"it was given as --{name}{_near(path)}")
+    return False
+
+
+def _near(path: Path) -> str:
+    from difflib import get_close_matches
+
+    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, names, n=1)
+    if near:
+        return f"; did you mean '{path.with_name(near[0])}'?"
+    return "" if path.parent.is_dir() else f"; there is no folder {path.parent} either"
+
+
+def _check_annotated(
+    there: Dict[str, Path], nlp: Language, settings: CheckedSettings, findings: Findings
+) -> List[CheckedCorpus]:
+    corpora = []
+    for name in _ANNOTATED:
+        if name not in there:
+            continue
+        corpus = read_annotated(name, there[name], nlp, findings)
+        if corpus is None:
+            continue
+        corpora.append(corpus)
+        with findings.guard(corpus.where):
+            check_annotated(corpus, findings)
+            check_misaligned(corpus, settings.misaligned, findings)
+            if corpus is corpora[0]:  # the others are split in the same way
+                check_tokens(corpus, nlp, findings)
+            check_language([s.text for s in corpus.sentences], settings.lang, corpus.where, findings)
+    with findings.guard("gold, dev and test"):
+        check_overlap(corpora, findings)
+    return corpora
+
+
+def _check_text(
+    text: CheckedText, corpora: Sequence[CheckedCorpus], settings: CheckedSettings, findings: Findings
+) -> None:
+    with findings.guard(text.where):
+        check_language(text.texts, settings.lang, text.where, findings)
+        for corpus in corpora:
+            if corpus.name == "gold":
+                check_text(text.texts, corpus, text.where, findings)
+        check_steps(text, settings.max_steps, settings.batch_words, findings)

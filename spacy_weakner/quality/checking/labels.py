@@ -1,0 +1,180 @@
+"""Labels of all files side by side: those that are spelt differently would silently be learned as others."""
+
+import re
+from difflib import get_close_matches
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .findings import Findings, listed, plural
+
+FEW = 5  # entities of a label below which hardly anything can be learned of it
+_CLOSE = 0.8
+_PREFIX = re.compile(r"^[BIESLU]-(?=.)")
+
+
+class Column(NamedTuple):
+    """Labels of one file.
+
+    name (str): "gold", "dev", "test", "terms" or the name of a source.
+    where (str): Option and file.
+    counts (Mapping[str, Optional[int]]): How often each label occurs; None: it is declared, and was not counted.
+    unit (str): What is counted: "entity" or "term".
+    """
+
+    name: str
+    where: str
+    counts: Mapping[str, Optional[int]]
+    unit: str = "entity"
+
+
+def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
+    """Lay the labels out.
+
+    columns (Sequence[Column]): The files.
+    RETURNS (Tuple[List[str], List[List[str]]]): Header and rows; "-" where a file does not have a label.
+    """
+    labels = sorted({label for column in columns for label in column.counts})
+    rows = []
+    for label in labels:
+        cells = (column.counts.get(label, 0) for column in columns)
+        rows.append([label, *("yes" if n is None else f"{n:,}" if n else "-" for n in cells)])
+    return ["Label", *(column.name for column in columns)], rows
+
+
+def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Findings) -> None:
+    """Compare the labels of all files.
+
+    columns (Sequence[Column]): The files; without gold, dev and test stand in for it.
+    wanted (Sequence[str]): Labels that are asked for; none: those of the gold.
+    findings (Findings): Takes what is wrong.
+    """
+    for column in columns:
+        _check_spellings(column, findings)
+    known = next((c for name in ("gold", "dev", "test") for c in columns if c.name == name and c.counts), None)
+    if known is None:
+        return
+    if wanted:
+        asked = Column("--label", "--label", dict.fromkeys(wanted, None), "label")
+        _check_against(asked, known, findings)
+    for column in columns:
+        if column is known:
+            continue
+        if column.name in ("dev", "test"):
+            _check_evaluated(column, known, findings)
+        elif column.counts:
+            _check_against(column, known, findings)
+    _check_coverage(columns, known, findings)
+
+
+def nearest(label: str, others: Sequence[str]) -> Optional[str]:
+    """The label that another one probably means.
+
+    label (str): The label.
+    others (Sequence[str]): Labels that there are.
+    RETURNS (Optional[str]): One that differs by case, plural, punctuation or prefix, is an abbreviation, or is spelt
+        nearly the same; None if there is none.
+    """
+    folded = {_folded(other): other for other in reversed(others)}
+    own = _folded(label)
+    if own in folded:
+        return folded[own]
+    short = [o for o in folded if min(len(o), len(own)) >= 3 and (o.startswith(own) or own.startswith(o))]
+    near = get_close_matches(own, list(folded), n=1, cutoff=_CLOSE) or short
+    return folded[near[0]] if near else None
+
+
+def _folded(label: str) -> str:
+    text = re.sub(r"[\W_]+", "", _PREFIX.sub("", label).casefold())
+    if len(text) > 3 and text.endswith("ies"):
+        return f"{text[:-3]}y"
+    return text[:-1] if len(text) > 3 and text.endswith("s") and not text.endswith("ss") else text
+
+
+def _check_spellings(column: Column, findings: Findings) -> None:
+    """Within one file."""
+    seen: Dict[str, str] = {}
+    for label in sorted(column.counts, key=lambda label: -(column.counts[label] or 0)):
+        other = seen.setdefault(_folded(label), label)
+        if other != label:
+            message = (
+                f"The labels '{label}' {_n(column, label)} and '{other}' {_n(column, other)} differ only in spelling."
+            )
+            findings.warning(column.where, message, "If they mean the same, write them in one way.")
+    prefixed = [label for label in column.counts if _PREFIX.match(label)]
+    if prefixed:
+        findings.warning(
+            column.where,
+            f"Labels with the prefix of a tag: {listed(prefixed)}.",
+            "Labels of spans have no prefix: write 'PER', not 'B-PER'.",
+        )
+
+
+def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
+    for label in column.counts:
+        if label in known.counts:
+            continue
+        near = nearest(label, list(known.counts))
+        message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}"
+        if near is not None and near not in column.counts:
+            message += f", where '{near}' {_n(known, near)} is nearest: all of these would count as missed."
+            findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
+        else:
+            message += ", so it cannot be learned from it, and these count as missed."
+            findings.warning(column.where, message, f"Add examples to {known.name}, or remove the label.")
+    absent = [label for label in known.counts if label not in column.counts]
+    if absent and column.counts:
+        message = f"Labels of {known.name} that do not occur, so how well they are found is not seen: {listed(absent)}."
+        findings.info(column.where, message)
+
+
+def _check_against(column: Column, known: Column, findings: Findings) -> None:
+    """Labels that are to teach or to be taught."""
+    unknown = [label for label in column.counts if label not in known.counts]
+    near_labels = {label: nearest(label, list(known.counts)) for label in unknown}
+    none_fits = len(unknown) == len(column.counts) and not any(near_labels.values())
+    for label in unknown:
+        near = near_labels[label]
+        message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}"
+        meant = near is not None and near not in column.counts
+        if near is not None and meant:
+            message += f"; nearest there: '{near}' {_n(known, near)}."
+            findings.error(column.where, message, _mapping(column, label, near))
+        elif none_fits:
+            message += f", and neither does any other label here. {known.name} has: {listed(list(known.counts))}."
+            findings.error(column.where, message, _mapping(column, label, f"NAME IN {known.name.upper()}"))
+        else:
+            cure = f"If it is not wanted, leave it out; if it is, annotate some in {known.name}."
+            findings.warning(column.where, f"{message}: every model will learn it from weak labels alone.", cure)
+
+
+def _mapping(column: Column, label: str, other: str) -> str:
+    """What to do about a label that has to be called otherwise."""
+    if column.name == "--label":
+        return f"--label {other}"
+    if column.name == "terms":
+        return (
+            f"Write '{other}' in the list, or declare the list in a sources file (--sources) with "
+            f'labels = {{"{label}": "{other}"}}'
+        )
+    return f'In [sources.{column.name}]: labels = {{"{label}": "{other}", ...}} (those not named are left out)'
+
+
+def _check_coverage(columns: Sequence[Column], known: Column, findings: Findings) -> None:
+    weak = [column for column in columns if column.name not in ("gold", "dev", "test")]
+    alone = [label for label in known.counts if not any(label in column.counts for column in weak)]
+    if any(column.counts for column in weak) and alone and len(alone) < len(known.counts):
+        message = f"Labels that no term or source gives, so that they are learned from gold alone: {listed(alone)}."
+        findings.info(known.where, message)
+    few = sorted(label for label, n in known.counts.items() if n is not None and n < FEW)
+    if few and known.name == "gold":
+        findings.warning(
+            known.where,
+            f"Labels with fewer than {FEW} entities, which will hardly be learned: "
+            f"{listed([f'{label} {_n(known, label)}' for label in few])}.",
+            "Annotate more of them, or leave them out.",
+        )
+
+
+def _n(column: Column, label: str) -> str:
+    n = column.counts[label]
+    many = {"entity": "entities"}.get(column.unit, f"{column.unit}s")
+    return f"({plural(n, column.unit, many)})" if n is not None else "(declared)"

@@ -1,0 +1,133 @@
+"""The labels of declared sources, without running any of them."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+import srsly
+from spacy.util import get_package_path
+
+from ...annotations.jsonl import parse_row
+from ...annotations.rows import RowError
+from ...stages.labelling.mentions import read_mentions
+from ...stages.labelling.sources import Source, declared_source, read_sections
+from .corpora import Problems
+from .findings import Findings, listed
+from .labels import Column, nearest
+from .sampling import SampledLines
+from .terms import TermSettings, check_terms
+
+# Labels of these are no entities.
+_NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
+
+
+def check_sources(path: Path, lang: str, longest: int, findings: Findings) -> List[Column]:
+    """Check a sources file, and collect the labels that its sources give.
+
+    path (Path): The file.
+    lang (str): Language of the texts.
+    longest (int): Words of the longest text; 0: not known.
+    findings (Findings): Takes what is wrong.
+    RETURNS (List[Column]): The labels of each source, by the names that they have here.
+    """
+    columns = []
+    place, sections, folder = read_sections(path)
+    for name, settings in sections.items():
+        where = f"--sources {path}, [sources.{name}]"
+        with findings.guard(where):
+            source = declared_source(place, name, settings, folder)
+            counts, unit = _labels(source, where, lang, longest, findings)
+            if counts is not None:
+                columns.append(Column(name, where, _renamed(source, counts, where, findings), unit))
+    return columns
+
+
+def _labels(
+    source: Source, where: str, lang: str, longest: int, findings: Findings
+) -> Tuple[Optional[Dict[str, Optional[int]]], str]:
+    if source.kind == "terms":
+        settings = TermSettings(source.term_label, source.stop, source.min_length, source.ambiguity)
+        return dict(check_terms(Path(source.path), where, lang, longest, settings, findings)), "term"
+    if source.kind == "pipeline":
+        return _pipeline_labels(source), "entity"
+    if source.kind == "patterns":
+        return _pattern_labels(Path(source.path), where, findings), "pattern"
+    return _answer_labels(source, where, findings), "entity"
+
+
+def _renamed(
+    source: Source, counts: Dict[str, Optional[int]], where: str, findings: Findings
+) -> Dict[str, Optional[int]]:
+    if source.labels is None:
+        return counts
+    for label in source.labels:
+        if label not in counts:
+            near = nearest(label, list(counts))
+            hint = f"did you mean '{near}'? " if near else ""
+            message = (
+                f"'labels' renames '{label}', which the source does not give ({hint}it has: {listed(list(counts))})."
+            )
+            findings.warning(where, message, "Correct the name in 'labels'; labels that it does not name are left out.")
+    left_out = [label for label in counts if label not in source.labels]
+    if left_out:
+        findings.info(where, f"'labels' does not name these, so they are left out: {listed(left_out)}.")
+    renamed: Dict[str, Optional[int]] = {}
+    for label, n in counts.items():
+        name = source.labels.get(label)
+        if name is not None:
+            renamed[name] = None if n is None else n + (renamed.get(name) or 0)
+    if not renamed:
+        message = f"'labels' names none of the labels that the source gives ({listed(list(counts))}): nothing is left."
+        findings.error(where, message, "Correct 'labels'.")
+    return renamed
+
+
+def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
+    path = Path(source.path)
+    folder = path if path.is_dir() else Path(get_package_path(source.path))
+    found = next(iter(sorted(folder.glob("**/meta.json"), key=lambda p: len(p.parts))), None)
+    if found is None:
+        return None
+    meta: Dict[str, Any] = srsly.read_json(found)
+    by_pipe: Dict[str, Iterable[str]] = meta.get("labels", {})
+    labels = {label for pipe, given in by_pipe.items() if pipe not in _NO_ENTITIES for label in given}
+    return dict.fromkeys(sorted(labels), None) or None
+
+
+def _pattern_labels(path: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+    counts: Counter[str] = Counter()
+    problems = Problems(path)
+    for line in SampledLines(path):
+        if not line.text.strip():
+            continue
+        try:
+            row = parse_row(line.text)
+            if not isinstance(row.get("label"), str) or "pattern" not in row:
+                raise RowError("a pattern needs 'label' (a string) and 'pattern'")
+            counts[row["label"]] += 1
+        except RowError as error:
+            problems.add(line.place, str(error))
+    problems.report(where, findings)
+    return dict(counts)
+
+
+def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+    counts: Counter[str] = Counter()
+    path, n = Path(source.path), 0
+    lines, problems = SampledLines(path), Problems(path)
+    for line in lines:
+        if not line.text.strip():
+            continue
+        try:
+            mentions = read_mentions(parse_row(line.text), source.name)
+            n += mentions is not None
+            counts.update(mention.label for mention in mentions or ())
+        except RowError as error:
+            problems.add(line.place, str(error))
+    problems.report(where, findings)
+    if lines.note:
+        findings.info(where, f"Large, so it was sampled: {lines.note}.")
+    if not counts and not problems.places:
+        message = f"None of the {n:,} rows of {path} names anything." if n else f"{path} holds no answers."
+        findings.error(where, message, "Check how the file was made; see README for the forms of its rows.")
+    return dict(counts)

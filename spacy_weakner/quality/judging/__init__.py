@@ -1,0 +1,1 @@
+"""Parts of `judge`: what weak labels are worth, measured on gold."""

@@ -1,0 +1,262 @@
+"""Settings of a term list that would make its labels better, as far as gold can tell.
+
+Leaving out a group of matches raises F1 = 2 tp / (matches + gold entities) exactly if the share of right ones among
+them is below half of F1. So a term is stopped if its precision is below that. What a term's precision is, is estimated
+as in any small sample: from the matches seen, and from what is known of other terms (a Beta prior around the precision
+of its label). How much the others count is learned, too: where terms are mostly right always or never, one match tells
+much; where all terms are right as often, nothing but chance separates them, and none is stopped. The terms of a label,
+short ones, and phrases with several labels are judged as groups in which every term counts once, since it is the others
+of the kind, not seen here, that the setting will rule out.
+
+What was chosen is measured on gold that did not choose it: in every fold the settings are chosen on the others.
+"""
+
+from collections import Counter
+from math import lgamma, sqrt
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+
+from ...progress import progress as show
+from ..bootstrap import Bootstrap, Difference
+from ..scores import Counts
+from .matches import Match, Sentence, ambiguous, choose_matches, commonest
+
+FOLDS = 5
+# Below this, nothing can be both chosen and measured.
+MIN_SENTENCES = 10
+# Gains that chance gives so often (both sides of the bootstrap) are not proposed.
+MAX_P = 0.1
+MAX_LENGTH = 6
+# A group needs so many terms.
+MIN_TERMS = 4
+# How many matches the precision of other terms may be worth.
+STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+# Stopping a term uncovers shorter ones.
+_ROUNDS = 4
+
+
+class Settings(NamedTuple):
+    """Settings of a term list.
+
+    without (FrozenSet[str]): Labels whose terms are not matched.
+    stop (FrozenSet[str]): Terms that are not matched, as `folded` writes them.
+    min_length (int): Shorter ones are not matched.
+    ambiguity (str): "all", or "drop": phrases with several labels are not matched.
+    """
+
+    without: FrozenSet[str] = frozenset()
+    stop: FrozenSet[str] = frozenset()
+    min_length: int = 1
+    ambiguity: str = "all"
+
+    def apply(self, matches: Sequence[Match]) -> List[Match]:
+        """RETURNS (List[Match]): What the term list would still propose."""
+        kept = [match for match in matches if match.length >= self.min_length and match.key not in self.stop]
+        if self.ambiguity == "drop":
+            unclear = ambiguous(kept)
+            kept = [match for match in kept if match.candidate.entity[:2] not in unclear]
+        # The setting `labels` applies at last.
+        return [match for match in kept if match.candidate.label not in self.without]
+
+
+class Proposal(NamedTuple):
+    """Settings that make the labels of a term list better.
+
+    source (str): Its name.
+    stop (Tuple[str, ...]): Terms to add to its stop list, the most often wrong first.
+    min_length (Optional[int]): Terms with fewer characters are better not matched; None: leave this setting as it is.
+    ambiguity (Optional[str]): "drop" if phrases with several labels are better left out; None: leave it.
+    labels (Optional[Tuple[str, ...]]): Labels to keep, if others are better left out; None: all.
+    before (Counts): Labels of the list as they are.
+    after (Counts): The same sentences, each with settings that were chosen without it.
+    difference (Difference): What is gained in F1, and how certain that is.
+    """
+
+    source: str
+    stop: Tuple[str, ...]
+    min_length: Optional[int]
+    ambiguity: Optional[str]
+    labels: Optional[Tuple[str, ...]]
+    before: Counts
+    after: Counts
+    difference: Difference
+
+
+class _Tried(NamedTuple):
+    """Labels that some settings give: every match with whether it is right and ambiguous, and the gold entities."""
+
+    matches: List[Tuple[Match, bool, bool]]
+    gold: int
+
+    @property
+    def f1(self) -> float:
+        right = sum(is_right for _, is_right, _ in self.matches)
+        return 2 * right / max(1, len(self.matches) + self.gold)
+
+
+def propose(
+    source: str,
+    sentences: Sequence[Sentence],
+    policy: str,
+    *,
+    samples: int,
+    seed: int = 0,
+    folds: int = FOLDS,
+    progress: bool = False,
+) -> Optional[Proposal]:
+    """Look for better settings of a term list.
+
+    source (str): Its name.
+    sentences (Sequence[Sentence]): Gold sentences and its matches.
+    policy (str): How `aggregate` settles conflicts.
+    samples (int): Resampled test sets that tell how certain a gain is.
+    seed (int): Seed of the folds and the samples.
+    folds (int): Number of parts that the sentences are cut into.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (Optional[Proposal]): None if nothing certain is gained on sentences that the settings were not chosen on.
+    """
+    if len(sentences) < MIN_SENTENCES:
+        return None
+    settings = choose(sentences, policy)
+    if settings == Settings():
+        return None
+    fold_of = numpy.random.default_rng(seed).permutation(len(sentences)) % folds
+    counts = numpy.zeros((2, len(sentences), 3), dtype="int64")
+    for fold in show(range(folds), desc=source, unit="fold", enabled=progress):
+        chosen = choose([sentences[i] for i in numpy.flatnonzero(fold_of != fold).tolist()], policy)
+        for i in numpy.flatnonzero(fold_of == fold).tolist():
+            counts[0, i] = _count(sentences[i], Settings(), policy)
+            counts[1, i] = _count(sentences[i], chosen, policy)
+    difference = Bootstrap(counts, samples, seed).difference(1, 0, "before")
+    if difference.f1 <= 0 or difference.p > MAX_P:
+        return None
+    given = {match.candidate.label for sentence in sentences for match in sentence.matches}
+    before, after = (Counts(*map(int, row)) for row in counts.sum(1))
+    return Proposal(
+        source,
+        _names(sentences, settings.stop),
+        settings.min_length if settings.min_length > 1 else None,
+        settings.ambiguity if settings.ambiguity != "all" else None,
+        tuple(sorted(given - settings.without)) if settings.without else None,
+        before,
+        after,
+        difference,
+    )
+
+
+def choose(sentences: Sequence[Sentence], policy: str) -> Settings:
+    """Choose settings on sentences.
+
+    sentences (Sequence[Sentence]): Gold sentences and the matches of the list.
+    policy (str): How `aggregate` settles conflicts.
+    RETURNS (Settings): The settings; those of no change if nothing is gained on these sentences.
+    """
+    settings = Settings()
+    tried = before = _try(sentences, settings, policy)
+    labels = {match.candidate.label for match, _, _ in tried.matches}
+    for label in sorted(labels):
+        if _is_bad([(m, right) for m, right, _ in tried.matches if m.candidate.label == label], tried.f1):
+            settings = settings._replace(without=settings.without | {label})
+    tried = _try(sentences, settings, policy)
+    if _is_bad([(m, right) for m, right, unclear in tried.matches if unclear], tried.f1):
+        settings = settings._replace(ambiguity="drop")
+        tried = _try(sentences, settings, policy)
+    start, threshold = settings, tried.f1
+    known = [(match, right) for match, right, _ in tried.matches]
+    for length in range(2, MAX_LENGTH + 1):
+        if _is_bad([(match, right) for match, right in known if match.length < length], threshold):
+            shortened = start._replace(min_length=length)
+            again = _try(sentences, shortened, policy)
+            if again.f1 > tried.f1:
+                settings, tried = shortened, again
+    for _ in range(_ROUNDS):
+        bad = _bad_terms(tried)
+        if not bad:
+            break
+        settings = settings._replace(stop=settings.stop | bad)
+        tried = _try(sentences, settings, policy)
+    return settings if tried.f1 > before.f1 else Settings()
+
+
+def prior_strength(terms: Iterable[Tuple[int, int, float]]) -> float:
+    """How many matches of a term the precision of its label is worth: the value of `STRENGTHS` that makes what was
+    counted most probable (empirical Bayes with a beta-binomial). Without terms that occur repeatedly: the largest.
+
+    terms (Iterable[Tuple[int, int, float]]): Right and wrong matches of each term, and the precision of its label.
+    RETURNS (float): The strength.
+    """
+    repeated = [(right, wrong, mean) for right, wrong, mean in terms if right + wrong > 1]
+
+    def log_likelihood(strength: float) -> float:
+        total = 0.0
+        for right, wrong, mean in repeated:
+            a, b = strength * mean, strength * (1 - mean)
+            total += lgamma(right + a) - lgamma(a) + lgamma(wrong + b) - lgamma(b)
+            total += lgamma(strength) - lgamma(right + wrong + strength)
+        return total
+
+    return max(STRENGTHS, key=lambda strength: (log_likelihood(strength), strength))
+
+
+def _try(sentences: Sequence[Sentence], settings: Settings, policy: str) -> _Tried:
+    matches = []
+    for gold, proposed in sentences:
+        unclear = ambiguous(proposed)
+        for match in choose_matches(settings.apply(proposed), policy):
+            entity = match.candidate.entity
+            matches.append((match, entity in gold.entities, entity[:2] in unclear))
+    return _Tried(matches, sum(len(sentence.gold.entities) for sentence in sentences))
+
+
+def _is_bad(group: Sequence[Tuple[Match, bool]], f1: float) -> bool:
+    """Whether terms like these are right too seldom, most probably."""
+    shares: Dict[str, List[bool]] = {}
+    for match, right in group:
+        shares.setdefault(match.key, []).append(right)
+    n = len(shares)
+    if n < MIN_TERMS:
+        return False
+    # Two terms more, one of them right: no share is 0 for certain.
+    mean = (sum(sum(rights) / len(rights) for rights in shares.values()) + 1) / (n + 2)
+    return mean + sqrt(mean * (1 - mean) / (n + 2)) < f1 / 2
+
+
+def _bad_terms(tried: _Tried) -> FrozenSet[str]:
+    right: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    labels: Dict[str, Counter[str]] = {}
+    by_label: Dict[str, List[bool]] = {}
+    for match, is_right, _ in tried.matches:
+        (right if is_right else wrong)[match.key] += 1
+        labels.setdefault(match.key, Counter())[match.candidate.label] += 1
+        by_label.setdefault(match.candidate.label, []).append(is_right)
+    overall = (sum(right.values()) + 1) / (len(tried.matches) + 2)
+    # Drawn towards that of all labels, with the weight of four matches, so that it is never 0 or 1.
+    precision = {label: (sum(seen) + 4 * overall) / (len(seen) + 4) for label, seen in by_label.items()}
+    means = {key: sum(precision[x] * n for x, n in given.items()) / given.total() for key, given in labels.items()}
+    strength = prior_strength((right[key], wrong[key], mean) for key, mean in means.items())
+    return frozenset(
+        key
+        for key, mean in means.items()
+        if wrong[key] and (right[key] + strength * mean) / (right[key] + wrong[key] + strength) < tried.f1 / 2
+    )
+
+
+def _count(sentence: Sentence, settings: Settings, policy: str) -> Tuple[int, int, int]:
+    gold, matches = sentence
+    found = {match.candidate.entity for match in choose_matches(settings.apply(matches), policy)}
+    right = len(found & gold.entities)
+    return right, len(found) - right, len(gold.entities) - right
+
+
+def _names(sentences: Sequence[Sentence], keys: FrozenSet[str]) -> Tuple[str, ...]:
+    """Stopped terms as one can read them."""
+    texts: Dict[str, Counter[str]] = {}
+    wrong: Counter[str] = Counter()
+    for gold, matches in sentences:
+        for match in matches:
+            if match.key in keys:
+                texts.setdefault(match.key, Counter())[match.term] += 1
+                wrong[match.key] += match.candidate.entity not in gold.entities
+    return tuple(commonest(texts[key]) for key in sorted(texts, key=lambda key: (-wrong[key], key)))

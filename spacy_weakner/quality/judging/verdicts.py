@@ -1,0 +1,183 @@
+"""What the figures of weak labels mean for those who want to train on them."""
+
+from difflib import get_close_matches
+from typing import Dict, Iterator, List, NamedTuple, Sequence
+
+from ..scores import Counts
+
+# Where these numbers come from (docs/evidence, weak-labels.md, foundation.md, needle.md and roster.md):
+# labels with P 90.0, 82.4 and 78.7 taught models that gained from them, or came near gold; those with P 42.7 (UniNER
+# on CoNLL-2003, F1 47.5) taught F1 38.6, those with P 33.1 (ChatGPT on BC5CDR, F1 43.1) F1 38.3, below what 250 gold
+# sentences teach alone (57.8). A list with P 15.8 beside gold cost 19 points of F1 against that gold alone.
+HARMFUL_PRECISION = 30.0
+DOUBTFUL_PRECISION = 50.0
+# Half of the entities missing, and taken as "O", cost 20 points of F1 (`naive_half`); nearly all teach nothing else.
+LOW_RECALL = 10.0
+# Labels or matches fewer than this say too little.
+MIN_SEEN = 5
+# Labels with a smaller share of the gold entities are not worth a line.
+RARE = 1.0
+# An interval of F1 that is wider decides nothing: most differences between methods are below it.
+WIDE_INTERVAL = 20.0
+
+
+class Verdict(NamedTuple):
+    """A warning.
+
+    kind (str): "precision", "recall", "nothing", "never_given", "never_right", "combination", "unanswered" or "gold".
+    text (str): What was measured, what it means, what to do.
+    """
+
+    kind: str
+    text: str
+
+
+class Facts(NamedTuple):
+    """What is judged.
+
+    total (Counts): Of the labels as they would be aggregated.
+    width (float): Width of the interval of F1.
+    per_label (Dict[str, Counts]): Per label.
+    per_source (Dict[str, Counts]): Per source alone.
+    better (Dict[str, float]): Sources that are better alone, and by how many points of F1, for certain.
+    unanswered (Dict[str, int]): Docs that a source has not looked at, of those with gold; only where there are any.
+    docs (int): Docs with gold.
+    unlabelled (int): Those that no source has looked at.
+    """
+
+    total: Counts
+    width: float
+    per_label: Dict[str, Counts]
+    per_source: Dict[str, Counts]
+    better: Dict[str, float]
+    unanswered: Dict[str, int]
+    docs: int
+    unlabelled: int
+
+
+def verdicts(facts: Facts) -> List[Verdict]:
+    """Tell what will probably hurt.
+
+    facts (Facts): The figures.
+    RETURNS (List[Verdict]): One per reason.
+    """
+    return [*_answers(facts), *_whole(facts), *_labels(facts), *_combination(facts)]
+
+
+def _answers(facts: Facts) -> Iterator[Verdict]:
+    for source, n in facts.unanswered.items():
+        if n == facts.docs:
+            yield Verdict(
+                "unanswered",
+                f"'{source}' has no answers on the gold ({n} of {n} documents): nothing is known about it. Let it "
+                "answer the gold texts, or leave it out of what is scored on gold, dev and test",
+            )
+        else:
+            yield Verdict(
+                "unanswered",
+                f"'{source}' has not looked at {n} of {facts.docs} gold documents: its figures are those of the others",
+            )
+
+
+def _whole(facts: Facts) -> Iterator[Verdict]:
+    total = facts.total
+    given, wanted = total.tp + total.fp, total.tp + total.fn
+    if facts.unlabelled == facts.docs:
+        return
+    if not given:
+        yield Verdict(
+            "nothing",
+            f"No match at all, and gold has {wanted} entities: the labels teach that there is nothing. Compare terms "
+            "and texts: language, case ('attr'), tokenizer, spelling",
+        )
+        return
+    if total.precision < HARMFUL_PRECISION:
+        yield Verdict(
+            "precision",
+            f"Precision is {total.precision:.1f}: most of what these labels teach is wrong, and training on them will "
+            f"probably cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean "
+            "the list first: see the worst terms",
+        )
+    elif total.precision < DOUBTFUL_PRECISION:
+        yield Verdict(
+            "precision",
+            f"Precision is {total.precision:.1f}: every second label or more is wrong. Models learned less from such "
+            "labels than the labels hold; clean the list, and compare with gold alone on dev",
+        )
+    if total.recall < LOW_RECALL:
+        yield Verdict(
+            "recall",
+            f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
+            "(--unmatched missing); a longer list helps more than any training",
+        )
+    if facts.width > WIDE_INTERVAL:
+        yield Verdict(
+            "gold",
+            f"The 95 % interval of F1 is {facts.width:.0f} points wide with {facts.docs} documents and {wanted} gold "
+            "entities: take all figures here with care, and annotate more if they decide something",
+        )
+
+
+def _labels(facts: Facts) -> Iterator[Verdict]:
+    if not facts.total.tp + facts.total.fp:
+        return
+    in_gold = [label for label, counts in facts.per_label.items() if counts.tp + counts.fn]
+    given = [label for label, counts in facts.per_label.items() if counts.tp + counts.fp]
+    never = {x: facts.per_label[x].fn for x in in_gold if x not in given}
+    n = sum(never.values())
+    if never and 100 * n >= RARE * (facts.total.tp + facts.total.fn):
+        yield Verdict(
+            "never_given",
+            f"Labels of gold that no source gives: {_list(never)}, {n} gold entities in all. A model of these labels "
+            "alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
+        )
+    foreign = {x: facts.per_label[x].fp for x in given if x not in in_gold}
+    near = {x: get_close_matches(x, list(never) or in_gold, n=1, cutoff=0.7) for x in foreign}
+    hints = ", ".join(f"'{x}' for '{close[0]}'" for x, close in near.items() if close)
+    if hints or sum(foreign.values()) >= MIN_SEEN:
+        yield Verdict(
+            "never_right",
+            f"Labels that gold never has: {_list(foreign)}. "
+            + (f"Spelt differently? {hints}. " if hints else "")
+            + "Map them ('labels' in the sources file) or remove them",
+        )
+    wrong = {
+        x: counts.fp
+        for x, counts in facts.per_label.items()
+        if x in in_gold and not counts.tp and counts.fp >= MIN_SEEN
+    }
+    if wrong:
+        yield Verdict(
+            "never_right",
+            f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms below",
+        )
+    bad = {
+        x: counts
+        for x, counts in facts.per_label.items()
+        if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
+    }
+    if bad and facts.total.precision >= HARMFUL_PRECISION:
+        figures = (
+            f"{x} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)" for x, counts in bad.items()
+        )
+        yield Verdict(
+            "precision",
+            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(figures)}. What they teach will "
+            "probably hurt: clean their terms, or leave these labels out ('labels' in the sources file)",
+        )
+
+
+def _combination(facts: Facts) -> Iterator[Verdict]:
+    if facts.better:
+        source = max(facts.better, key=lambda name: (facts.better[name], name))
+        yield Verdict(
+            "combination",
+            f"'{source}' alone is better than all sources together by {facts.better[source]:.1f} points of F1: use it "
+            f"alone (--source {source}), or trust it first (--policy priority --source {source} ...)",
+        )
+
+
+def _list(counts: Dict[str, int], top: int = 10) -> str:
+    ranked: Sequence[str] = sorted(counts, key=lambda label: (-counts[label], label))
+    more = f" and {len(ranked) - top} more" if len(ranked) > top else ""
+    return ", ".join(f"{label} ({counts[label]})" for label in ranked[:top]) + more

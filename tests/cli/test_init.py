@@ -1,0 +1,53 @@
+"""`spacy weakner init config`"""
+
+import pytest
+from spacy.util import load_config_from_str
+from typer.testing import CliRunner
+
+from spacy_weakner.cli.app import app
+from spacy_weakner.configs import make_config, recipes, render_config
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, ["init", "config", *map(str, args)])
+
+
+@pytest.mark.parametrize("output", [(), ("-",)])
+def test_stdout_gets_the_config_and_nothing_else(output):
+    result = invoke("span_ner.weighted", *output)
+    assert result.exit_code == 0 and result.stdout == render_config("span_ner.weighted")
+    assert load_config_from_str(result.stdout) == make_config("span_ner.weighted")
+
+
+def test_a_file(tmp_path):
+    path = tmp_path / "new" / "config.cfg"
+    options = ("--size", "transformer", "--lang", "de", "--tokenizer", "spacy.Tokenizer.v1", "--transformer", "x/y")
+    result = invoke("crf_ner", path, *options)
+    assert result.exit_code == 0 and "config.cfg" in result.output
+    given = {"lang": "de", "tokenizer": "spacy.Tokenizer.v1", "transformer": "x/y"}
+    assert path.read_text(encoding="utf-8") == render_config("crf_ner", "transformer", **given)
+
+
+def test_a_file_is_not_replaced_unasked(tmp_path):
+    path = tmp_path / "config.cfg"
+    path.write_text("mine")
+    result = invoke("crf_ner", path)
+    assert result.exit_code == 1 and "[WK605]" in result.output and "--force" in result.output
+    assert path.read_text() == "mine"
+    assert invoke("crf_ner", path, "--force").exit_code == 0
+    assert path.read_text() == render_config("crf_ner")
+    for more in ((), ("--force",)):
+        assert "[WK109]" in invoke("crf_ner", tmp_path, *more).output
+
+
+def test_nothing_is_written_when_something_is_wrong(tmp_path):
+    path = tmp_path / "config.cfg"
+    assert "[WK601]" in invoke("crf_ner", path, "--size", "big").output
+    assert invoke("crf_ner", path, "--size", "big").exit_code == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments, code", [(("--list",), 0), ((), 2)])
+def test_the_list(arguments, code):
+    result = invoke(*arguments)
+    assert result.exit_code == code
+    assert all(recipe.name in result.output and recipe.help in result.output for recipe in recipes())

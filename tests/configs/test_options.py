@@ -1,0 +1,100 @@
+"""What can be asked for, and what is said when it does not exist."""
+
+import pytest
+import spacy
+from spacy.util import load_model_from_config
+
+from spacy_weakner.configs import make_config, recipes, render_config
+from spacy_weakner.errors import WeaknerError
+
+TOKENIZER = "spacy_weakner.WordTokenizer.v1"
+
+
+def tokens(text, **options):
+    config = make_config("crf_ner", **options)
+    config["components"]["crf_ner"]["model"]["tok2vec"]["embed_size"] = 20
+    nlp = load_model_from_config(config.interpolate(), auto_fill=True)
+    return nlp.lang, [token.text for token in nlp.make_doc(text)]
+
+
+@pytest.mark.parametrize(
+    "options, found",
+    [
+        ({}, ("en", ["do", "n't"])),
+        ({"lang": "xx"}, ("xx", ["don't"])),
+        ({"lang": "zh"}, ("zh", list("don't"))),
+        ({"tokenizer": TOKENIZER}, ("en", ["don", "'", "t"])),
+        ({"lang": "zh", "tokenizer": TOKENIZER}, ("zh", ["don", "'", "t"])),
+        ({"lang": "de", "tokenizer": ""}, ("de", ["don't"])),
+    ],
+)
+def test_language_and_tokenizer(options, found):
+    assert tokens("don't", **options) == found
+
+
+def test_a_tokenizer_takes_its_settings_along():
+    assert make_config("crf_ner", lang="zh")["nlp"]["tokenizer"] == {
+        "@tokenizers": "spacy.zh.ChineseTokenizer",
+        "segmenter": "char",
+    }
+    assert '[nlp.tokenizer]\n@tokenizers = "spacy.zh.ChineseTokenizer"\nsegmenter = "char"\n' in render_config(
+        "crf_ner", lang="zh"
+    )
+
+
+def test_size():
+    cnn, large = make_config("crf_ner"), make_config("crf_ner", "gpu")
+    assert cnn == make_config("crf_ner", "cnn") != large
+    assert large["system"]["gpu_allocator"] == "pytorch" and cnn["system"]["gpu_allocator"] is None
+    assert make_config("joint.joint") == make_config("joint.joint", "bilstm")
+
+
+def test_transformer():
+    assert make_config("crf_ner", "gpu", transformer="")["paths"]["transformer"] == "roberta-base"
+    config = make_config("crf_ner", "gpu", transformer="my/folder")
+    assert config["paths"]["transformer"] == "my/folder"
+    assert config.interpolate()["components"]["crf_ner"]["model"]["tok2vec"]["name"] == "my/folder"
+
+
+def test_the_text_says_how_it_was_made():
+    text = render_config("crf_ner", "gpu", lang="zh", tokenizer=TOKENIZER, transformer="my folder")
+    assert f"crf_ner --size gpu --lang zh --tokenizer {TOKENIZER} --transformer 'my folder'\n" in text
+
+
+def test_every_config_is_a_new_one():
+    make_config("crf_ner")["training"]["optimizer"]["learn_rate"] = 1.0
+    assert make_config("crf_ner")["training"]["optimizer"]["learn_rate"] == 0.001
+
+
+@pytest.mark.parametrize(
+    "arguments, options, told",
+    [
+        (("crf_nr",), {}, r"WK600.*'crf_nr'.*: crf_ner, "),
+        (("strong_weak",), {}, r"WK600.*: (crf|span)_ner\.strong_weak, (crf|span)_ner\.strong_weak, .*token_ner"),
+        (("nothing like it",), {}, r"WK600.*: .*cofee\.finetune"),
+        (("../base",), {}, "WK600"),
+        (("crf_ner", "cpu"), {}, r"WK601.*'cpu'.*: .*cnn"),
+        (("crf_ner", "transformers"), {}, r"WK601.*: transformer, cnn, gpu"),
+        (("joint.ner", "gpu"), {}, r"WK601.*: bilstm"),
+        (("crf_ner",), {"transformer": "x"}, r"WK602.*'cnn'.*: transformer, gpu"),
+        (("joint.ner",), {"transformer": "x"}, r"WK602.*: none"),
+        (("crf_ner",), {"lang": "e n"}, r"WK603.*'e n'.*: en, "),
+        (("crf_ner",), {"tokenizer": "WordTokenizer.v1"}, rf"WK604.*{TOKENIZER}"),
+    ],
+)
+def test_what_does_not_exist(arguments, options, told):
+    with pytest.raises(WeaknerError, match=told):
+        make_config(*arguments, **options)
+
+
+def test_recipes_are_listed():
+    found = {recipe.name: recipe for recipe in recipes()}
+    assert len(found) >= 20 and list(found) == sorted(found)
+    assert found["crf_ner"].sizes == ("cnn", "transformer", "gpu")
+    assert all(recipe.help and "\n" not in recipe.help and not recipe.help.endswith(".") for recipe in found.values())
+
+
+def test_configs_of_languages_can_be_trained():
+    config = make_config("token_ner", lang="de").interpolate()
+    assert load_model_from_config(config, auto_fill=True).tokenizer.explain("z.B.")[0][1] == "z.B."
+    assert spacy.blank("de").config["nlp"]["tokenizer"] == config["nlp"]["tokenizer"]

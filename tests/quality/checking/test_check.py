@@ -1,0 +1,98 @@
+"""All checks together: one that fails hides nothing, and the command says the same."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.cli.app import app
+from spacy_weakner.quality.checking import check as module
+from spacy_weakner.quality.checking.check import CheckedFiles, check
+
+from .conftest import GOLD, found
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, ["check", *map(str, args)])
+
+
+def test_all_problems_at_once(check):
+    report = check(
+        {"size": "cn", "max_steps": 1},
+        gold=[*GOLD, "{"],
+        test=GOLD,
+        dev=[{"tokens": ["a"], "ents": []}],
+        terms=["label,term", "DRUGS,-"],
+        text=["The patient took it"] * 500,
+    )
+    text = " ".join(found(report, "error"))
+    for expected in ("no encoder of this size", "not JSON", "test is gold", "no entity", "'DRUGS'"):
+        assert expected in text
+    assert "less than one pass" in " ".join(found(report, "warning"))
+    levels = [finding.level for finding in report.findings]
+    assert levels == sorted(levels, key=("error", "warning", "info").index)
+
+
+def test_a_check_that_fails_is_a_finding(check, monkeypatch):
+    def fail(*args):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(module, "check_tokens", fail)
+    report = check(gold=GOLD, test=GOLD)
+    (first, second) = found(report, "error")
+    assert "could not be checked: ZeroDivisionError" in first
+    assert "test is gold" in second
+
+
+def test_nothing_to_check():
+    assert check(CheckedFiles()) == []
+
+
+def test_the_command(write, tmp_path):
+    gold, terms = write("gold.jsonl", GOLD), write("terms.csv", ["label,term", "DRUGS,aspirin", "PER,Anna"])
+    result = invoke("--gold", gold, "--terms", terms, "--dev", "", "--test", "null", "--output", tmp_path / "f.json")
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert any(line.endswith(f"--terms {terms}") for line in lines)
+    assert "  The label 'DRUGS' (1 term) does not occur in gold; nearest there: 'DRUG' (60 entities)." in lines
+    assert "Errors: 1, warnings: 0" in result.output
+    assert ["DRUG", "60", "-"] in [line.split() for line in lines]
+    saved = json.loads((tmp_path / "f.json").read_text())
+    assert [finding["level"] for finding in saved["findings"]] == ["error", "info"]
+    assert saved["labels"] == {"gold": {"PER": 60, "DRUG": 60}, "terms": {"DRUGS": 1, "PER": 1}}
+
+
+def test_the_command_without_errors(write):
+    result = invoke("--gold", write("gold.jsonl", GOLD), "--max-steps", "null", "--size", "cnn")
+    assert result.exit_code == 0 and "No errors; warnings: 0" in result.output
+
+
+@pytest.mark.parametrize("steps", ["x", "0", "-3"])
+def test_steps_must_be_a_number(steps):
+    result = invoke("--max-steps", steps)
+    assert result.exit_code == 1 and "WK005" in result.stderr and "max_steps" in result.stderr
+
+
+def test_the_output_is_no_input(write):
+    gold = write("gold.jsonl", GOLD)
+    assert "WK304" in invoke("--gold", gold, "--output", gold).stderr
+
+
+def test_every_option_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(files, settings):
+        seen.update(vars(files), **vars(settings))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "examine", fake)
+    options = (
+        "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size cnn --transformer m "
+    )
+    options += "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop"
+    assert invoke(*options.split()).exit_code == 130
+    assert seen.pop("labels") == ("A", "B")
+    given = dict(zip(options.split()[::2], options.split()[1::2], strict=True))
+    assert {f"--{key.replace('_', '-')}": str(value) for key, value in seen.items()} == {
+        key: value for key, value in given.items() if key != "--label"
+    }

@@ -1,0 +1,48 @@
+import re
+
+import pytest
+
+from .conftest import GOLD, found
+
+
+def rows(*texts):
+    return [{"tokens": text.split(), "ents": [[0, 1, "PER"]]} for text in texts]
+
+
+SENTENCES = [f"Anna likes the number {i} very much" for i in range(60)]
+OTHERS = [f"Bob was born in {i}" for i in range(60)]
+
+
+@pytest.mark.parametrize("option, expected", [("test", "test is gold: 60 of 60.*mean nothing"), ("dev", "dev is gold")])
+def test_the_same_file(check, option, expected):
+    shuffled = rows(*(f"{text.upper()} " for text in reversed(SENTENCES)))
+    (error,) = found(check(gold=rows(*SENTENCES), **{option: shuffled}), "error")
+    assert error.startswith(f"--{option} ") and re.search(expected, error)
+    assert f"({option}: line 1, gold: line 60)" in error
+
+
+def test_some_overlap_is_a_warning(check):
+    report = check(gold=rows(*SENTENCES), test=rows(*OTHERS, *SENTENCES[:3]), dev=rows(*OTHERS[:2], *SENTENCES[30:40]))
+    assert not found(report, "error")
+    warnings = " ".join(found(report, "warning"))
+    assert "3 of 63 sentences (5 %) of test are also in gold" in warnings
+    assert "(test: line 61, gold: line 1)" in warnings
+    assert "10 of 12 sentences (83 %) of dev are also in gold" in warnings
+    assert "2 of 63 sentences (3 %) of test are also in dev" in warnings
+
+
+def test_the_same_dev_and_test_are_a_warning(check):
+    report = check(gold=rows(*SENTENCES), dev=rows(*OTHERS), test=rows(*OTHERS))
+    assert not found(report, "error")
+    assert "test is dev" in " ".join(found(report, "warning"))
+
+
+def test_short_sentences_may_occur_twice(check):
+    report = check(gold=rows(*SENTENCES, "Results :"), test=rows(*OTHERS, "Results :"))
+    assert not found(report, "warning")
+    assert "all of them are short" in " ".join(found(report, "info"))
+
+
+def test_gold_in_the_text(check):
+    report = check(gold=GOLD, text=["Anna took aspirin 7.", "Something else", "anna  took aspirin 8 ."])
+    assert "2 of 60 gold sentences also stand in the text" in " ".join(found(report, "info"))

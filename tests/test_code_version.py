@@ -1,0 +1,26 @@
+from spacy_weakner import __version__
+from spacy_weakner.code_version import code_version, hash_sources
+
+
+def test_every_source_counts(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "a.py").write_text("a")
+    hashes = [hash_sources(tmp_path)]
+    for name, text in (("a.py", "b"), ("part/c.cfg", "x"), ("part/d.jinja", "x"), ("a.py", "a")):
+        (tmp_path / name).write_text(text)
+        hashes.append(hash_sources(tmp_path))
+    (tmp_path / "a.py").rename(tmp_path / "z.py")
+    hashes.append(hash_sources(tmp_path))
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_byte_code_does_not_count(tmp_path):
+    (tmp_path / "a.py").write_text("a")
+    before = hash_sources(tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "a.pyc").write_bytes(b"x")
+    assert hash_sources(tmp_path) == before
+
+
+def test_it_names_the_version():
+    assert code_version().startswith(f"{__version__} ") and code_version() == code_version()
