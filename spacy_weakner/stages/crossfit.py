@@ -85,7 +85,7 @@ def crossfit(
             # The end of the training may not be chosen by what it is trained on, either.
             paths["training.patience"] = 0  # type: ignore[assignment]
         trainings.append(Training(config, output / f"model-{n}", {**paths, **(overrides or {})}))
-    members = train_all(trainings, processes=processes, gpu_id=gpu_id, progress=progress)
+    members = train_all(trainings, processes=processes, gpu_id=gpu_id, desc="crossfit", progress=progress)
     result, rows = [], []
     for n, (part, member) in enumerate(zip(parts, members, strict=True), start=1):
         held_out = output / f"fold-{n}.spacy"

@@ -99,6 +99,7 @@ def ensemble(
         processes=processes,
         gpu_id=gpu_id,
         check=lambda member: _check_member(member, component),
+        desc="ensemble",
         progress=progress,
     )
     settings: Dict[str, Any] = {"members": [hash_model(folder / LAST) for folder in folders], "component": component}

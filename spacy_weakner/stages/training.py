@@ -64,6 +64,7 @@ def train_all(
     processes: int = 1,
     gpu_id: int = -1,
     check: Optional[Callable[[Member], None]] = None,
+    desc: str = "train",
     progress: bool = False,
 ) -> List[Member]:
     """Train several pipelines. If one fails, or this process is interrupted, no training goes on.
@@ -74,25 +75,21 @@ def train_all(
     gpu_id (int): -1 is the CPU.
     check (Optional[Callable[[Member], None]]): Called with each that was trained as soon as it is: what is of no use is
         better noticed before the others are trained.
+    desc (str): What progress is shown as.
     progress (bool): Show how far it has come.
     RETURNS (List[Member]): In the same order.
     RAISES (WeaknerError): For what `train_member` raises.
     """
     stop = Event()
     threads = max(1, (os.cpu_count() or 1) // processes) if processes > 1 else None
+    bar = Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress)
     # Each thread only waits for a process.
-    bar = Progress[None](total=len(trainings), desc="train", unit="training", enabled=progress)
     with bar, ThreadPoolExecutor(processes) as pool:
         futures = [
             pool.submit(
-                train_member,
-                *training,
-                gpu_id=gpu_id,
-                stop=stop,
-                threads=threads,
-                on_progress=bar.part(str(training.output)),
+                train_member, *training, gpu_id=gpu_id, stop=stop, threads=threads, on_progress=bar.part(str(n))
             )
-            for training in trainings
+            for n, training in enumerate(trainings)
         ]
         try:
             for future in as_completed(futures):
@@ -138,6 +135,7 @@ def train_member(
     receipt = output / RECEIPT
     found = _read(receipt)
     if found is not None and found.get("made_from") == made_from and (output / LAST).exists():
+        on_progress(1.0)
         on_progress(1.0)
         return Member(output, found.get("score"), True, made_from)
     if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
