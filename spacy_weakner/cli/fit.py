@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
-from ._util import reporting
+from ._util import reporting, say
 from .prepare import given
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def fit_cli(
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
     minutes: Annotated[float, typer.Option(help="No training takes longer than about this")] = 10.0,
-    max_steps: Annotated[
-        str, typer.Option(help="Updates of every training; auto: from the size of the corpora")
-    ] = AUTO,
+    max_steps: Annotated[str, typer.Option(help="Updates of each training; auto: from the size of the corpora")] = AUTO,
     strong_share: Annotated[
         str, typer.Option(help="Share of gold in the mix with weak labels; auto: from the quality of these")
     ] = AUTO,
@@ -61,10 +59,10 @@ def fit_cli(
             processes=processes,
             gpu_id=gpu_id,
             progress=True,
-            say=lambda text: msg.info(text[0].upper() + text[1:]),
+            say=lambda text: say("info", text[0].upper() + text[1:]),
         )
         _show(verdict)
-        msg.good("Verdict", output / VERDICT)
+        say("good", "Verdict", output / VERDICT)
 
 
 def _number(setting: str, value: str, kind: Callable[[str], T]) -> Optional[T]:
@@ -88,7 +86,7 @@ def _show(verdict: "Verdict") -> None:
         on = "dev" if verdict.chosen_by == "dev" else "gold"
         msg.table(rows, header=(f"on {on}", "P", "R", "F1", "F1 95 %"), divider=True, aligns=("l", *"r" * 4))
     for line in verdict.lines():
-        msg.info(line)
+        say("info", line)
 
 
 def _interval(scores: dict) -> str:

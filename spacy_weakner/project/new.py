@@ -16,6 +16,7 @@ from .workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
+SOURCES = "sources.cfg"
 DEFAULT_TOKENIZER = "spacy.Tokenizer.v1"
 # Settings of a term list that its user may want to change: they are written even where they are the default.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
@@ -115,7 +116,7 @@ def init_project(
         write_text(temporary / "README.md", _render("README.md.jinja", values))
         write_text(temporary / ".gitignore", "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n")
         if declared:
-            write_text(temporary / "sources.cfg", _render("sources.cfg.jinja", values))
+            write_text(temporary / SOURCES, _render("sources.cfg.jinja", values))
         for recipe, config in configs.items():
             write_text(temporary / "configs" / f"{recipe}.cfg", config)
     return Project(folder, files, [each.name for each in declared])

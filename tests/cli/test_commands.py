@@ -148,7 +148,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         ),
         (
             ["crossfit", "c.cfg", "gold", "out"],
-            "--folds 3 --dev d --seed 1 --gpu-id 0",
+            "--folds 3 --dev d --seed 1 --processes 2 --gpu-id 0",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
         (
