@@ -109,7 +109,9 @@ def fit(
     ]
     # Without gold nothing is known but that a model finds more than its list.
     winner = choose(result.rows) if result.rows else contenders[-1].name
-    best_f1 = next((row.counts.f1 for row in result.rows if row.name == winner), None)
+    f1 = {row.name: row.counts.f1 for row in result.rows}
+    of_lists = {name: value for name, value in f1.items() if name in listed}
+    trained = {name: value for name, value in f1.items() if name not in listed}
     verdict = Verdict(
         winner=winner,
         chosen_by=facts.chosen_by,
@@ -117,9 +119,12 @@ def fit(
         left_out=[rule for rule in rules if not rule.trained],
         facts=facts,
         settings=settings,
+        doubts=_doubts(judgement) if winner in listed else [],
         notes=[*prepared.notes, *notes],
         curve=result.points,
-        advice=advise(facts, result.points, None if judgement is None else judgement.get("proposal"), best_f1),
+        advice=advise(
+            facts, result.points, None if judgement is None else judgement.get("proposal"), of_lists, trained
+        ),
         code=code_version(),
     )
     verdict.save(output / VERDICT)
@@ -205,6 +210,12 @@ def _facts(
         weak=has_docs(corpora.weak),
         chosen_by=prepared.chosen_by,
     )
+
+
+def _doubts(judgement: Optional[Dict[str, Any]]) -> List[str]:
+    """What casts doubt on a list that won."""
+    found = [] if judgement is None else judgement.get("warnings", [])
+    return [str(warning["text"]) for warning in found if warning.get("kind") == "known"]
 
 
 def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:
