@@ -80,7 +80,7 @@ def fit(
     output = Path(output)
     (output / VERDICT).unlink(missing_ok=True)
     prepared = read_preparation(folders)
-    judgement = _read_judgement(folders)
+    judgement = _read_judgement(folders) if prepared.gold else None
     lists = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
     facts = _facts(folders, prepared, judgement, len(lists), size)
     rules = choose_candidates(facts)
@@ -133,22 +133,24 @@ def fit(
 
 def _on_dev(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wanted: set) -> _Result:
     corpora, models = workshop.corpora, workshop.models
-    trainings = {
-        GOLD_ALONE: workshop.on_gold(corpora.gold, corpora.dev, models / "gold"),
-        BOTH: workshop.on_both(corpora.gold, corpora.dev, models / "weak-gold"),
+    makers = {
+        GOLD_ALONE: lambda: workshop.on_gold(corpora.gold, corpora.dev, models / "gold"),
+        BOTH: lambda: workshop.on_both(corpora.gold, corpora.dev, models / "weak-gold"),
+        WEAK_ALONE: lambda: workshop.on_weak(models / "weak", corpora.dev),
     }
-    trainings = {name: training for name, training in trainings.items() if name in wanted}
-    parts = curve.make_parts(workshop, corpora.dev, workshop.seed)
+    trainings = {name: make() for name, make in makers.items() if name in wanted}
+    parts = curve.make_parts(workshop, corpora.dev, workshop.seed) if facts.gold else []
     workshop.train([*trainings.values(), *(part.training for part in parts)])
     pipelines = {**listed, **{name: pipeline_of(training) for name, training in trainings.items()}}
-    rows = compare(corpora.dev, pipelines, bootstrap=0, gpu_id=workshop.gpu_id)
-    f1 = {row.name: row.counts.f1 for row in rows}
-    rule = needle_pays(facts, f1[GOLD_ALONE], max((f1[name] for name in listed), default=facts.f1))
-    if rule.trained:
-        pipelines[NEEDLE] = train_needle(workshop, pipelines[GOLD_ALONE], facts)
+    rules = []
+    if GOLD_ALONE in wanted:
+        f1 = {row.name: row.counts.f1 for row in compare(corpora.dev, pipelines, bootstrap=0, gpu_id=workshop.gpu_id)}
+        rules.append(needle_pays(facts, f1[GOLD_ALONE], max((f1[name] for name in listed), default=facts.f1)))
+        if rules[0].trained:
+            pipelines[NEEDLE] = train_needle(workshop, pipelines[GOLD_ALONE], facts)
     rows = compare(corpora.dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
-    points = curve.measure(parts, (facts.gold, f1[GOLD_ALONE]), workshop.gpu_id)
-    return _Result(pipelines, rows, [rule], points)
+    whole = next(((facts.gold, row.counts.f1) for row in rows if row.name == GOLD_ALONE), None)
+    return _Result(pipelines, rows, rules, curve.measure(parts, whole, workshop.gpu_id))
 
 
 def _cross_validated(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wanted: set) -> _Result:
@@ -207,7 +209,8 @@ def _facts(
         precision=scores.get("p"),
         recall=scores.get("r"),
         f1=scores.get("f1"),
-        weak=has_docs(corpora.weak),
+        # Labels of text that is gone are nobody's.
+        weak=bool(prepared.text) and has_docs(corpora.weak),
         chosen_by=prepared.chosen_by,
     )
 

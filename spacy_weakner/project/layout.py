@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..annotations.corpus import corpus_files
-from ..errors import Errors, WeaknerError
+from ..errors import WeaknerError
 
 
 class Corpora(NamedTuple):
@@ -71,16 +71,3 @@ def has_docs(path: Path) -> bool:
         return path.exists() and bool(corpus_files(path))
     except WeaknerError:
         return False
-
-
-def needed(path: Path, command: str) -> Path:
-    """A file that another command makes.
-
-    path (Path): The file.
-    command (str): The command.
-    RETURNS (Path): The file.
-    RAISES (WeaknerError): If it is not there.
-    """
-    if not path.exists():
-        raise WeaknerError(Errors.WK100.format(path=path, hint=f" ('spacy weakner {command}' makes it)"))
-    return path

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..configs import render_config
 from ..errors import Errors, WeaknerError
-from ..files import atomic_folder, existing, write_text
+from ..files import existing, write_text
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import Source, read_sources
 from .rules import PACES
@@ -109,16 +109,15 @@ def init_project(
     for path in (*files.values(), *(each.path for each in declared)):
         if _QUOTES & set(path):
             raise WeaknerError(Errors.WK689.format(path=path))
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_folder(folder) as temporary:
-        temporary.mkdir()
-        write_text(temporary / "project.yml", _render("project.yml.jinja", values))
-        write_text(temporary / "README.md", _render("README.md.jinja", values))
-        write_text(temporary / ".gitignore", "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n")
-        if declared:
-            write_text(temporary / SOURCES, _render("sources.cfg.jinja", values))
-        for recipe, config in configs.items():
-            write_text(temporary / "configs" / f"{recipe}.cfg", config)
+    texts = {f"configs/{recipe}.cfg": config for recipe, config in configs.items()}
+    if declared:
+        texts[SOURCES] = _render("sources.cfg.jinja", values)
+    texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"
+    texts["README.md"] = _render("README.md.jinja", values)
+    # Last: without it, the folder is no project. The folder itself stays: a shell may stand in it.
+    texts["project.yml"] = _render("project.yml.jinja", values)
+    for path, content in texts.items():
+        write_text(folder / path, content)
     return Project(folder, files, [each.name for each in declared])
 
 
@@ -182,9 +181,10 @@ def _method(sources: int, gold: bool) -> str:
 
 def _package_name(name: str, chosen: bool) -> str:
     cleaned = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
-    if chosen and cleaned != name:
+    starts_well = cleaned[:1].isalpha()
+    if chosen and (cleaned != name or not starts_well):
         raise WeaknerError(Errors.WK686.format(name=name))
-    return cleaned if cleaned and cleaned[0].isalpha() else f"project_{cleaned}".rstrip("_")
+    return cleaned if starts_well else f"project_{cleaned}".rstrip("_")
 
 
 def _render(template: str, values: Dict[str, Any]) -> str:
@@ -204,5 +204,4 @@ def _render(template: str, values: Dict[str, Any]) -> str:
 
 
 def _to_json(value: Any) -> str:
-
     return json.dumps(value, ensure_ascii=False)

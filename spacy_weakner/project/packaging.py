@@ -1,6 +1,7 @@
 """Packages a pipeline as a wheel that `pip install` takes, with what is known about it inside."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -156,7 +157,7 @@ def usage(package: Package, example: Optional[str] = None) -> List[str]:
     RETURNS (List[str]): A command, and three lines of Python.
     """
     return [
-        f"pip install {package.wheel}",
+        f"pip install {shlex.quote(str(package.wheel))}",
         "import spacy",
         f'nlp = spacy.load("{package.name}")',
         f"print([(ent.text, ent.label_) for ent in nlp({example or 'your text'!r}).ents])",

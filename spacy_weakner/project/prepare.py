@@ -1,6 +1,7 @@
 """Makes the corpora of a project: gold, dev and test, given or split off, and text."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -8,7 +9,7 @@ from spacy.tokens import Doc
 
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..files import write_text
+from ..files import existing, write_text
 from ..stages.convert import convert
 from ..stages.pipelines import blank_pipeline
 from .layout import Corpora
@@ -73,6 +74,11 @@ def prepare(
     corpora = Corpora(Path(output))
     options: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer, "overwrite": True, "progress": progress}
     corpora.splits.unlink(missing_ok=True)
+    # What is not given now is not left over from then.
+    for path in (corpora.gold, corpora.dev, corpora.test):
+        path.unlink(missing_ok=True)
+    if text is None and corpora.text.exists():
+        shutil.rmtree(corpora.text)
     counts = {"gold": 0, "dev": 0, "test": 0, "text": 0, "gold_words": 0, "text_words": 0}
     for name, given, path in (("dev", dev, corpora.dev), ("test", test, corpora.test), ("text", text, corpora.text)):
         if given is not None:
@@ -81,8 +87,6 @@ def prepare(
             counts[name] = report.docs
             if name == "text":
                 counts["text_words"] = report.tokens
-        elif name != "text":
-            path.unlink(missing_ok=True)
     notes: List[str] = []
     if gold is not None:
         whole = corpora.folder / "gold-whole.spacy"
@@ -103,12 +107,11 @@ def read_preparation(corpora: Corpora) -> Preparation:
     RETURNS (Preparation): What there is.
     RAISES (WeaknerError): If it has not run.
     """
-    if not corpora.splits.exists():
-        raise WeaknerError(Errors.WK100.format(path=corpora.splits, hint=" ('spacy weakner prepare' makes it)"))
+    path = existing(corpora.splits, "'spacy weakner prepare' makes it")
     try:
-        return Preparation(**json.loads(corpora.splits.read_text(encoding="utf-8")))
+        return Preparation(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
-        raise WeaknerError(Errors.WK681.format(path=corpora.splits, command="prepare")) from error
+        raise WeaknerError(Errors.WK681.format(path=path, command="prepare")) from error
 
 
 def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
@@ -132,7 +135,9 @@ def _split(
         ("dev", want_dev, corpora.dev, split.dev),
         ("test", want_test, corpora.test, split.test),
     ):
-        if wanted:
+        if wanted and not own:
+            notes.append(f"{name} was not given, and cannot be split off: the gold is a single document, or nearly so")
+        elif wanted:
             write_docs(path, own)
             counts[name] = len(own)
             by = f"by document ({split.documents} of them)" if split.documents else "sentence by sentence"

@@ -3,6 +3,8 @@ behind them are in docs/evidence."""
 
 from typing import List, NamedTuple, Optional, Tuple
 
+from ..errors import Errors, WeaknerError, check_range
+
 # Weak labels of which fewer are right teach a model their errors (CoNLL-2003 and BC5CDR with an LLM's labels of
 # precision 33 still paid under NEEDLE: needle.md; 15.8 cost 19 points of F1).
 MIN_PRECISION = 30.0
@@ -182,7 +184,16 @@ def choose_settings(
     max_steps (Optional[int]): Updates of every training; None: from the size of the corpora.
     strong_share, negative_rate (Optional[float]): See `Settings`; None: from what was measured of the labels.
     RETURNS (Tuple[Settings, List[str]]): The settings, and why they are what they are.
+    RAISES (WeaknerError): If one that is given is out of range.
     """
+    if max_steps is not None:
+        check_range("max_steps", max_steps, 1, None)
+    if strong_share is not None and not 0.0 < strong_share < 1.0:
+        raise WeaknerError(
+            Errors.WK005.format(setting="strong_share", value=strong_share, expected="more than 0 and less than 1")
+        )
+    if negative_rate is not None:
+        check_range("negative_rate", negative_rate, 0.0, 1.0)
     pace = PACES[facts.size]
     ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
     share = _between(_SHARES, facts.f1, 0.5) if strong_share is None else strong_share
@@ -202,7 +213,8 @@ def choose_settings(
         limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
         less = ": less than one, so part of the text is never seen" if passes < 1 else ""
         notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
-        notes.append(f"share of gold in the mix: {share:.2f}; unknown tokens that are taken as 'O': {rate:.2f}")
+        mix = f"share of gold in the mix: {share:.2f}; " if facts.gold else ""
+        notes.append(f"{mix}unknown tokens that are taken as 'O': {rate:.2f}")
     return Settings(gold_steps, mixed_steps, round(share, 3), round(rate, 3), pace.evaluations), notes
 
 

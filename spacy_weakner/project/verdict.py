@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from ..errors import Errors, WeaknerError
-from ..files import write_text
+from ..files import existing, write_text
 from ..quality.compare import Comparison
 from .rules import Facts, Rule, Settings
 
@@ -82,9 +82,7 @@ class Verdict:
         RETURNS (Verdict): The verdict.
         RAISES (WeaknerError): If it is not there, or damaged.
         """
-        path = Path(path)
-        if not path.exists():
-            raise WeaknerError(Errors.WK100.format(path=path, hint=" ('spacy weakner fit' makes it)"))
+        path = existing(Path(path), "'spacy weakner fit' makes it")
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             data["contenders"] = [Contender(**each) for each in data["contenders"]]
@@ -142,6 +140,8 @@ def _certainty(scores: Dict[str, Any]) -> str:
     difference = scores.get("difference")
     if not difference:
         return ""
+    if round(difference["f1"], 1) == 0:
+        return ", as good"
     sure = difference["high"] < 0
     return f", {-difference['f1']:.1f} less" + (
         "" if sure else ", which may be chance: the sentences are too few to tell"

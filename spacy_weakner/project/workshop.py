@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
@@ -67,15 +67,17 @@ class Workshop:
         }
         return self._training(MIXED, output, self.settings.mixed_steps, given, more, select=select)
 
-    def on_weak(self, output: Path) -> Training:
-        """A training on weak labels alone. Nothing is known to evaluate on but the labels themselves.
+    def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
+        """A training on weak labels alone.
 
         output (Path): Folder of the pipelines.
+        dev (Optional[Path]): Gold to choose a checkpoint by; None: nothing is known to evaluate on but the labels
+            themselves.
         RETURNS (Training): The training.
         """
-        given = {"paths.train": self.corpora.weak, "paths.dev": self.corpora.weak}
+        given = {"paths.train": self.corpora.weak, "paths.dev": self.corpora.weak if dev is None else dev}
         more = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
-        return self._training(GOLD, output, self.settings.mixed_steps, given, more, select=False)
+        return self._training(GOLD, output, self.settings.mixed_steps, given, more, select=dev is not None)
 
     def stage(self, recipe: str, output: Path, steps: int, paths: Dict[str, Path], *, select: bool = True) -> Training:
         """A training of any recipe.

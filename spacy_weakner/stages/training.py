@@ -81,7 +81,8 @@ def train_all(
     RAISES (WeaknerError): For what `train_member` raises.
     """
     stop = Event()
-    threads = max(1, (os.cpu_count() or 1) // processes) if processes > 1 else None
+    at_a_time = min(processes, len(trainings))
+    threads = max(1, (os.cpu_count() or 1) // at_a_time) if at_a_time > 1 else None
     bar = Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress)
     # Each thread only waits for a process.
     with bar, ThreadPoolExecutor(processes) as pool:

@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from spacy_weakner.configs import render_config
+from spacy_weakner.project.workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
+from spacy_weakner.stages import training
+
+from .util import write_ruler
+
+
+@pytest.fixture(scope="session")
+def configs(tmp_path_factory):
+    """A folder of all configs that a project may have. Never write there."""
+    folder = tmp_path_factory.mktemp("configs")
+    for recipe in (GOLD, MIXED, NOISE_AWARE, FINETUNE):
+        (folder / f"{recipe}.cfg").write_text(render_config(recipe, "cnn", lang="xx"))
+    return folder
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """`spacy train` as a list of what it was called with; what the pipelines find stands in `finds`, by the name of
+    their folder."""
+
+    class Calls(list):
+        finds = {}
+
+        def names(self):
+            return {call["output"].name for call in self}
+
+    calls = Calls()
+
+    def fake(config, output, overrides, gpu_id, stop, threads):
+        calls.append({"config": Path(config).stem, "output": output, "threads": threads, **overrides})
+        (output / "train.log").write_text("log")
+        for name in ("model-best", "model-last"):
+            write_ruler(output / name, calls.finds.get(output.name, {}))
+
+    monkeypatch.setattr(training, "_run", fake)
+    return calls

@@ -1,0 +1,56 @@
+"""The learning curve, and what would help most next."""
+
+import pytest
+
+from spacy_weakner.project.advice import advise
+from spacy_weakner.project.curve import next_gain
+
+from .util import make_facts
+
+
+def curve(*f1):
+    return [{"sentences": 25.0 * 2**i, "f1": value} for i, value in enumerate(f1)]
+
+
+@pytest.mark.parametrize(
+    "f1, gain",
+    [
+        ((), None),
+        ((50.0, 60.0), None),
+        ((40.0, 60.0, 70.0), 5.0),
+        ((40.0, 60.0, 60.0), 0.0),
+        ((40.0, 60.0, 50.0), 0.0),
+        ((60.0, 50.0, 60.0), 8.0),
+        ((40.0, 50.0, 70.0), 16.0),
+        ((0.0, 40.0, 60.0, 70.0), 5.0),
+    ],
+)
+def test_the_next_gain(f1, gain):
+    assert next_gain(curve(*f1)) == gain
+
+
+def first(facts, points=(), proposal=None, best_f1=60.0):
+    return [text.split(":")[0].split(" (")[0] for text in advise(facts, list(points), proposal, best_f1)]
+
+
+def test_the_most_helpful_comes_first():
+    facts = make_facts(recall=40.0)
+    assert first(facts, curve(40.0, 60.0, 80.0))[0] == "More gold"
+    assert first(facts, curve(40.0, 50.0, 51.0)) == ["A Transformer as encoder", "More terms", "More gold"]
+    proposal = {"before": {"f1": 40.0}, "after": {"f1": 52.0}}
+    assert first(facts, curve(40.0, 50.0, 51.0), proposal)[0] == "A cleaner term list"
+    assert first(make_facts(gold=0))[0] == "Gold"
+
+
+def test_nobody_is_told_what_he_has():
+    assert not any("Transformer" in text for text in first(make_facts(size="transformer")))
+    assert any("term list" in text for text in first(make_facts(weak=False)))
+    # Where next to nothing is missing, a Transformer brings next to nothing.
+    assert first(make_facts(), curve(97.0, 98.0, 99.0), best_f1=99.0)[-1] == "A Transformer as encoder"
+
+
+def test_figures_are_named():
+    (text, *_) = advise(make_facts(), curve(40.0, 60.0, 80.0), None, 80.0)
+    assert "40.0 with 25, 60.0 with 50, 80.0 with 100 sentences" in text and "16.0 points" in text
+    (text, *_) = advise(make_facts(size="gpu"), [], None, None)
+    assert "100 sentences are too few" in text

@@ -1,0 +1,160 @@
+"""Corpora of a project: what is given, what is split off, and what is said about it."""
+
+import json
+
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project import prepare as module
+from spacy_weakner.project.layout import Corpora, has_docs
+from spacy_weakner.project.prepare import prepare, read_preparation
+from spacy_weakner.project.splitting import MIN_FOR_TEST, MIN_TO_SPLIT
+
+from .util import gold_rows, write_rows
+
+
+@pytest.fixture
+def files(tmp_path):
+    rows = gold_rows(1000)
+    return {
+        "gold": write_rows(tmp_path / "gold.jsonl", rows[:30]),
+        "much": write_rows(tmp_path / "much.jsonl", rows[:MIN_FOR_TEST]),
+        "some": write_rows(tmp_path / "some.jsonl", rows[:MIN_TO_SPLIT]),
+        "dev": write_rows(tmp_path / "dev.jsonl", rows[500:510]),
+        "test": write_rows(tmp_path / "test.jsonl", rows[600:620]),
+        "text": write_rows(tmp_path / "text.jsonl", [{"text": f"A text {i}."} for i in range(5)]),
+    }
+
+
+def texts(path):
+    return [doc.text for doc in read_docs(path, Vocab())] if has_docs(path) else []
+
+
+def counts(prepared):
+    return prepared.gold, prepared.dev, prepared.test, prepared.text
+
+
+def run(tmp_path, files, **given):
+    named = {name: files[file_] for name, file_ in given.items()}
+    prepared = prepare(tmp_path / "corpus", lang="xx", **named)
+    corpora = Corpora(tmp_path / "corpus")
+    found = tuple(len(texts(path)) for path in (corpora.gold, corpora.dev, corpora.test, corpora.text))
+    assert found == counts(prepared) and read_preparation(corpora) == prepared
+    gold, dev, test = (set(texts(path)) for path in (corpora.gold, corpora.dev, corpora.test))
+    assert not gold & dev and not gold & test and not dev & test
+    assert not list((tmp_path / "corpus").glob("gold-whole*"))
+    return prepared
+
+
+@pytest.mark.parametrize(
+    "given, wanted, chosen_by, said",
+    [
+        ({"gold": "gold", "dev": "dev", "test": "test"}, (30, 10, 20, 0), "dev", []),
+        ({"gold": "gold", "dev": "dev"}, (30, 10, 0, 0), "dev", ["test was not given, and 30 gold"]),
+        (
+            {"gold": "gold"},
+            (30, 0, 0, 0),
+            "cross-validation",
+            ["dev was not given, and 30 gold", "test was not given, and 30 gold"],
+        ),
+        ({"gold": "gold", "test": "test"}, (30, 0, 20, 0), "cross-validation", ["dev was not given, and"]),
+        (
+            {"gold": "some"},
+            (160, 40, 0, 0),
+            "dev",
+            ["dev was not given: 40 sentences were split off the gold, sentence by sentence, seed 0", "test was not"],
+        ),
+        ({"gold": "much"}, (240, 80, 80, 0), "dev", ["dev was not given: 80", "test was not given: 80"]),
+        ({"gold": "much", "dev": "dev"}, (320, 10, 80, 0), "dev", ["test was not given: 80"]),
+        ({"gold": "much", "test": "test"}, (320, 80, 20, 0), "dev", ["dev was not given: 80"]),
+        ({"text": "text"}, (0, 0, 0, 5), "nothing", []),
+        ({"text": "text", "dev": "dev"}, (0, 10, 0, 5), "dev", []),
+        ({"text": "text", "gold": "gold", "dev": "dev", "test": "test"}, (30, 10, 20, 5), "dev", []),
+    ],
+)
+def test_given_split_or_missing(tmp_path, files, given, wanted, chosen_by, said):
+    prepared = run(tmp_path, files, **given)
+    assert counts(prepared) == wanted and prepared.chosen_by == chosen_by
+    assert len(prepared.notes) == len(said)
+    assert all(note.startswith(start) for note, start in zip(prepared.notes, said, strict=True))
+    assert (prepared.gold_words, prepared.text_words) == (5 * wanted[0], 4 * wanted[3])
+
+
+def test_documents_are_named(tmp_path):
+    rows = gold_rows(MIN_TO_SPLIT, [f"d{i // 5}.{i % 5}" for i in range(MIN_TO_SPLIT)])
+    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+    assert "by document (40 of them)" in prepared.notes[0]
+
+
+def test_gold_that_is_one_document(tmp_path):
+    rows = gold_rows(MIN_FOR_TEST, [f"d.{i}" for i in range(MIN_FOR_TEST)])
+    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+    assert counts(prepared) == (MIN_FOR_TEST, 0, 0, 0) and prepared.chosen_by == "cross-validation"
+    assert len(prepared.notes) == 2 and all("single document" in note for note in prepared.notes)
+    # An empty corpus would stop whatever reads it.
+    corpora = Corpora(tmp_path / "corpus")
+    assert not has_docs(corpora.dev) and not has_docs(corpora.test)
+
+
+def test_nothing_of_an_earlier_run_is_left(tmp_path, files):
+    run(tmp_path, files, gold="much", text="text")
+    run(tmp_path, files, gold="gold")
+    run(tmp_path, files, gold="gold", dev="dev", test="test", text="text")
+    assert counts(run(tmp_path, files, text="text")) == (0, 0, 0, 5)
+
+
+def test_sentences_without_annotation_are_left_out(tmp_path, files):
+    rows = [*gold_rows(5), {"tokens": ["unknown"], "ents": None}, {"tokens": ["none"], "ents": []}]
+    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+    assert prepared.gold == 6 and "1 sentences of the gold without any annotation" in prepared.notes[0]
+
+
+def test_nothing_to_learn_from(tmp_path, files):
+    for given in ({}, {"dev": files["dev"]}, {"test": files["test"]}):
+        with pytest.raises(WeaknerError, match="WK680"):
+            prepare(tmp_path / "corpus", **given)
+    assert not (tmp_path / "corpus").exists()
+
+
+@pytest.mark.parametrize(
+    "rows", [[{"tokens": ["a"], "ents": []}] * 3, [{"tokens": ["a"], "ents": None}] * 3, [{"text": "a b"}] * 3]
+)
+def test_gold_without_entities(tmp_path, rows):
+    with pytest.raises(WeaknerError, match=r"WK682.*gold\.jsonl holds 3 sentences"):
+        prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+    assert not Corpora(tmp_path / "corpus").splits.exists()
+
+
+def test_empty_gold(tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK101.*gold\.jsonl"):
+        prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", []), lang="xx")
+
+
+def test_an_interrupted_run_is_none(tmp_path, files, monkeypatch):
+    run(tmp_path, files, gold="much")
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "split_gold", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(tmp_path / "corpus", gold=files["gold"], lang="xx")
+    with pytest.raises(WeaknerError, match=r"WK100.*splits\.json.*prepare"):
+        read_preparation(Corpora(tmp_path / "corpus"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "{}", json.dumps({"gold": 1})])
+def test_damaged_splits(tmp_path, text):
+    corpora = Corpora(tmp_path)
+    corpora.splits.write_text(text)
+    with pytest.raises(WeaknerError, match=r"WK681.*splits\.json.*'spacy weakner prepare'"):
+        read_preparation(corpora)
+
+
+def test_what_is_not_utf8_is_damaged(tmp_path):
+    corpora = Corpora(tmp_path)
+    corpora.splits.write_bytes(b"\xff\xfe")
+    with pytest.raises(WeaknerError, match="WK681"):
+        read_preparation(corpora)

@@ -1,0 +1,138 @@
+"""What is trained, how long and with which settings."""
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project.rules import (
+    CERTAIN_PRECISION,
+    MIN_PRECISION,
+    NEEDLE_MARGIN,
+    PACES,
+    choose_candidates,
+    choose_settings,
+    needle_pays,
+)
+
+from .util import make_facts
+
+EVERYTHING = {"term list": True, "gold alone": True, "weak and gold": True}
+
+
+@pytest.mark.parametrize(
+    "changes, wanted",
+    [
+        ({}, EVERYTHING),
+        ({"lists": 0}, {"gold alone": True, "weak and gold": True}),
+        ({"lists": 3}, EVERYTHING),
+        ({"weak": False}, {**EVERYTHING, "weak and gold": False}),
+        ({"precision": MIN_PRECISION - 0.1}, {**EVERYTHING, "weak and gold": False}),
+        ({"precision": MIN_PRECISION}, EVERYTHING),
+        ({"precision": None}, EVERYTHING),
+        ({"gold": 0}, {"term list": True, "weak alone": True}),
+        ({"gold": 0, "lists": 0}, {"weak alone": True}),
+        ({"gold": 0, "weak": False}, {"term list": True}),
+        ({"gold": 0, "weak": False, "lists": 0}, {}),
+    ],
+)
+def test_candidates(changes, wanted):
+    rules = choose_candidates(make_facts(**changes))
+    assert {rule.name: rule.trained for rule in rules} == wanted
+    assert all(rule.why for rule in rules)
+
+
+@pytest.mark.parametrize(
+    "changes, gold_f1, list_f1, pays",
+    [
+        ({}, 60.0, 60.0 + NEEDLE_MARGIN, True),
+        ({}, 60.0, 60.1 + NEEDLE_MARGIN, False),
+        ({}, 90.0, 60.0, True),
+        ({}, 0.0, None, True),
+        ({"weak": False}, 90.0, 60.0, False),
+        ({"gold": 0}, 90.0, 60.0, False),
+        ({"precision": MIN_PRECISION - 1}, 90.0, 60.0, False),
+        ({"chosen_by": "cross-validation"}, 90.0, 60.0, False),
+        ({"chosen_by": "nothing"}, 90.0, 60.0, False),
+    ],
+)
+def test_needle(changes, gold_f1, list_f1, pays):
+    rule = needle_pays(make_facts(**changes), gold_f1, list_f1)
+    assert (rule.name, rule.trained) == ("NEEDLE", pays) and rule.why
+
+
+def test_a_reason_holds_its_figures():
+    (rule,) = [rule for rule in choose_candidates(make_facts(precision=15.8)) if not rule.trained]
+    assert "15.8 %" in rule.why and f"{MIN_PRECISION:.0f} %" in rule.why
+    assert "40.0" in needle_pays(make_facts(), 40.0, 70.0).why and MIN_PRECISION < CERTAIN_PRECISION
+
+
+@pytest.mark.parametrize("size", PACES)
+def test_steps_grow_with_the_corpus_between_floor_and_ceiling(size):
+    pace = PACES[size]
+    ceiling = int(10 * 60 * pace.words_per_second / 1000)
+    gold, mixed = [], []
+    for words in (0, 100, 10**4, 10**5, 10**6, 10**9):
+        settings, _ = choose_settings(make_facts(size=size, gold_words=words, text_words=words), 1000, 10)
+        gold.append(settings.gold_steps)
+        mixed.append(settings.mixed_steps)
+    for steps, floor in ((gold, pace.gold_steps), (mixed, pace.text_steps)):
+        assert steps == sorted(steps)
+        assert steps[0] == min(floor, ceiling) and steps[-1] == ceiling
+    assert settings.evaluations == pace.evaluations
+
+
+def test_less_time_is_fewer_steps():
+    steps = [choose_settings(make_facts(text_words=10**7), 1000, minutes)[0].mixed_steps for minutes in (0, 1, 2, 30)]
+    assert steps == sorted(steps) and steps[0] == 1 and 2 * steps[1] == steps[2]
+
+
+def test_gold_takes_its_share_of_the_text():
+    alone = choose_settings(make_facts(gold=0, text_words=10**6), 1000, 60)[0].mixed_steps
+    beside = choose_settings(make_facts(text_words=10**6), 1000, 60, strong_share=0.5)[0].mixed_steps
+    assert beside == 2 * alone
+
+
+@pytest.mark.parametrize(
+    "measured, setting, low, high",
+    [("f1", "strong_share", (65.0, 0.5), (80.0, 0.2)), ("recall", "negative_rate", (50.0, 0.2), (80.0, 0.6))],
+)
+def test_settings_follow_the_quality_of_the_labels(measured, setting, low, high):
+    def value(x):
+        return getattr(choose_settings(make_facts(**{measured: x}), 1000, 10)[0], setting)
+
+    values = [value(float(x)) for x in range(0, 101, 5)]
+    assert values in (sorted(values), sorted(values, reverse=True))
+    assert value(low[0]) == value(0.0) == low[1] and value(high[0]) == value(100.0) == high[1]
+    assert value((low[0] + high[0]) / 2) == pytest.approx((low[1] + high[1]) / 2, abs=0.001)
+    assert value(None) == low[1]
+
+
+def test_what_is_given_is_taken():
+    settings, _ = choose_settings(make_facts(), 1000, 10, max_steps=7, strong_share=0.3, negative_rate=0.0)
+    assert (settings.gold_steps, settings.mixed_steps) == (7, 7)
+    assert (settings.strong_share, settings.negative_rate) == (0.3, 0.0)
+    assert settings.frequency(7) == 1 and settings.frequency(100) == 10
+
+
+@pytest.mark.parametrize(
+    "given", [{"max_steps": 0}, {"strong_share": 1.0}, {"strong_share": 0.0}, {"negative_rate": 1.1}]
+)
+def test_what_is_out_of_range(given):
+    with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(given))}"):
+        choose_settings(make_facts(), 1000, 10, **given)
+
+
+def test_notes_say_how_often_the_text_is_seen():
+    _, notes = choose_settings(make_facts(gold_words=1000, text_words=2000), 100, 10, max_steps=60, strong_share=0.5)
+    assert notes[0] == "gold alone: 60 updates, 6 passes over 1,000 words"
+    assert notes[1] == "text: 60 updates, 1.5 passes over 2,000 words"
+    _, notes = choose_settings(make_facts(text_words=10**6), 100, 10, max_steps=600)
+    assert "less than one" in notes[1] and "never seen" in notes[1]
+    _, notes = choose_settings(make_facts(text_words=10**9), 100, 3)
+    assert "limited to about 3 minutes" in notes[1] and "less than one" in notes[1]
+
+
+def test_notes_are_about_what_there_is():
+    _, notes = choose_settings(make_facts(weak=False), 100, 10)
+    assert len(notes) == 1 and notes[0].startswith("gold alone")
+    _, notes = choose_settings(make_facts(gold=0), 100, 10)
+    assert notes[0].startswith("text") and not any("gold" in note for note in notes)

@@ -1,0 +1,85 @@
+"""The verdict: who wins, what is said, and what comes back from its file."""
+
+import json
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project.rules import Rule
+from spacy_weakner.project.verdict import Contender, Verdict, choose
+from spacy_weakner.quality.compare import Comparison
+from spacy_weakner.quality.scores import Accuracy, Counts
+
+from .util import SCORES, make_verdict
+
+
+def row(name, tp, fp=0, fn=0):
+    return Comparison(name, Counts(tp, fp, fn), {}, None, Accuracy())
+
+
+@pytest.mark.parametrize(
+    "rows, winner",
+    [
+        ([row("term list", 5, 0, 5), row("gold alone", 6, 0, 4)], "gold alone"),
+        ([row("term list", 6, 0, 4), row("gold alone", 5, 0, 5)], "term list"),
+        ([row("term list", 5, 1, 4), row("gold alone", 5, 1, 4), row("NEEDLE", 5, 1, 4)], "term list"),
+        ([row("term list", 0, 0, 9), row("gold alone", 0, 9, 9)], "term list"),
+        ([row("term list", 1000, 0, 1), row("gold alone", 1001, 0, 1)], "gold alone"),
+    ],
+)
+def test_the_best_wins_and_of_equals_the_first(rows, winner):
+    assert choose(rows) == winner
+
+
+def full(tmp_path):
+    verdict = make_verdict(tmp_path / "ä b", "gold alone")
+    difference = {"baseline": "gold alone", "f1": -5.0, "low": -9.0, "high": -1.0, "p": 0.01}
+    verdict.contenders += [
+        Contender("term list", "list", "there", {**SCORES, "f1": 75.0, "difference": difference}),
+        Contender("chance", "x", "there", {**SCORES, "f1": 75.0, "difference": {**difference, "high": 1.0}}),
+        Contender("same", "y", "there", {**SCORES, "difference": {**difference, "f1": -0.01, "high": 1.0}}),
+    ]
+    verdict.left_out.append(Rule("NEEDLE", False, "there is no dev"))
+    verdict.notes, verdict.advice = ["a note"], ["Mehr Gold: 'ä'."]
+    verdict.curve = [{"sentences": 10.0, "f1": 20.0}]
+    return verdict
+
+
+def test_a_verdict_comes_back(tmp_path):
+    verdict = full(tmp_path)
+    verdict.save(tmp_path / "new" / "verdict.json")
+    again = Verdict.load(tmp_path / "new" / "verdict.json")
+    assert again == verdict and again.best.path == str(tmp_path / "ä b") and again.lines() == verdict.lines()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["verdict.json"]
+
+
+def test_what_is_said(tmp_path):
+    first, *others = full(tmp_path).lines()
+    assert first == "'gold alone' is best on 50 dev sentences: F1 80.0 (70.0 to 90.0), P 80.0, R 80.0."
+    assert others[0].endswith("5.0 less.") and "5.0 less, which may be chance" in others[1]
+    assert others[2].endswith(", as good.")
+    assert others[3] == "'NEEDLE' was not trained: there is no dev."
+
+
+def test_nothing_was_compared(tmp_path):
+    verdict = make_verdict(tmp_path, scores=None)
+    (line,) = verdict.lines()
+    assert "'term list'" in line and "no gold" in line and verdict.best.f1 == 0.0
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"contenders": [1]}', b"\xff\xfe"])
+def test_damaged_verdicts(tmp_path, text):
+    path = tmp_path / "verdict.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(WeaknerError, match=r"WK681.*verdict\.json.*'spacy weakner fit'"):
+        Verdict.load(path)
+
+
+def test_a_winner_that_is_no_candidate(tmp_path):
+    path = tmp_path / "verdict.json"
+    full(tmp_path).save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "winner": "nobody"}))
+    with pytest.raises(WeaknerError, match="WK681"):
+        Verdict.load(path)
+    with pytest.raises(WeaknerError, match=r"WK100.*fit"):
+        Verdict.load(tmp_path / "none.json")
