@@ -39,22 +39,17 @@ def advise(
     lists, trained (Mapping[str, float]): F1 of the term lists and of what was trained, where the choice was made.
     RETURNS (List[str]): Sentences, the most helpful first.
     """
-    # What makes models better lifts the winner only as far as they pass the list, and the other way round.
-    behind = max([0.0, *lists.values()]) - max([0.0, *trained.values()])
-    found = [_more_gold(facts, points, behind)]
-    found += _better_labels(facts, proposal, -behind)
+    # What makes models better lifts the winner only as far as they pass the list. (Better labels make both better.)
+    behind = max(0.0, max(lists.values(), default=0.0) - max(trained.values(), default=0.0))
+    found = [_more_gold(facts, points, behind), *_better_labels(facts, proposal)]
     if facts.size in ("cnn", "bilstm"):
         room = 100.0 - max(trained.values(), default=0.0)
         text = (
             "A Transformer as encoder (--size transformer): on BC5CDR with 250 gold sentences it was 6 points better "
             "than the small CNN where there were weak labels, and 14 with gold alone."
         )
-        found.append(Advice(_lift(min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * room), behind), text))
+        found.append(Advice(min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * room) - behind, text))
     return [text for _, text in sorted(found, key=lambda advice: -advice.gain)]
-
-
-def _lift(gain: float, behind: float) -> float:
-    return min(gain, gain - behind)
 
 
 def _more_gold(facts: Facts, points: List[Point], behind: float) -> Advice:
@@ -64,23 +59,23 @@ def _more_gold(facts: Facts, points: List[Point], behind: float) -> Advice:
     gain = next_gain(points)
     if gain is None:
         text = f"More gold: {facts.gold} sentences are too few even to tell how much more would bring."
-        return Advice(_lift(LITTLE_GOLD, behind), text)
+        return Advice(LITTLE_GOLD - behind, text)
     steps = ", ".join(f"{point['f1']:.1f} with {point['sentences']:.0f}" for point in points)
     text = f"More gold: gold alone has F1 {steps} sentences, so twice as much may bring it about {gain:.1f} points"
     if gain < behind:
         text += ", which is not enough to pass the term list"
-    return Advice(_lift(gain, behind), f"{text}.")
+    return Advice(gain - behind, f"{text}.")
 
 
-def _better_labels(facts: Facts, proposal: Optional[Dict[str, Any]], behind: float) -> List[Advice]:
+def _better_labels(facts: Facts, proposal: Optional[Dict[str, Any]]) -> List[Advice]:
     if proposal:
         gain = float(proposal["after"]["f1"]) - float(proposal["before"]["f1"])
         text = f"A cleaner term list: the settings that 'judge' proposes for sources.cfg bring it {gain:+.1f} points."
-        return [Advice(_lift(gain, behind), text)]
+        return [Advice(gain, text)]
     if facts.gold and not facts.weak:
         text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
         return [Advice(FIRST_LABELS, text)]
     if facts.recall is not None and facts.recall < 50:
         text = f"More terms: the weak labels find only {facts.recall:.0f} % of what there is."
-        return [Advice(_lift(MORE_TERMS, behind), text)]
+        return [Advice(MORE_TERMS, text)]
     return []
