@@ -212,6 +212,7 @@ def _facts(
         # Labels of text that is gone are nobody's.
         weak=bool(prepared.text) and has_docs(corpora.weak),
         chosen_by=prepared.chosen_by,
+        sources=len((judgement or {}).get("per_source", ())),
     )
 
 

@@ -110,6 +110,11 @@ class Verdict:
         for rival in self.contenders:
             if rival is not best and rival.scores is not None:
                 lines.append(f"'{rival.name}' has {scores_text(rival.scores)}{_certainty(rival.scores)}.")
+        if self.facts.f1 is not None and self.facts.sources > 1:
+            lines.append(
+                f"The weak labels themselves, of {self.facts.sources} sources together, have F1 {self.facts.f1:.1f} on "
+                "the gold; a new text has no answers of all of them."
+            )
         lines += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
         lines += [f"Careful: {text}." for text in self.doubts]
         return lines
