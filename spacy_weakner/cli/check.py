@@ -33,6 +33,7 @@ def check_cli(
     misaligned: Annotated[
         str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
     ] = "error",
+    configs: Annotated[str, typer.Option(help="Folder of the project's configs, which have to fit")] = "",
     output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
 ) -> None:
     """Check files and settings before anything is trained, all at once. What is "" or null counts as not given."""
@@ -56,6 +57,7 @@ def check_cli(
             max_steps=_number("max_steps", _given(max_steps)),
             batch_words=batch_words,
             misaligned=misaligned,
+            configs=Path(configs) if _given(configs) is not None else None,
         )
         report = examine(files, settings)
         if output is not None:

@@ -94,7 +94,9 @@ def fit(
     )
     for note in (*prepared.notes, *notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
-    workshop = Workshop(folders, output, Path(configs), settings, seed, processes, gpu_id, progress)
+    workshop = Workshop(
+        folders, output, Path(configs), settings, size, lang, tokenizer, seed, processes, gpu_id, progress
+    )
     wanted = {rule.name for rule in rules if rule.trained}
     listed = {each.name: each.path for each in lists}
     if not listed and not wanted:
