@@ -94,7 +94,7 @@ def init_project_cli(
     name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
     lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
-    size: Annotated[str, typer.Option(help="Encoder: cnn, bilstm, transformer or gpu")] = "cnn",
+    size: Annotated[str, typer.Option(help="Encoder: cnn, transformer or gpu")] = "cnn",
     transformer: Annotated[
         Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
     ] = None,

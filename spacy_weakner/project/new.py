@@ -11,7 +11,6 @@ from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import Source, read_sources
-from .rules import PACES
 from .workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -83,8 +82,6 @@ def init_project(
     declared = _declare(folder, terms, sources, answers, term_label)
     if "gold" not in files and not ("text" in files and declared):
         raise WeaknerError(Errors.WK680)
-    if size not in PACES:
-        raise WeaknerError(Errors.WK005.format(setting="size", value=size, expected=" or ".join(PACES)))
     package = _package_name(folder.resolve().name if name is None else name, name is not None)
     values: Dict[str, Any] = {
         "name": package,
@@ -200,6 +197,8 @@ def _render(template: str, values: Dict[str, Any]) -> str:
     )
     # jinja2's own filter escapes for HTML.
     environment.filters["tojson"] = _to_json
+    # In a config, one dollar is the begin of a variable.
+    environment.filters["setting"] = lambda value: _to_json(value).replace("$", "$$")
     return environment.get_template(template).render(**values)
 
 

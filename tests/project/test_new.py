@@ -1,0 +1,330 @@
+"""Folders of projects: what stands in them, and that it fits the commands and the files."""
+
+import json
+import shlex
+import shutil
+from configparser import ConfigParser
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+from spacy.util import load_config
+from typer.main import get_command
+from weasel.util import load_project_config
+
+import spacy_weakner
+from spacy_weakner.cli.app import app
+from spacy_weakner.configs import render_config
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project import new
+from spacy_weakner.project.new import init_project
+from spacy_weakner.stages.labelling.sources import read_sources
+
+PACKAGE = Path(spacy_weakner.__file__).parent
+FILES = {
+    "text": ("mein Text.txt", "Anna war hier.\n"),
+    "terms": ("Wörter für alles.csv", "label,term\nPER,Anna\n"),
+    "answers": ("answers.jsonl", '{"text": "Anna", "spans": [[0, 4, "PER"]]}\n'),
+    "gold": ("gold (1).jsonl", '{"tokens": ["Anna"], "ents": [[0, 1, "PER"]]}\n'),
+    "dev": ("dev #2.jsonl", '{"tokens": ["Anna"], "ents": [[0, 1, "PER"]]}\n'),
+    "test": ("test: x.jsonl", '{"tokens": ["Anna"], "ents": [[0, 1, "PER"]]}\n'),
+}
+EVERYTHING = ("text", "terms", "gold", "dev", "test")
+
+
+@pytest.fixture
+def files(tmp_path):
+    made = {}
+    for key, (name, content) in FILES.items():
+        made[key] = tmp_path / "home" / name
+        made[key].parent.mkdir(exist_ok=True)
+        made[key].write_text(content, encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Configs are tested elsewhere, and take most of the time."""
+    monkeypatch.setattr(new, "render_config", lambda recipe, *args, **kwargs: f"# {recipe}\n")
+
+
+def given(files, *keys):
+    return {key: files[key] for key in keys}
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def commands_of(folder):
+    return {command["name"]: command for command in load_project_config(folder)["commands"]}
+
+
+def check_project(folder):
+    """What has to hold for every project."""
+    project = load_project_config(folder)
+    commands = {command["name"]: command for command in project["commands"]}
+    assert len((folder / "project.yml").read_text(encoding="utf-8").splitlines()) < 150
+    assert {*project["workflows"]["all"]} == {*commands} and project["workflows"]["all"][-1] == "package"
+    known, made = get_command(app).commands, set()
+    for name in project["workflows"]["all"]:
+        command = commands[name]
+        for dep in command.get("deps", []):
+            assert dep in made or (folder / dep).exists(), f"{name} needs {dep}"
+        for script in command["script"]:
+            python, _, package, subcommand, *arguments = shlex.split(script)
+            assert (python, package) == ("python", "spacy_weakner") and not set("|&;><") & set(script)
+            # Fails for options that there are not, and for missing arguments.
+            known[subcommand].make_context(subcommand, arguments)
+            # What a command reads and a later change would not be seen of.
+            for path in (word for word in arguments if word.startswith(("corpus/", "training/"))):
+                listed = [*command.get("deps", []), *command.get("outputs", [])]
+                assert any(path == each or path.startswith(f"{each}/") for each in listed), f"{name}: {path}"
+        made.update(command.get("outputs", []))
+        made.update(f"{each}/gold.spacy" for each in command.get("outputs", []))
+    return commands
+
+
+@pytest.mark.parametrize(
+    "keys, commands",
+    [
+        (EVERYTHING, "code check prepare label judge fit verdict package"),
+        (("text", "terms", "gold"), "code check prepare label judge fit verdict package"),
+        (("text", "terms"), "code check prepare label fit verdict package"),
+        (("text", "terms", "dev"), "code check prepare label fit verdict package"),
+        (("text", "answers"), "code check prepare label fit verdict package"),
+        (("text", "answers", "terms", "gold"), "code check prepare label judge fit verdict package"),
+        (("gold", "terms"), "code check prepare label judge fit verdict package"),
+        (("gold",), "code check prepare fit verdict package"),
+        (("gold", "dev"), "code check prepare fit verdict package"),
+        (("gold", "text"), "code check prepare fit verdict package"),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_project_of_what_there_is(tmp_path, files, quick, keys, commands):
+    made = init_project(tmp_path / "home" / "projekt", **given(files, *keys))
+    assert [*check_project(made.folder)] == commands.split()
+    assert {*made.files} == {*keys} - {"terms", "answers"}
+    assert made.sources == [name for name, key in (("gazetteer", "terms"), ("answers", "answers")) if key in keys]
+    assert (made.folder / "sources.cfg").exists() == bool(made.sources)
+    if made.sources:
+        assert [source.name for source in read_sources(made.folder / "sources.cfg")] == made.sources
+    mixes = {"text", "gold"} <= {*keys} and made.sources
+    assert len([*(made.folder / "configs").iterdir()]) == (4 if mixes else 1)
+    readme = (made.folder / "README.md").read_text(encoding="utf-8")
+    assert all((f"| `{name}` |" in readme) for name in commands.split()[1:])
+
+
+def test_configs_are_those_of_init_config(tmp_path, files):
+    made = init_project(tmp_path / "p", **given(files, "gold"), lang="de", size="gpu", tokenizer="spacy.Tokenizer.v1")
+    text = (made.folder / "configs" / "crf_ner.cfg").read_text(encoding="utf-8")
+    assert text == render_config("crf_ner", "gpu", lang="de", tokenizer="spacy.Tokenizer.v1")
+    assert load_config(made.folder / "configs" / "crf_ner.cfg")["nlp"]["lang"] == "de"
+    project = load_project_config(made.folder)
+    assert project["vars"]["language"] == "--lang de --tokenizer spacy.Tokenizer.v1"
+
+
+def test_a_transformer_and_its_place(tmp_path, files, quick):
+    made = init_project(tmp_path / "p", **given(files, "gold"), size="gpu", transformer="my models/bert")
+    project = load_project_config(made.folder)
+    assert project["vars"]["processes"] == 1
+    assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][0])
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path, files, quick):
+    one, two = (
+        init_project(tmp_path / "home" / place / "p", **given(files, *EVERYTHING)).folder for place in ("a", "b")
+    )
+    assert {*contents(one)} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/crf_ner.cfg"}
+    assert contents(one).keys() == contents(two).keys()
+    folder = tmp_path / "home" / "p"
+    first = contents(init_project(folder, **given(files, *EVERYTHING)).folder)
+    shutil.rmtree(folder)
+    assert contents(init_project(folder, **given(files, *EVERYTHING)).folder) == first
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_folder_and_files_move_together(tmp_path, files, quick, relative, monkeypatch):
+    monkeypatch.chdir(tmp_path / "home")
+    names = {key: files[key].relative_to(tmp_path / "home") if relative else files[key] for key in EVERYTHING}
+    init_project(Path("projekt") if relative else tmp_path / "home" / "projekt", **names)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").rename(tmp_path / "moved")
+    check_project(tmp_path / "moved" / "projekt")
+    (source,) = read_sources(tmp_path / "moved" / "projekt" / "sources.cfg")
+    assert Path(source.path).resolve() == tmp_path / "moved" / files["terms"].name
+    project = load_project_config(tmp_path / "moved" / "projekt")
+    assert project["vars"]["gold"] == f"../{files['gold'].name}"
+
+
+def test_files_that_lie_elsewhere(tmp_path, files, quick):
+    made = init_project(tmp_path / "work" / "p", **given(files, "gold", "text", "terms"))
+    assert made.files["gold"] == files["gold"].as_posix()
+    (tmp_path / "work").rename(tmp_path / "moved")
+    check_project(tmp_path / "moved" / "p")
+
+
+def test_an_empty_folder_that_one_stands_in(tmp_path, files, quick, monkeypatch):
+    (tmp_path / "home" / "leer").mkdir()
+    monkeypatch.chdir(tmp_path / "home" / "leer")
+    before = Path.cwd().stat().st_ino
+    made = init_project(Path(), **given(files, "gold"))
+    assert Path.cwd().stat().st_ino == before and (Path.cwd() / "project.yml").exists()
+    assert load_project_config(made.folder)["vars"]["name"] == "leer"
+
+
+@pytest.mark.parametrize("what", ["file", "project"])
+def test_nothing_is_written_over_something_else(tmp_path, files, quick, what):
+    folder = tmp_path / "p"
+    if what == "file":
+        folder.write_text("mine")
+    else:
+        init_project(folder, **given(files, "gold"))
+    before = contents(tmp_path)
+    with pytest.raises(WeaknerError, match=r"WK688.*/p exists"):
+        init_project(folder, **given(files, "gold"))
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["it's.jsonl", 'a"b.jsonl', "a$b.jsonl", "a\\b.jsonl", "a\nb.jsonl"])
+@pytest.mark.parametrize("key", ["gold", "terms"])
+def test_paths_with_quotes(tmp_path, files, quick, name, key):
+    path = files[key].rename(tmp_path / name)
+    with pytest.raises(WeaknerError, match="WK689"):
+        init_project(tmp_path / "p", **{**given(files, "gold", "text"), key: path})
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"size": "huge"}, r"WK601.*'huge'.*cnn"),
+        ({"size": "bilstm"}, r"WK601.*'bilstm'.*cnn"),
+        ({"lang": "q"}, "WK603"),
+        ({"tokenizer": "nothing.v1"}, "WK604"),
+        ({"transformer": "bert"}, "WK602"),
+        ({"gold": "none.jsonl"}, r"WK100.*none\.jsonl.*--gold"),
+        ({"terms": "none.csv"}, r"WK100.*none\.csv.*--terms"),
+        ({"gold": None}, "WK680"),
+        ({"name": "my-name"}, r"WK686.*my-name"),
+        ({"name": "1st"}, r"WK686.*1st"),
+        ({"name": ""}, "WK686"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, files, options, message):
+    with pytest.raises(WeaknerError, match=message):
+        init_project(tmp_path / "p", **{**given(files, "gold"), **options})
+    assert not (tmp_path / "p").exists()
+
+
+def test_nothing_to_learn_from(tmp_path, files, quick):
+    for keys in ((), ("text",), ("terms",), ("dev", "test"), ("terms", "dev")):
+        with pytest.raises(WeaknerError, match="WK680"):
+            init_project(tmp_path / "p", **given(files, *keys))
+
+
+@pytest.mark.parametrize(
+    "folder, name",
+    [
+        ("mein Büro", "mein_b_ro"),
+        ("NER-2", "ner_2"),
+        ("7", "project_7"),
+        ("ä", "project"),
+        ("null", "null"),
+        ("true", "true"),
+        ("1e5", "project_1e5"),
+    ],
+)
+def test_the_package_is_named_after_the_folder(tmp_path, files, quick, folder, name):
+    made = init_project(tmp_path / folder, **given(files, "gold"))
+    assert load_project_config(made.folder)["vars"]["name"] == name
+    arguments = shlex.split(check_project(made.folder)["package"]["script"][0])
+    assert arguments[arguments.index("--name") + 1] == name
+    assert name.isidentifier()
+
+
+# Sources
+
+
+def test_a_file_of_sources_beside_terms_and_answers(tmp_path, files, quick):
+    folder = tmp_path / "home" / "declared"
+    folder.mkdir()
+    (folder / "drugs.csv").write_text("label,term\nX,aspirin\n")
+    (folder / "more.jsonl").write_text('{"label": "PER", "pattern": "Bob"}\n')
+    settings = {
+        "reliability": 0.5,
+        "labels": {"X": "DRÜG"},
+        "stop": ["a $ b", "#", 'say "no"', "ä"],
+        "acronym_length": 2,
+        "complete": True,
+    }
+    lines = "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False).replace('$', '$$')}\n" for key, value in settings.items()
+    )
+    (folder / "own.cfg").write_text(
+        f'[sources.drugs]\nterms = "drugs.csv"\n{lines}\n[sources.rules]\npatterns = "more.jsonl"\nattr = "LOWER"\n',
+        encoding="utf-8",
+    )
+    wanted = read_sources(folder / "own.cfg")
+    made = init_project(
+        tmp_path / "home" / "p", **given(files, "text", "terms", "answers", "gold"), sources=folder / "own.cfg"
+    )
+    assert made.sources == ["gazetteer", "answers", "drugs", "rules"]
+    found = {source.name: source for source in read_sources(made.folder / "sources.cfg")}
+    for source in wanted:
+        again = found[source.name]
+        assert Path(again.path).resolve() == Path(source.path).resolve()
+        assert {**vars(again), "path": ""} == {**vars(source), "path": ""}
+    assert found["answers"].complete and not found["gazetteer"].complete
+    label = check_project(made.folder)["label"]
+    assert {"../declared/drugs.csv", "../declared/more.jsonl", f"../{files['terms'].name}"} <= {*label["deps"]}
+    assert load_project_config(made.folder)["vars"]["method"] == "weighted"
+
+
+@pytest.mark.parametrize(
+    "keys, sources, method",
+    [
+        (("terms",), 0, "union"),
+        (("terms", "gold"), 0, "union"),
+        (("terms", "answers"), 0, "union"),
+        (("terms", "answers", "gold"), 0, "weighted"),
+        (("terms", "answers"), 1, "label_model"),
+    ],
+)
+def test_how_sources_are_combined(tmp_path, files, quick, keys, sources, method):
+    (tmp_path / "own.cfg").write_text(f'[sources.more]\nfile = "{files["answers"]}"\n')
+    more = {"sources": tmp_path / "own.cfg"} if sources else {}
+    made = init_project(tmp_path / "p", **given(files, "text", *keys), **more)
+    assert load_project_config(made.folder)["vars"]["method"] == method
+    check_project(made.folder)
+
+
+def test_a_name_that_is_given_twice(tmp_path, files, quick):
+    (tmp_path / "own.cfg").write_text(f'[sources.gazetteer]\nfile = "{files["answers"]}"\n')
+    with pytest.raises(WeaknerError, match=r"WK690.*own\.cfg.*'gazetteer'"):
+        init_project(tmp_path / "p", **given(files, "text", "terms"), sources=tmp_path / "own.cfg")
+    assert not (tmp_path / "p").exists()
+    assert init_project(tmp_path / "p", **given(files, "text"), sources=tmp_path / "own.cfg").sources == ["gazetteer"]
+
+
+def test_the_label_of_terms(tmp_path, files, quick):
+    made = init_project(tmp_path / "p", **given(files, "text", "terms"), term_label="DRUG $1")
+    (source,) = read_sources(made.folder / "sources.cfg")
+    assert source.term_label == "DRUG $1"
+
+
+# The package itself
+
+
+def test_the_wheel_has_all_templates_and_configs():
+    setup = ConfigParser()
+    setup.read(PACKAGE.parent / "setup.cfg")
+    patterns = setup["options.package_data"]["spacy_weakner"].split()
+    data = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*") if path.suffix in (".cfg", ".jinja")]
+    assert len(data) > 30
+    # As setuptools reads them: a star does not cross folders.
+    assert not [
+        path
+        for path in data
+        if not any(fnmatch(path, each) and path.count("/") == each.count("/") for each in patterns)
+    ]
