@@ -10,7 +10,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.files import write_text
 from spacy_weakner.quality.checking import check as module
-from spacy_weakner.quality.checking.check import CheckedFiles, check
+from spacy_weakner.quality.checking.check import CheckedFiles, CheckedSettings, check
 
 from .conftest import GOLD, found
 
