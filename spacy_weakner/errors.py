@@ -387,8 +387,8 @@ class Errors:
         "analyse (labels), or both."
     )
     WK412 = (
-        "[WK412] A report needs {package}, which is not installed. Install the extra 'report': "
-        'pip install "spacy_weakner[report]".'
+        "[WK412] A report needs {package}, which is not installed, though spacy_weakner requires it. Install it: "
+        "pip install {package}."
     )
     WK413 = (
         "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "
@@ -463,6 +463,10 @@ class Errors:
     )
     WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
+    WK692 = (
+        "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
+        "config {recipe} {path} --force' with --lang, --tokenizer and --size."
+    )
     WK687 = "[WK687] The wheel could not be built: {reason}"
 
     # Judging weak labels

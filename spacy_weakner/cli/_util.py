@@ -2,6 +2,7 @@
 commands."""
 
 import signal
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, Optional
@@ -14,6 +15,7 @@ from ..errors import Errors, WeaknerError
 from ..files import check_output
 
 INTERRUPTED = 130
+_LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", "yellow"), "error": ("✘", "red")}
 
 
 @contextmanager
@@ -32,6 +34,20 @@ def reporting() -> Iterator[None]:
     except KeyboardInterrupt:
         _fail("Interrupted. Finished files are kept; run the same command again to continue.")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def say(kind: str, text: str, path: object = None) -> None:
+    """Print a line as it is: what is to be copied may not be broken, as wasabi's printer would.
+
+    kind (str): "good", "info", "warning" or "error".
+    text (str): The line.
+    path (object): What stands in a line of its own below.
+    """
+    sign, tint = _LOOKS[kind]
+    line = locale_escape(f"{sign} {text}")
+    typer.echo(color(line, fg=tint) if supports_ansi() and sys.stdout.isatty() else line)
+    if path is not None:
+        typer.echo(f"  {locale_escape(str(path))}")
 
 
 def listing(counts: Dict[str, int]) -> str:

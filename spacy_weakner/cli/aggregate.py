@@ -53,7 +53,7 @@ def aggregate_cli(
     ] = None,
     fit_on: Annotated[
         Optional[Path],
-        typer.Option(help="For label_model: labelled text to fit it on, as for dev and test (default: the input)"),
+        typer.Option(help="Labelled text that label_model is fitted on, as for dev and test (default: the input)"),
     ] = None,
     max_docs: Annotated[int, typer.Option(help="Fit the label model on at most so many documents")] = 50_000,
     seed: Annotated[int, typer.Option(help="Seed for drawing them")] = 0,
@@ -66,6 +66,9 @@ def aggregate_cli(
             "--report", help="Write what was aggregated to this JSON file: which sources had answers, and so on"
         ),
     ] = None,
+    if_answered: Annotated[
+        bool, typer.Option("--if-answered", help="Write nothing, and remove earlier output, if a source has no answers")
+    ] = False,
 ) -> None:
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
     with reporting():
@@ -93,6 +96,13 @@ def aggregate_cli(
             model_output=model_output,
             progress=True,
         )
+        if if_answered and report.unanswered:
+            _remove(output_path)
+            msg.warn(
+                f"Sources without any answer here: {', '.join(report.unanswered)}. These labels would not be "
+                "those of all sources, so they are not kept"
+            )
+            return
         msg.good(f"{report.docs} documents", output_path)
         msg.info(f"Entities: {listing(report.entities)} from {report.candidates} candidates")
         msg.info(f"Tokens about which nothing is known: {report.missing} of {report.tokens}")
@@ -142,3 +152,13 @@ def _row(belief: "Belief") -> Tuple[str, ...]:
 
 def _percent(share: Optional[float]) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
+
+
+def _remove(output: Path) -> None:
+    """Remove the corpus that was just written, with its receipts."""
+    from ..annotations.corpus import corpus_files
+    from ..stages.shards import receipt_path
+
+    for path in corpus_files(output):
+        path.unlink()
+        receipt_path(path).unlink(missing_ok=True)

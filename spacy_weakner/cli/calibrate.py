@@ -28,9 +28,7 @@ def calibrate_cli(
     method: Annotated[str, typer.Option(help="histogram or isotonic")] = "histogram",
     n_bins: Annotated[int, typer.Option(help="Bins of the histogram, at most")] = 50,
     min_per_bin: Annotated[int, typer.Option(help="Sentences per bin, at least")] = 10,
-    figure: Annotated[
-        Optional[Path], typer.Option(help="Draw the calibration as SVG (needs the extra 'report')")
-    ] = None,
+    figure: Annotated[Optional[Path], typer.Option(help="Draw the calibration as SVG")] = None,
     gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
 ) -> None:
     """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""

@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, List, Optional
 
 import typer
-from wasabi import color, msg
-from wasabi.util import locale_escape, supports_ansi
+from wasabi import msg
+from wasabi.util import locale_escape
 
-from ._util import check_json, reporting
+from ._util import check_json, reporting, say
 
 if TYPE_CHECKING:
+    from ..quality.checking.check import CheckReport
     from ..quality.checking.findings import Finding
-
-_LOOKS = {"error": ("✘", "red"), "warning": ("⚠", "yellow"), "info": ("ℹ", "blue")}
 
 
 def check_cli(
@@ -34,6 +33,7 @@ def check_cli(
     misaligned: Annotated[
         str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
     ] = "error",
+    configs: Annotated[str, typer.Option(help="Folder of the project's configs, which have to fit")] = "",
     output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
 ) -> None:
     """Check files and settings before anything is trained, all at once. What is "" or null counts as not given."""
@@ -57,38 +57,39 @@ def check_cli(
             max_steps=_number("max_steps", _given(max_steps)),
             batch_words=batch_words,
             misaligned=misaligned,
+            configs=Path(configs) if _given(configs) is not None else None,
         )
         report = examine(files, settings)
-        for finding in report.findings:
-            _show(finding)
-        header, rows = report.table()
-        if rows:
-            msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
         if output is not None:
             write_text(output, srsly.json_dumps(report.to_json(), indent=2) + "\n")
-            msg.good("Findings", output)
-        warnings = sum(finding.level == "warning" for finding in report.findings)
-        if report.errors:
-            _head(
-                "error",
-                f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.",
-            )
-            raise typer.Exit(1)
-        msg.good(f"No errors; warnings: {warnings}")
+            say("good", "Findings", output)
+        show_report(report)
+
+
+def show_report(report: "CheckReport") -> None:
+    """Print what was found: errors first, the labels of all files side by side, and the number of errors.
+
+    report (CheckReport): What was found.
+    RAISES (typer.Exit): With code 1 if there are errors.
+    """
+    for finding in report.findings:
+        _show(finding)
+    header, rows = report.table()
+    if rows:
+        msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+    warnings = sum(finding.level == "warning" for finding in report.findings)
+    if report.errors:
+        say("error", f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.")
+        raise typer.Exit(1)
+    say("good", f"No errors; warnings: {warnings}")
 
 
 def _show(finding: "Finding") -> None:
     # Not wasabi's Printer, which breaks lines: commands are to be copied.
-    _head(finding.level, finding.where)
+    say(finding.level, finding.where)
     typer.echo(f"  {locale_escape(finding.message)}")
     if finding.cure:
         typer.echo(locale_escape(f"  → {finding.cure}"))
-
-
-def _head(level: str, text: str) -> None:
-    sign, tint = _LOOKS[level]
-    line = locale_escape(f"{sign} {text}")
-    typer.echo(color(line, fg=tint) if supports_ansi() else line)
 
 
 def _given(value: Optional[str]) -> Optional[str]:

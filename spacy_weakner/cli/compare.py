@@ -18,6 +18,10 @@ def compare_cli(
             "NAME=PATH#SOURCE: the span group 'weak:SOURCE' of either, instead of its entities"
         ),
     ],
+    optional: Annotated[
+        Optional[List[str]],
+        typer.Option(help="NAME=PATH: a further candidate, which is left out where there is none (repeatable)"),
+    ] = None,
     output: Annotated[Optional[Path], typer.Option(help="Write the scores to this JSON file")] = None,
     bootstrap: Annotated[
         int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")
@@ -37,9 +41,13 @@ def compare_cli(
         from ..quality.compare import compare, format_table
 
         check_json(output, [test])
+        given = parse_candidates([*(optional or ()), *candidates])
+        for name in parse_candidates(optional or ()):
+            if not Path(given[name]).exists():
+                msg.info(f"Left out: '{name}', since there is no {given.pop(name)}")
         rows = compare(
             test,
-            parse_candidates(candidates),
+            given,
             bootstrap=bootstrap,
             baseline=baseline,
             seed=seed,

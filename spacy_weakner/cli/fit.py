@@ -1,16 +1,20 @@
 """`spacy weakner fit`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Callable, Optional, TypeVar
 
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ..errors import Errors, WeaknerError
+from ._util import reporting, say
 from .prepare import given
 
 if TYPE_CHECKING:
     from ..project.verdict import Verdict
+
+AUTO = "auto"
+T = TypeVar("T", int, float)
 
 
 def fit_cli(
@@ -23,15 +27,13 @@ def fit_cli(
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
     minutes: Annotated[float, typer.Option(help="No training takes longer than about this")] = 10.0,
-    max_steps: Annotated[
-        Optional[int], typer.Option(help="Updates of every training (default: from the size of the corpora)")
-    ] = None,
+    max_steps: Annotated[str, typer.Option(help="Updates of each training; auto: from the size of the corpora")] = AUTO,
     strong_share: Annotated[
-        Optional[float], typer.Option(help="Share of gold in the mix with weak labels (default: from their quality)")
-    ] = None,
+        str, typer.Option(help="Share of gold in the mix with weak labels; auto: from the quality of these")
+    ] = AUTO,
     negative_rate: Annotated[
-        Optional[float], typer.Option(help="Share of unknown tokens taken as 'O' (default: from the labels' recall)")
-    ] = None,
+        str, typer.Option(help="Share of the unknown tokens taken as 'O'; auto: from the recall of the labels")
+    ] = AUTO,
     seed: Annotated[int, typer.Option(help="Seed of all trainings and splits")] = 0,
     processes: Annotated[int, typer.Option(help="How many pipelines are trained at a time")] = 1,
     gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
@@ -50,17 +52,28 @@ def fit_cli(
             lang=lang,
             tokenizer=tokenizer,
             minutes=minutes,
-            max_steps=max_steps,
-            strong_share=strong_share,
-            negative_rate=negative_rate,
+            max_steps=_number("max-steps", max_steps, int),
+            strong_share=_number("strong-share", strong_share, float),
+            negative_rate=_number("negative-rate", negative_rate, float),
             seed=seed,
             processes=processes,
             gpu_id=gpu_id,
             progress=True,
-            say=lambda text: msg.info(text[0].upper() + text[1:]),
+            say=lambda text: say("info", text[0].upper() + text[1:]),
         )
         _show(verdict)
-        msg.good("Verdict", output / VERDICT)
+        say("good", "Verdict", output / VERDICT)
+
+
+def _number(setting: str, value: str, kind: Callable[[str], T]) -> Optional[T]:
+    """What a workflow passes on: a number, or "auto"."""
+    if value == AUTO:
+        return None
+    try:
+        return kind(value)
+    except ValueError:
+        expected = f"a number, or '{AUTO}'"
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected)) from None
 
 
 def _show(verdict: "Verdict") -> None:
@@ -73,7 +86,7 @@ def _show(verdict: "Verdict") -> None:
         on = "dev" if verdict.chosen_by == "dev" else "gold"
         msg.table(rows, header=(f"on {on}", "P", "R", "F1", "F1 95 %"), divider=True, aligns=("l", *"r" * 4))
     for line in verdict.lines():
-        msg.info(line)
+        say("info", line)
 
 
 def _interval(scores: dict) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import reporting, say
 
 STDOUT = "-"
 
@@ -49,7 +49,7 @@ def init_config_cli(
             typer.echo(text, nl=False)
         else:
             write_text(path, text)
-            msg.good("Config", path)
+            say("good", "Config", path)
 
 
 @init_app.command("configs")
@@ -77,7 +77,7 @@ def init_configs_cli(
             write_text(
                 folder / f"{name}.cfg", render_config(name, own, lang=lang, tokenizer=tokenizer, transformer=given)
             )
-        msg.good("Configs", folder)
+        say("good", "Configs", folder)
 
 
 @init_app.command("project")
@@ -101,7 +101,9 @@ def init_project_cli(
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
     with reporting():
-        from ..project.new import init_project
+        from ..project.new import SOURCES, init_project
+        from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
+        from .check import show_report
 
         made = init_project(
             folder,
@@ -119,9 +121,17 @@ def init_project_cli(
             size=size,
             transformer=transformer,
         )
-        msg.good("Project", made.folder)
+        say("good", "Project", made.folder)
         for what, path in made.files.items():
-            msg.info(f"{what}: {path}")
+            say("info", f"{what}: {path}")
         if made.sources:
-            msg.info(f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
+            say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
         typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
+        # What is wrong is better known before anything is trained.
+        files = CheckedFiles(
+            text=text, sources=made.folder / SOURCES if made.sources else None, gold=gold, dev=dev, test=test
+        )
+        settings = CheckedSettings(
+            lang=lang, tokenizer=tokenizer, size=size, transformer=transformer, term_label=term_label
+        )
+        show_report(examine(files, settings))

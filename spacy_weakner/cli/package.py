@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, List, Optional
 
 import typer
-from wasabi import msg
 
-from ._util import reporting
+from ._util import reporting, say
 
 
 def package_cli(
@@ -32,11 +31,11 @@ def package_cli(
         given = parse_candidates([each for each in data or () if not each.endswith(("=", "=null"))])
         made = package(found, output, name=name, version=version, test=test, data=given)
         for line in found.lines():
-            msg.info(line)
+            say("info", line)
         for text in found.advice[:1]:
-            msg.info(f"What would help most next: {text}")
+            say("info", f"What would help most next: {text}")
         own = test.get(found.winner)
-        msg.good(f"The winner is '{found.winner}'{f': on test {scores_text(own)}' if own else ''}", found.best.path)
+        say("good", f"The winner is '{found.winner}'{f': on test {scores_text(own)}' if own else ''}", found.best.path)
         for line in usage(made, example):
             # As it is: nothing may break a line that is meant to be copied.
             typer.echo(f"  {line}")

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from wasabi import msg
 
-from ._util import reporting
+from ._util import reporting, say
 
 
 def prepare_cli(
@@ -40,9 +39,9 @@ def prepare_cli(
             progress=True,
         )
         counts = ", ".join(f"{name} {getattr(prepared, name):,}" for name in ("gold", "dev", "test", "text"))
-        msg.good(f"Sentences: {counts}", output)
+        say("good", f"Sentences: {counts}", output)
         for note in prepared.notes:
-            msg.info(note[0].upper() + note[1:])
+            say("info", note[0].upper() + note[1:])
 
 
 def given(value: Optional[str]) -> Optional[Path]:

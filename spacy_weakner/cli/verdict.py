@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import check_json, reporting
+from ._util import check_json, reporting, say
 
 
 def verdict_cli(
@@ -32,5 +32,5 @@ def verdict_cli(
             header, cells = format_table(rows)
             msg.table(cells, header=("on test", *header[1:]), divider=True, aligns=("l", *"r" * (len(header) - 1)))
         else:
-            msg.info("There is no test set, so that nothing is scored but what the choice was made by.")
-        msg.good("Report", output)
+            say("info", "There is no test set, so that nothing is scored but what the choice was made by.")
+        say("good", "Report", output)

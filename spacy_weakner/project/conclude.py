@@ -88,7 +88,7 @@ def verdict_section(verdict: Verdict) -> Section:
     if rows:
         cells = [
             [
-                row.name,
+                f"{row.name} (the winner)" if row.name == verdict.winner else row.name,
                 *(f"{x:.1f}" for x in (row.counts.precision, row.counts.recall, row.counts.f1)),
                 "-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}",
             ]

@@ -94,7 +94,9 @@ def fit(
     )
     for note in (*prepared.notes, *notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
-    workshop = Workshop(folders, output, Path(configs), settings, seed, processes, gpu_id, progress)
+    workshop = Workshop(
+        folders, output, Path(configs), settings, size, lang, tokenizer, seed, processes, gpu_id, progress
+    )
     wanted = {rule.name for rule in rules if rule.trained}
     listed = {each.name: each.path for each in lists}
     if not listed and not wanted:
@@ -109,7 +111,9 @@ def fit(
     ]
     # Without gold nothing is known but that a model finds more than its list.
     winner = choose(result.rows) if result.rows else contenders[-1].name
-    best_f1 = next((row.counts.f1 for row in result.rows if row.name == winner), None)
+    f1 = {row.name: row.counts.f1 for row in result.rows}
+    of_lists = {name: value for name, value in f1.items() if name in listed}
+    trained = {name: value for name, value in f1.items() if name not in listed}
     verdict = Verdict(
         winner=winner,
         chosen_by=facts.chosen_by,
@@ -117,9 +121,12 @@ def fit(
         left_out=[rule for rule in rules if not rule.trained],
         facts=facts,
         settings=settings,
+        doubts=_doubts(judgement) if winner in listed else [],
         notes=[*prepared.notes, *notes],
         curve=result.points,
-        advice=advise(facts, result.points, None if judgement is None else judgement.get("proposal"), best_f1),
+        advice=advise(
+            facts, result.points, None if judgement is None else judgement.get("proposal"), of_lists, trained
+        ),
         code=code_version(),
     )
     verdict.save(output / VERDICT)
@@ -207,7 +214,14 @@ def _facts(
         # Labels of text that is gone are nobody's.
         weak=bool(prepared.text) and has_docs(corpora.weak),
         chosen_by=prepared.chosen_by,
+        sources=len((judgement or {}).get("per_source", ())),
     )
+
+
+def _doubts(judgement: Optional[Dict[str, Any]]) -> List[str]:
+    """What casts doubt on a list that won."""
+    found = [] if judgement is None else judgement.get("warnings", [])
+    return [str(warning["text"]) for warning in found if warning.get("kind") == "known"]
 
 
 def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:

@@ -7,6 +7,7 @@ from ..annotations.weak import weak_group
 from ..files import atomic_folder
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..stages.label import TERMS_SOURCE
+from ..stages.labelling.labellers import ruler_settings
 from ..stages.labelling.sources import Source, read_sources
 from ..stages.pipelines import blank_pipeline
 
@@ -51,16 +52,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
     for source in lists:
         name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = blank_pipeline(lang, tokenizer)
-        settings = {
-            "source": source.name,
-            "attr": source.attr,
-            "acronym_length": source.acronym_length,
-            "stop": list(source.stop),
-            "min_length": source.min_length,
-            "ambiguity": source.ambiguity,
-            "reliability": source.reliability,
-            "annotate_ents": True,
-        }
+        settings = {**ruler_settings(source), "reliability": source.reliability, "annotate_ents": True}
         ruler = nlp.add_pipe(RULER, config=settings)
         rows = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
         ruler.initialize(lambda: [], nlp=nlp, terms=rows)  # type: ignore[attr-defined]

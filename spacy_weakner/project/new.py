@@ -15,6 +15,7 @@ from .workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
+SOURCES = "sources.cfg"
 DEFAULT_TOKENIZER = "spacy.Tokenizer.v1"
 # Settings of a term list that its user may want to change: they are written even where they are the default.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
@@ -107,7 +108,7 @@ def init_project(
             raise WeaknerError(Errors.WK689.format(path=path))
     texts = {f"configs/{recipe}.cfg": config for recipe, config in configs.items()}
     if declared:
-        texts["sources.cfg"] = _render("sources.cfg.jinja", values)
+        texts[SOURCES] = _render("sources.cfg.jinja", values)
     texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"
     texts["README.md"] = _render("README.md.jinja", values)
     # Last: without it, the folder is no project. The folder itself stays: a shell may stand in it.

@@ -54,6 +54,7 @@ class Facts(NamedTuple):
         not known.
     weak (bool): Whether there are weak labels of the text.
     chosen_by (str): What candidates are compared on: "dev", "cross-validation" or "nothing".
+    sources (int): Sources of weak labels that were measured on gold.
     """
 
     size: str
@@ -68,6 +69,7 @@ class Facts(NamedTuple):
     f1: Optional[float]
     weak: bool
     chosen_by: str
+    sources: int = 0
 
 
 class Settings(NamedTuple):

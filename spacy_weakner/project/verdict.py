@@ -43,6 +43,7 @@ class Verdict:
     left_out (List[Rule]): Those that were not trained, and why.
     facts (Facts): What was found.
     settings (Settings): What trainings were given.
+    doubts (List[str]): What speaks against the scores of the winner.
     notes (List[str]): What was split, and how long was trained.
     curve (List[Dict[str, float]]): Points of the learning curve: gold sentences, and F1 of gold alone.
     advice (List[str]): What would help most next, the most helpful first.
@@ -55,6 +56,7 @@ class Verdict:
     left_out: List[Rule]
     facts: Facts
     settings: Settings
+    doubts: List[str] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
     curve: List[Dict[str, float]] = field(default_factory=list)
     advice: List[str] = field(default_factory=list)
@@ -108,7 +110,13 @@ class Verdict:
         for rival in self.contenders:
             if rival is not best and rival.scores is not None:
                 lines.append(f"'{rival.name}' has {scores_text(rival.scores)}{_certainty(rival.scores)}.")
+        if self.facts.f1 is not None and self.facts.sources > 1:
+            lines.append(
+                f"The weak labels themselves, of {self.facts.sources} sources together, have F1 {self.facts.f1:.1f} on "
+                "the gold; a new text has no answers of all of them."
+            )
         lines += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
+        lines += [f"Careful: {text}." for text in self.doubts]
         return lines
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..stages.training import BEST, LAST, Member, Training, flat_config, train_all
+from ..stages.training import BEST, LAST, Member, Training, config_differences, flat_config, train_all
 from .layout import Corpora
 from .rules import Settings
 
@@ -22,6 +22,7 @@ class Workshop:
     models (Path): Folder for the pipelines.
     configs (Path): Folder of the configs, one file per recipe.
     settings (Settings): Steps and the like.
+    size, lang, tokenizer: What the configs are for: see `fit`.
     seed (int): Seed of all trainings.
     processes (int): How many are trained at a time.
     gpu_id (int): -1 is the CPU.
@@ -32,6 +33,9 @@ class Workshop:
     models: Path
     configs: Path
     settings: Settings
+    size: str = "cnn"
+    lang: str = "en"
+    tokenizer: Optional[str] = None
     seed: int = 0
     processes: int = 1
     gpu_id: int = -1
@@ -42,9 +46,13 @@ class Workshop:
 
         recipe (str): Its name.
         RETURNS (Path): The file.
-        RAISES (WeaknerError): If there is none.
+        RAISES (WeaknerError): If there is none, or it is for another language, tokenizer or size of encoder.
         """
-        return existing(self.configs / f"{recipe}.cfg", f"make it with 'spacy weakner init config {recipe}'")
+        path = existing(self.configs / f"{recipe}.cfg", f"make it with 'spacy weakner init config {recipe}'")
+        differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=self.size)
+        if differences:
+            raise WeaknerError(Errors.WK692.format(path=path, differences="; ".join(differences), recipe=recipe))
+        return path
 
     def on_gold(self, gold: Path, dev: Path, output: Path, *, select: bool = True) -> Training:
         """A training on gold alone.

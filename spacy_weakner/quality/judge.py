@@ -132,8 +132,8 @@ def judge(
     check_range("top", top, 0, None)
     if policy is not None and method != UNION:
         raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", method=method, methods=UNION))
-    if fit_on is not None and method != "label_model":
-        raise WeaknerError(Errors.WK331.format(setting=f"fit_on = {fit_on}", method=method, methods="label_model"))
+    # The other methods learn nothing from text.
+    fit_on = fit_on if method == "label_model" else None
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled, lang)
@@ -176,6 +176,11 @@ def judge(
         per_source={name: each.counts for name, each in per_source.items()},
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
+        found={
+            name: _share_found(said[name])
+            for name in names
+            if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
+        },
         docs=len(docs),
         unlabelled=len(docs) - scores.docs,
     )
@@ -195,6 +200,13 @@ def judge(
         proposals=sorted(proposals, key=lambda proposal: -proposal.difference.f1),
         warnings=verdicts(facts),
     )
+
+
+def _share_found(sentences: Sequence[Optional[Sentence]]) -> float:
+    """Percent of the gold entities that are among the matches of a source, overlapping ones included."""
+    pairs = [(s.gold.entities, {m.candidate.entity for m in s.matches}) for s in sentences if s is not None]
+    right = sum(len(gold & found) for gold, found in pairs)
+    return 100.0 * right / max(1, sum(len(gold) for gold, _ in pairs))
 
 
 def _read(path: Path, lang: str) -> Tuple[List[Doc], List[Gold]]:

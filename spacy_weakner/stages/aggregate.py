@@ -118,7 +118,7 @@ def aggregate(
     soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
     gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
         weights from. (Do not measure the result on the same gold.)
-    fit_on (Optional[Path]): For the method "label_model": labelled text to fit it on, so that dev and test are labelled
+    fit_on (Optional[Path]): Labelled text that "label_model" is fitted on, so that dev and test are labelled
         by what was learned there and no Doc of theirs is learned from; None: the input. Sources that are not in it are
         not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
@@ -134,7 +134,7 @@ def aggregate(
     )
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
-    _check_sources(input_path if fit_on is None else Path(fit_on), sources)
+    _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
     counts: Counter[str] = Counter()
     transform: _Transform
@@ -149,6 +149,7 @@ def aggregate(
         settings["corpus"] = _hash_corpus(input_path)
         gold, fit_on = (None if path is None else Path(path) for path in (gold, fit_on))
         settings["gold"] = None if gold is None else _hash_corpus(gold)
+        fit_on = fit_on if method == "label_model" else None
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
         learn = partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on)
@@ -334,7 +335,8 @@ def _check_method(method: str, **settings: Any) -> None:
         "soft": voting,
         "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
         "gold": ("weighted",),
-        "fit_on": ("label_model",),
+        # The other methods learn nothing from text, so that it may be given whatever the method is.
+        "fit_on": METHODS,
         "model_output": ("weighted", "label_model"),
     }
     for setting, value in settings.items():

@@ -320,8 +320,11 @@ class Shards:
         ours = {path for job in self._jobs for path in (job.output, receipt_path(job.output))}
         folder = self.output_path.parent if self.is_file else self.output_path
         for path in list(folder.glob(".*.tmp") if self.is_file else folder.rglob(".*.tmp")):
-            found = _TEMPORARY.fullmatch(path.name)
-            if found is not None and path.with_name(found[1]) in ours and path.is_file():
+            name = path.name
+            # The file may have been written by way of a temporary one itself.
+            while found := _TEMPORARY.fullmatch(name):
+                name = found[1]
+            if path.with_name(name) in ours and path.is_file():
                 path.unlink(missing_ok=True)
 
     def _owner(self, shard: Optional[str]) -> Receipt:

@@ -241,6 +241,32 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
 
 
+def config_differences(
+    config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
+) -> List[str]:
+    """Compare a config with settings that corpora were made with: a pipeline that splits texts otherwise than its
+    training corpus finds less than it has learned.
+
+    config (Path): The config.
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): Name of the tokenizer; None: that of the language.
+    size (Optional[str]): Size of the encoder; None: any.
+    RETURNS (List[str]): What differs, in words; empty if nothing does.
+    """
+    values = flat_config(config, {})
+    found = []
+    if values.get("nlp.lang") != lang:
+        found.append(f"its language is '{values.get('nlp.lang')}', and not '{lang}'")
+    own = values.get("nlp.tokenizer.@tokenizers")
+    if tokenizer is not None and own != tokenizer:
+        found.append(f"its tokenizer is '{own}', and not '{tokenizer}'")
+    names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
+    transformer = any("Transformer" in name or "QueryContext" in name for name in names)
+    if size is not None and transformer != (size in ("transformer", "gpu")):
+        found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
+    return found
+
+
 def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
     """Read a config; variables in it stay as they are.
 

@@ -169,7 +169,7 @@ def test_gradients_are_those_of_torch(still_bert, batch_pieces):
     for (name, other), own in zip(expected.items(), gradients(model), strict=True):
         assert (own is None) is (other is None)
         if own is not None:
-            numpy.testing.assert_allclose(own, other.numpy(), atol=1e-4, err_msg=name)
+            numpy.testing.assert_allclose(own, other.numpy(), rtol=1e-5, atol=1e-4, err_msg=name)
 
 
 def test_gradients_of_windows_by_finite_differences(still_bert):

@@ -29,8 +29,9 @@ def test_the_next_gain(f1, gain):
     assert next_gain(curve(*f1)) == gain
 
 
-def first(facts, points=(), proposal=None, best_f1=60.0):
-    return [text.split(":")[0].split(" (")[0] for text in advise(facts, list(points), proposal, best_f1)]
+def first(facts, points=(), proposal=None, best=60.0, listed=0.0):
+    texts = advise(facts, list(points), proposal, {"list": listed}, {"model": best})
+    return [text.split(":")[0].split(" (")[0] for text in texts]
 
 
 def test_the_most_helpful_comes_first():
@@ -46,11 +47,20 @@ def test_nobody_is_told_what_he_has():
     assert not any("Transformer" in text for text in first(make_facts(size="transformer")))
     assert any("term list" in text for text in first(make_facts(weak=False)))
     # Where next to nothing is missing, a Transformer brings next to nothing.
-    assert first(make_facts(), curve(97.0, 98.0, 99.0), best_f1=99.0)[-1] == "A Transformer as encoder"
+    assert first(make_facts(), curve(97.0, 98.0, 99.0), best=99.0)[-1] == "A Transformer as encoder"
 
 
 def test_figures_are_named():
-    (text, *_) = advise(make_facts(), curve(40.0, 60.0, 80.0), None, 80.0)
+    (text, *_) = advise(make_facts(), curve(40.0, 60.0, 80.0), None, {}, {"gold alone": 80.0})
     assert "40.0 with 25, 60.0 with 50, 80.0 with 100 sentences" in text and "16.0 points" in text
-    (text, *_) = advise(make_facts(size="gpu"), [], None, None)
+    (text, *_) = advise(make_facts(size="gpu"), [], None, {}, {})
     assert "100 sentences are too few" in text
+
+
+def test_what_cannot_pass_the_list_comes_last():
+    proposal = {"before": {"f1": 84.0}, "after": {"f1": 85.0}}
+    points = curve(20.0, 30.0, 40.0)
+    assert first(make_facts(), points, proposal, best=40.0)[-1] == "A cleaner term list"
+    assert first(make_facts(), points, proposal, best=40.0, listed=84.0)[0] == "A cleaner term list"
+    texts = advise(make_facts(), points, proposal, {"list": 84.0}, {"gold alone": 40.0})
+    assert any("not enough to pass the term list" in text for text in texts)

@@ -228,8 +228,6 @@ def test_unusable_input(tmp_path):
         judge(path, sources=["y"])
     with pytest.raises(WeaknerError, match=r"WK331.*policy"):
         judge(path, method="majority", policy="drop")
-    with pytest.raises(WeaknerError, match=r"WK331.*fit_on"):
-        judge(path, fit_on=path)
 
 
 def test_parts_of_gold_that_nobody_has_annotated_are_not_scored(tmp_path):

@@ -254,9 +254,9 @@ def test_output_is_no_folder_and_no_input(corpus, tmp_path):
     assert corpus.read_bytes() == before
 
 
-def test_without_matplotlib_the_extra_is_named(corpus, tmp_path, monkeypatch):
+def test_without_matplotlib_the_package_is_named(corpus, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(WeaknerError, match=r"WK412.*spacy_weakner\[report\]"):
+    with pytest.raises(WeaknerError, match=r"WK412.*pip install matplotlib"):
         report(tmp_path / "r.html", labels=corpus)
 
 

@@ -307,7 +307,6 @@ def test_weights_from_a_gold_corpus_or_declared(tmp_path):
         ({"s": []}, {"unmatched": "confident"}, "WK331"),
         ({"s": []}, {"method": "majority", "gold": "x"}, "WK331.*weighted"),
         ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
-        ({"s": []}, {"method": "weighted", "fit_on": "x"}, r"WK331.*fit_on = x.*label_model"),
         ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
         ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
         ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*each once"),

@@ -15,7 +15,7 @@ from .findings import Finding, Findings
 from .labels import Column, check_labels, label_table
 from .language import check_language
 from .overlap import check_overlap, check_text
-from .settings import check_gpu, check_pipeline, check_size, check_transformer
+from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
 from .terms import TermSettings, check_terms
 from .text import CheckedText, check_steps, read_text
@@ -58,6 +58,7 @@ class CheckedSettings:
     max_steps (Optional[int]): Steps of the training.
     batch_words (int): Words of each.
     misaligned (str): What is done with spans that do not end at token borders.
+    configs (Optional[Path]): Folder of the configs of a project, which have to fit these settings.
     """
 
     lang: str = "en"
@@ -70,6 +71,7 @@ class CheckedSettings:
     max_steps: Optional[int] = None
     batch_words: int = 500
     misaligned: str = "error"
+    configs: Optional[Path] = None
 
 
 class CheckReport(NamedTuple):
@@ -124,6 +126,8 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     there = {name: path for name, path in _given(files).items() if _exists(name, path, findings)}
     nlp = check_pipeline(settings.lang, settings.tokenizer, findings)
     check_size(settings.size, findings)
+    if settings.configs is not None:
+        check_configs(settings.configs, settings.lang, settings.tokenizer, settings.size, findings)
     check_gpu(settings.gpu_id, settings.size, findings)
     check_transformer(settings.transformer, settings.size, findings)
     text = None

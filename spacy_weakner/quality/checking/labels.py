@@ -7,7 +7,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .findings import Findings, listed, plural
 
 FEW = 5  # entities of a label below which hardly anything can be learned of it
-_CLOSE = 0.8
+_CLOSE = 0.85
+_SHORTEST = 3  # letters of an abbreviation
 _PREFIX = re.compile(r"^[BIESLU]-(?=.)")
 
 
@@ -77,9 +78,16 @@ def nearest(label: str, others: Sequence[str]) -> Optional[str]:
     own = _folded(label)
     if own in folded:
         return folded[own]
-    short = [o for o in folded if min(len(o), len(own)) >= 3 and (o.startswith(own) or own.startswith(o))]
-    near = get_close_matches(own, list(folded), n=1, cutoff=_CLOSE) or short
-    return folded[near[0]] if near else None
+    near = get_close_matches(own, list(folded), n=1, cutoff=_CLOSE)
+    if near:
+        return folded[near[0]]
+    return next((other for other in others if _is_short_for(other, label) or _is_short_for(label, other)), None)
+
+
+def _is_short_for(short: str, label: str) -> bool:
+    """ "PER" for "Person", but not "Age" for "Age_range", which is another label."""
+    a, b = (_PREFIX.sub("", text).casefold() for text in (short, label))
+    return _SHORTEST <= len(a) < len(b) and b.startswith(a) and b[len(a)].isalpha()
 
 
 def _folded(label: str) -> str:
@@ -109,17 +117,23 @@ def _check_spellings(column: Column, findings: Findings) -> None:
 
 
 def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
+    unknown = []
     for label in column.counts:
-        if label in known.counts:
-            continue
-        near = nearest(label, list(known.counts))
-        message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}"
+        near = nearest(label, list(known.counts)) if label not in known.counts else None
         if near is not None and near not in column.counts:
-            message += f", where '{near}' {_n(known, near)} is nearest: all of these would count as missed."
-            findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
-        else:
-            message += ", so it cannot be learned from it, and these count as missed."
-            findings.warning(column.where, message, f"Add examples to {known.name}, or remove the label.")
+            findings.error(
+                column.where,
+                f"The label '{label}' {_n(column, label)} does not occur in {known.name}, where '{near}' "
+                f"{_n(known, near)} is nearest: all of these would count as missed.",
+                f"Spell it '{near}' in {column.name} as well.",
+            )
+        elif label not in known.counts:
+            unknown.append(f"'{label}' {_n(column, label)}")
+    if unknown:
+        message = (
+            f"Labels that do not occur in {known.name}, so that they cannot be learned from it: {listed(unknown)}."
+        )
+        findings.warning(column.where, message, f"Add examples to {known.name}, or leave these labels out.")
     absent = [label for label in known.counts if label not in column.counts]
     if absent and column.counts:
         message = f"Labels of {known.name} that do not occur, so how well they are found is not seen: {listed(absent)}."
@@ -130,20 +144,23 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
     """Labels that are to teach or to be taught."""
     unknown = [label for label in column.counts if label not in known.counts]
     near_labels = {label: nearest(label, list(known.counts)) for label in unknown}
-    none_fits = len(unknown) == len(column.counts) and not any(near_labels.values())
-    for label in unknown:
-        near = near_labels[label]
-        message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}"
-        meant = near is not None and near not in column.counts
-        if near is not None and meant:
-            message += f"; nearest there: '{near}' {_n(known, near)}."
-            findings.error(column.where, message, _mapping(column, label, near))
-        elif none_fits:
-            message += f", and neither does any other label here. {known.name} has: {listed(list(known.counts))}."
-            findings.error(column.where, message, _mapping(column, label, f"NAME IN {known.name.upper()}"))
+    others = []
+    for label, near in near_labels.items():
+        if near is not None and near not in column.counts:
+            message = (
+                f"The label '{label}' {_n(column, label)} does not occur in {known.name}; nearest there: '{near}' "
+            )
+            findings.error(column.where, f"{message}{_n(known, near)}.", _mapping(column, label, near))
         else:
-            cure = f"If it is not wanted, leave it out; if it is, annotate some in {known.name}."
-            findings.warning(column.where, f"{message}: every model will learn it from weak labels alone.", cure)
+            others.append(f"'{label}' {_n(column, label)}")
+    if others and len(unknown) == len(column.counts) and not any(near_labels.values()):
+        message = f"None of its labels occurs in {known.name}: {listed(others)}. {known.name} has: "
+        cure = _mapping(column, unknown[0], f"NAME IN {known.name.upper()}")
+        findings.error(column.where, f"{message}{listed(list(known.counts))}.", cure)
+    elif others:
+        message = f"Labels that do not occur in {known.name}, so that they are learned from weak labels alone: "
+        cure = f"If they are not wanted, leave them out; if they are, annotate some in {known.name}."
+        findings.warning(column.where, f"{message}{listed(others)}.", cure)
 
 
 def _mapping(column: Column, label: str, other: str) -> str:

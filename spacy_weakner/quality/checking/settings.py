@@ -13,6 +13,7 @@ from ...configs.recipes import SIZES
 from ...errors import WeaknerError
 from ...stages.devices import on_device
 from ...stages.pipelines import blank_pipeline
+from ...stages.training import config_differences
 from .findings import Findings, listed
 
 # What an encoder needs beside the base install: packages, and the extra that brings them.
@@ -60,6 +61,24 @@ def check_size(size: Optional[str], findings: Findings) -> None:
     if absent:
         message = f"This encoder needs what is not installed: {listed(absent)}."
         findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size cnn.')
+
+
+def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optional[str], findings: Findings) -> None:
+    """Check that the configs of a project belong to its settings.
+
+    folder (Path): Folder of the configs.
+    lang, tokenizer, size: The settings.
+    findings (Findings): Takes what is wrong.
+    """
+    for path in sorted(folder.glob("*.cfg")):
+        with findings.guard(f"--configs {path}"):
+            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=size)
+            if differences:
+                options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
+                cure = f"spacy weakner init config {path.stem} {path} --force {options}" + (
+                    f" --size {size}" if size else ""
+                )
+                findings.error(f"--configs {path}", f"{listed(differences)}.", cure)
 
 
 def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:

@@ -157,7 +157,7 @@ def check_steps(text: CheckedText, max_steps: Optional[int], batch_words: int, f
         return
     findings.warning(
         f"--max-steps {max_steps}",
-        f"{max_steps:,} steps of {batch_words:,} words are less than one pass over the text "
+        f"{plural(max_steps, 'step')} of {batch_words:,} words are less than one pass over the text "
         f"({percent(max_steps, one)} of it: {size}): "
         "most of what is labelled would never be learned from.",
         f"--max-steps {one} for one pass, {3 * one} for three; or give less text.",

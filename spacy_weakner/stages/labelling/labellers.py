@@ -255,8 +255,13 @@ class _FileFinder:
         self._file.close()
 
 
-def _add_terms(nlp: Language, name: str, source: Source) -> None:
-    config = {
+def ruler_settings(source: Source) -> Dict[str, Any]:
+    """Settings of the `gazetteer_ruler` of a term list.
+
+    source (Source): The term list.
+    RETURNS (Dict[str, Any]): The settings.
+    """
+    return {
         "source": source.name,
         "attr": source.attr,
         "acronym_length": source.acronym_length,
@@ -264,7 +269,10 @@ def _add_terms(nlp: Language, name: str, source: Source) -> None:
         "min_length": source.min_length,
         "ambiguity": source.ambiguity,
     }
-    ruler: Any = nlp.add_pipe("gazetteer_ruler", name=name, config=config)
+
+
+def _add_terms(nlp: Language, name: str, source: Source) -> None:
+    ruler: Any = nlp.add_pipe("gazetteer_ruler", name=name, config=ruler_settings(source))
     ruler.initialize(lambda: [], nlp=nlp, terms=make_term_list(Path(source.path), label=source.term_label))
 
 

@@ -1,13 +1,16 @@
 """All checks together: one that fails hides nothing, and the command says the same."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from spacy_weakner.cli.app import app
+from spacy_weakner.configs import render_config
+from spacy_weakner.files import write_text
 from spacy_weakner.quality.checking import check as module
-from spacy_weakner.quality.checking.check import CheckedFiles, check
+from spacy_weakner.quality.checking.check import CheckedFiles, CheckedSettings, check
 
 from .conftest import GOLD, found
 
@@ -89,10 +92,26 @@ def test_every_option_is_passed_on(monkeypatch):
     options = (
         "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size cnn --transformer m "
     )
-    options += "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop"
+    options += (
+        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --configs g"
+    )
     assert invoke(*options.split()).exit_code == 130
     assert seen.pop("labels") == ("A", "B")
     given = dict(zip(options.split()[::2], options.split()[1::2], strict=True))
     assert {f"--{key.replace('_', '-')}": str(value) for key, value in seen.items()} == {
         key: value for key, value in given.items() if key != "--label"
     }
+
+
+def test_configs_have_to_fit(tmp_path):
+    folder = tmp_path / "configs"
+    write_text(folder / "crf_ner.cfg", render_config("crf_ner", "cnn", lang="de"))
+    fine = CheckedSettings(lang="de", size="cnn", tokenizer="spacy.Tokenizer.v1", configs=folder)
+    assert not [finding for finding in check(CheckedFiles(), fine) if finding.level == "error"]
+    for changed, told in (
+        ({"lang": "en"}, "language is 'de'"),
+        ({"tokenizer": "spacy_weakner.WordTokenizer.v1"}, "WordTokenizer"),
+        ({"size": "transformer"}, "no Transformer"),
+    ):
+        (found,) = [f for f in check(CheckedFiles(), replace(fine, **changed)) if f.where.startswith("--configs")]
+        assert told in found.message and "init config crf_ner" in found.cure and "--force" in found.cure

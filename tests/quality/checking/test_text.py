@@ -29,7 +29,7 @@ def test_the_size_of_large_files_is_estimated(write, nlp, findings):
     assert 950 < text.total < 1050 and not text.exact
     check_steps(text, 1, 500, findings)
     assert re.search(r"looked at \d+ of about \d,?\d+ lines of", " ".join(found(findings, "info")))
-    assert "; about " in found(findings, "warning")[0]
+    assert "of it: about " in found(findings, "warning")[0]
 
 
 def test_all_formats(write, nlp, findings, tmp_path):
