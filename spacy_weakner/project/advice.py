@@ -72,6 +72,8 @@ def _better_labels(facts: Facts, proposal: Optional[Dict[str, Any]]) -> List[Adv
         gain = float(proposal["after"]["f1"]) - float(proposal["before"]["f1"])
         text = f"A cleaner term list: the settings that 'judge' proposes for sources.cfg bring it {gain:+.1f} points."
         return [Advice(gain, text)]
+    if facts.gold and facts.lists and not facts.text:
+        return [Advice(FIRST_LABELS, "Text (--text): what the term list finds there is what models learn most from.")]
     if facts.gold and not facts.weak:
         text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
         return [Advice(FIRST_LABELS, text)]

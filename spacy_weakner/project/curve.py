@@ -54,7 +54,7 @@ def make_parts(workshop: Workshop, dev: Optional[Path], seed: int) -> List[Part]
             write_docs(others, rest)
         # Without dev no checkpoint is chosen, so that the points of the curve are alike.
         evaluated = gold if dev is None else dev
-        training = workshop.on_gold(gold, evaluated, folder / f"model-{n}", select=dev is not None)
+        training = workshop.on_gold(gold, evaluated, folder / f"model-{n}")
         made.append(Part(n, training, others if dev is None else dev, dev is not None))
     return made
 

@@ -162,8 +162,8 @@ def _cross_validated(workshop: Workshop, facts: Facts, listed: Dict[str, Path], 
     if len(folds) < 2:
         raise WeaknerError(Errors.WK685.format(path=corpora.gold, docs=facts.gold))
     makers = {
-        GOLD_ALONE: ("gold", lambda gold, dev, to: workshop.on_gold(gold, dev, to, select=False)),
-        BOTH: ("weak-gold", lambda gold, dev, to: workshop.on_both(gold, dev, to, select=False)),
+        GOLD_ALONE: ("gold", lambda gold, dev, to: workshop.on_gold(gold, dev, to)),
+        BOTH: ("weak-gold", lambda gold, dev, to: workshop.on_both(gold, dev, to)),
     }
     makers = {name: maker for name, maker in makers.items() if name in wanted}
     held_out = {name: trainings_of(folds, folder / short, make) for name, (short, make) in makers.items()}

@@ -135,6 +135,8 @@ def choose_candidates(facts: Facts) -> List[Rule]:
 def _mixes(facts: Facts) -> Tuple[bool, str]:
     if not facts.gold:
         return False, "there is no gold"
+    if not facts.text:
+        return False, "there is no text that could be labelled (--text)"
     if not facts.weak:
         return False, "there are no weak labels"
     if facts.precision is not None and facts.precision < MIN_PRECISION:

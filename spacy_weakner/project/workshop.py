@@ -54,26 +54,25 @@ class Workshop:
             raise WeaknerError(Errors.WK692.format(path=path, differences="; ".join(differences), recipe=recipe))
         return path
 
-    def on_gold(self, gold: Path, dev: Path, output: Path, *, select: bool = True) -> Training:
+    def on_gold(self, gold: Path, dev: Path, output: Path) -> Training:
         """A training on gold alone.
 
         gold (Path): The gold.
         dev (Path): What is evaluated on.
         output (Path): Folder of the pipelines.
-        select (bool): Whether dev is other gold, so that a checkpoint may be chosen by it.
         RETURNS (Training): The training.
         """
         given = {"paths.train": gold, "paths.dev": dev}
-        return self._training(GOLD, output, self.settings.gold_steps, given, select=select)
+        return self._training(GOLD, output, self.settings.gold_steps, given)
 
-    def on_both(self, gold: Path, dev: Path, output: Path, *, select: bool = True) -> Training:
+    def on_both(self, gold: Path, dev: Path, output: Path) -> Training:
         """A training on gold and weak labels; arguments as in `on_gold`."""
         given = {"paths.strong": gold, "paths.weak": self.corpora.weak, "paths.dev": dev}
         more = {
             "corpora.train.strong_share": self.settings.strong_share,
             "components.crf_ner.loss.negative_rate": self.settings.negative_rate,
         }
-        return self._training(MIXED, output, self.settings.mixed_steps, given, more, select=select)
+        return self._training(MIXED, output, self.settings.mixed_steps, given, more)
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A training on weak labels alone.
@@ -85,21 +84,18 @@ class Workshop:
         """
         given = {"paths.train": self.corpora.weak, "paths.dev": self.corpora.weak if dev is None else dev}
         more = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
-        return self._training(GOLD, output, self.settings.mixed_steps, given, more, select=dev is not None)
+        return self._training(GOLD, output, self.settings.mixed_steps, given, more, once=dev is None)
 
-    def stage(self, recipe: str, output: Path, steps: int, paths: Dict[str, Path], *, select: bool = True) -> Training:
+    def stage(self, recipe: str, output: Path, steps: int, paths: Dict[str, Path]) -> Training:
         """A training of any recipe.
 
         recipe (str): Its name.
         output (Path): Folder of the pipelines.
         steps (int): Number of updates.
         paths (Dict[str, Path]): What its section `paths` is given.
-        select (bool): Whether a checkpoint is chosen.
         RETURNS (Training): The training.
         """
-        return self._training(
-            recipe, output, steps, {f"paths.{name}": path for name, path in paths.items()}, select=select
-        )
+        return self._training(recipe, output, steps, {f"paths.{name}": path for name, path in paths.items()})
 
     def train(self, trainings: List[Training]) -> List[Member]:
         """Train several pipelines, some at a time; finished ones are skipped.
@@ -117,13 +113,13 @@ class Workshop:
         paths: Dict[str, Path],
         more: Dict[str, Any] = {},  # noqa: B006
         *,
-        select: bool,
+        once: bool = False,
     ) -> Training:
         overrides: Dict[str, Any] = {key: str(path) for key, path in paths.items()}
         overrides.update(more)
         overrides["training.max_steps"] = steps
-        # Without other gold the last pipeline counts, and the training does not end early.
-        overrides["training.eval_frequency"] = self.settings.frequency(steps) if select else steps
+        # All trainings take as long as was decided. (Evaluations also say how far one has come.)
+        overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
         overrides["training.patience"] = 0
         overrides["system.seed"] = self.seed
         return Training(self.config(recipe), output, overrides)

@@ -159,7 +159,7 @@ def test_cross_validation(project, trainings, finds, winner):
         ["gold", "model-last"],
         ["weak-gold", "model-last"],
     ]
-    assert len(trainings) == 3 + 3 + 2 + 1 and {call["training.eval_frequency"] for call in trainings} == {40}
+    assert len(trainings) == 3 + 3 + 2 + 1 and {call["training.eval_frequency"] for call in trainings} == {4}
     finals = {call["output"].name: call for call in trainings if call["output"].parent == project.output}
     assert finals["gold"]["paths.train"] == finals["weak-gold"]["paths.strong"] == str(project.corpora.gold)
 
