@@ -117,7 +117,7 @@ def test_init_project_says_where_it_is(tmp_path):
     folder = tmp_path / "mein Büro"
     result = invoke("init", "project", folder, "--gold", gold)
     assert result.exit_code == 0 and "gold: ../gold.jsonl" in result.output
-    cd, place, *rest = shlex.split(result.output.splitlines()[-1])
+    cd, place, *rest = shlex.split(next(line for line in result.output.splitlines() if line.startswith("  cd ")))
     assert (cd, place, rest) == ("cd", str(folder), ["&&", "weasel", "run", "all"])
     again = invoke("init", "project", folder, "--gold", gold)
     assert again.exit_code == 1 and "[WK688]" in again.stderr and len(again.stderr.splitlines()) == 1

@@ -40,7 +40,7 @@ def project(tmp_path, configs, trained_path, monkeypatch):
     for path in (corpora.gold, corpora.dev, corpora.gold_labelled):
         write_docs(path, gold)
     write_docs(corpora.weak / "part-00000.spacy", weak)
-    return Workshop(corpora, tmp_path / "training", configs, Settings(20, 40, 0.5, 0.2, 10), seed=3), calls
+    return Workshop(corpora, tmp_path / "training", configs, Settings(20, 40, 0.5, 0.2, 10), lang="xx", seed=3), calls
 
 
 @pytest.mark.parametrize("precision", [90.0, 40.0, None])
