@@ -11,6 +11,8 @@ MIN_PRECISION = 30.0
 # NEEDLE pays where the model that completes the labels is nearly as good as these: 4 to 8 points below it gained
 # 0.7 to 2.3, 20 points below it lost 5 (needle.md).
 NEEDLE_MARGIN = 10.0
+# Its confidence is learned from folds of the gold.
+MIN_FOR_NEEDLE = 30
 # Beside gold, weak labels of F1 79 did best with a fifth of gold in the mix (foundation.md), poorer ones with half.
 _SHARES = ((65.0, 0.5), (80.0, 0.2))
 # Tokens that a list does not match are "O" more often the more it finds: 0.2 of them where half is missing, 0.6 where
@@ -163,6 +165,8 @@ def needle_pays(facts: Facts, gold_f1: float, list_f1: Optional[float]) -> Rule:
         return Rule(name, False, why)
     if facts.chosen_by != "dev":
         return Rule(name, False, "there is no dev: its stages are too long for cross-validation")
+    if facts.gold < MIN_FOR_NEEDLE:
+        return Rule(name, False, f"{facts.gold} gold sentences are too few to learn confidence from")
     if list_f1 is None:
         return Rule(name, True, "nothing is known that speaks against it")
     told = f"gold alone has F1 {gold_f1:.1f} on dev, the weak labels {list_f1:.1f}"
