@@ -467,6 +467,15 @@ class Errors:
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
         "config {recipe} {path} --force' with --lang, --tokenizer and --size."
     )
+    WK693 = (
+        "[WK693] Entities stand in only one sentence of {path} (or in copies of it): without that one, nothing is left "
+        "to learn from, so it cannot be split into folds. Give more gold with entities; in a project, dev (--dev) does "
+        "as well."
+    )
+    WK694 = (
+        "[WK694] {path} holds {docs} sentences and not one entity, so nothing can be {use} by it. Check that its "
+        "annotations stand under 'ents' or 'spans', give other sentences for --{name}, or leave it out."
+    )
     WK687 = "[WK687] The wheel could not be built: {reason}"
 
     # Judging weak labels

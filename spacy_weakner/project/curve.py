@@ -1,19 +1,23 @@
 """What more gold would bring: gold alone, trained on parts of the gold."""
 
+from itertools import accumulate
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs, write_docs
 from ..quality.compare import compare
-from ..stages.hashes import hash_text
+from ..stages.groups import group_docs, without_copies
 from ..stages.training import Training
 from .workshop import Workshop, pipeline_of
 
 PARTS = (0.25, 0.5)
 # Smaller parts say nothing.
 MIN_PART = 10
+# With fewer documents than this, parts are made of sentences.
+MIN_DOCUMENTS = 8
 Point = Dict[str, float]
 
 
@@ -37,16 +41,19 @@ def make_parts(workshop: Workshop, dev: Optional[Path], seed: int) -> List[Part]
 
     workshop (Workshop): Where they are trained.
     dev (Optional[Path]): What is evaluated on; None: the gold outside the part.
-    seed (int): Seed of the parts, which depend on the texts, not on their order.
+    seed (int): Seed of the parts, which are made by document where identifiers tell, and do not depend on the order.
     RETURNS (List[Part]): The parts; fewer where they would be too small.
     """
-    docs = sorted(read_docs(workshop.corpora.gold, Vocab()), key=lambda doc: hash_text(f"curve {seed} {doc.text}"))
+    docs = list(read_docs(workshop.corpora.gold, Vocab()))
+    groups = group_docs(docs, f"curve {seed}", least=MIN_DOCUMENTS)
     folder = workshop.models / "curve"
-    made = []
+    made: List[Part] = []
     for share in PARTS:
-        n = round(share * len(docs))
-        own, rest = docs[:n], docs[n:]
-        if n < MIN_PART or not any(doc.ents for doc in own):
+        own, rest = _cut(groups, round(share * len(docs)))
+        n, smaller = len(own), made[-1].sentences if made else 0
+        if n < MIN_PART or n == smaller or not any(doc.ents for doc in own):
+            continue
+        if dev is None and not any(doc.ents for doc in rest):
             continue
         gold, others = folder / f"gold-{n}.spacy", folder / f"rest-{n}.spacy"
         write_docs(gold, own)
@@ -57,6 +64,14 @@ def make_parts(workshop: Workshop, dev: Optional[Path], seed: int) -> List[Part]
         training = workshop.on_gold(gold, evaluated, folder / f"model-{n}")
         made.append(Part(n, training, others if dev is None else dev, dev is not None))
     return made
+
+
+def _cut(groups: Sequence[List[Doc]], n: int) -> Tuple[List[Doc], List[Doc]]:
+    """About n sentences of the first groups, and the others, without copies of them."""
+    sizes = [0, *accumulate(map(len, groups))]
+    end = min(range(len(sizes)), key=lambda i: abs(sizes[i] - n))
+    own = [doc for group in groups[:end] for doc in group]
+    return own, without_copies([doc for group in groups[end:] for doc in group], own)
 
 
 def measure(parts: List[Part], whole: Optional[Tuple[int, float]], gpu_id: int = -1) -> List[Point]:

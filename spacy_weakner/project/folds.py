@@ -7,7 +7,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import bare_copy, read_docs, write_docs
-from ..stages.crossfit import split_folds
+from ..errors import Errors, WeaknerError
+from ..stages.groups import learnable, split_folds
 from ..stages.pipelines import load_pipeline
 from ..stages.training import Training
 from .workshop import pipeline_of
@@ -19,7 +20,7 @@ class Fold(NamedTuple):
     """A part of the gold, and the rest.
 
     held_out (Path): The part.
-    rest (Path): All others.
+    rest (Path): All others, without copies of it.
     """
 
     held_out: Path
@@ -27,23 +28,25 @@ class Fold(NamedTuple):
 
 
 def make_folds(gold: Path, folder: Path, *, folds: int = FOLDS, seed: int = 0) -> List[Fold]:
-    """Split the gold.
+    """Split the gold, by document where identifiers tell.
 
     gold (Path): The gold.
     folder (Path): Where the parts go.
     folds (int): How many there are; fewer where there are fewer different sentences.
     seed (int): Seed of the split.
     RETURNS (List[Fold]): The folds.
+    RAISES (WeaknerError): If only one sentence, or copies of one, have entities.
     """
-    docs = list(read_docs(gold, Vocab()))
-    parts = [part for part in split_folds(docs, folds, seed) if part]
+    parts = split_folds(list(read_docs(gold, Vocab())), folds, seed)
+    if len(parts) > 1 and not learnable(parts):
+        raise WeaknerError(Errors.WK693.format(path=gold))
     made = []
     for n, part in enumerate(parts, start=1):
         fold = Fold(folder / f"fold-{n}.spacy", folder / f"rest-{n}.spacy")
-        write_docs(fold.held_out, part)
-        write_docs(fold.rest, [doc for other in parts if other is not part for doc in other])
+        write_docs(fold.held_out, part.held_out)
+        write_docs(fold.rest, part.rest)
         made.append(fold)
-    write_docs(folder / "all.spacy", [doc for part in parts for doc in part])
+    write_docs(folder / "all.spacy", [doc for part in parts for doc in part.held_out])
     return made
 
 

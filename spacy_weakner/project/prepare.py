@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError
@@ -94,6 +95,7 @@ def prepare(
         docs = list(read_docs(whole, blank_pipeline(lang, tokenizer).vocab))
         whole.unlink()
         counts.update(_split(corpora, _annotated(docs, gold, notes), dev is None, test is None, seed, notes))
+    _check_given(corpora, {"dev": dev, "test": test})
     chosen_by = DEV if counts["dev"] else CROSS_VALIDATION if counts["gold"] else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result._asdict(), indent=2) + "\n")
@@ -123,6 +125,16 @@ def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
     return kept
 
 
+def _check_given(corpora: Corpora, given: Dict[str, Optional[Path]]) -> None:
+    # Where there is no entity, all candidates are equal.
+    for name, path, use in (("dev", corpora.dev, "chosen"), ("test", corpora.test, "measured")):
+        source = given[name]
+        if source is not None:
+            entities = [len(doc.ents) for doc in read_docs(path, Vocab())]
+            if not any(entities):
+                raise WeaknerError(Errors.WK694.format(path=source, docs=len(entities), use=use, name=name))
+
+
 def _split(
     corpora: Corpora, docs: List[Doc], no_dev: bool, no_test: bool, seed: int, notes: List[str]
 ) -> Dict[str, int]:
@@ -135,13 +147,16 @@ def _split(
         ("dev", want_dev, corpora.dev, split.dev),
         ("test", want_test, corpora.test, split.test),
     ):
-        if wanted and not own:
-            notes.append(f"{name} was not given, and cannot be split off: the gold is a single document, or nearly so")
+        if name in split.reasons:
+            instead = ": candidates are compared by cross-validation of the gold" if name == "dev" else ""
+            notes.append(f"{name} was not given, and cannot be split off: {split.reasons[name]}{instead}")
         elif wanted:
             write_docs(path, own)
             counts[name] = len(own)
             by = f"by document ({split.documents} of them)" if split.documents else "sentence by sentence"
             notes.append(f"{name} was not given: {len(own)} sentences were split off the gold, {by}, seed {seed}")
+            if split.dropped[name]:
+                notes[-1] += f"; {split.dropped[name]} more were left out: copies of them stand in other parts"
     if no_dev and not want_dev:
         notes.append(
             f"dev was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_TO_SPLIT}): "

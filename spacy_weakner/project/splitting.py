@@ -1,12 +1,10 @@
 """Takes dev and test off the gold where a user has none."""
 
-import re
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Sequence
 
 from spacy.tokens import Doc
 
-from ..annotations.weak import get_id
-from ..stages.hashes import hash_text
+from ..stages.groups import count_documents, group_docs, without_copies
 
 # Fewer sentences than this are worth more as training data: candidates are then compared by cross-validation.
 MIN_TO_SPLIT = 200
@@ -14,7 +12,6 @@ MIN_TO_SPLIT = 200
 MIN_FOR_TEST = 400
 SHARE = 0.2
 LARGEST = 500
-_SENTENCE = re.compile(r"(.+)\.\d+")
 
 
 class Split(NamedTuple):
@@ -24,75 +21,70 @@ class Split(NamedTuple):
     dev (List[Doc]): To choose by; may be empty.
     test (List[Doc]): To score at the end; may be empty.
     documents (int): How many documents there were, where identifiers tell; else 0.
+    dropped (Dict[str, int]): Sentences of dev and of test that were left out, as copies of others.
+    reasons (Dict[str, str]): Why dev or test is empty although it was wanted.
     """
 
     gold: List[Doc]
     dev: List[Doc]
     test: List[Doc]
     documents: int
+    dropped: Dict[str, int]
+    reasons: Dict[str, str]
 
 
 def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> Split:
-    """Split gold. Sentences of one document, and copies of a sentence, go to the same part; what goes where depends on
+    """Split gold. Sentences of one document, or copies of a sentence where identifiers tell of no documents, go to the
+    same part. A copy in another document is left out of dev and test, unless it is short. What goes where depends on
     identifiers, texts and the seed, not on the order.
 
     docs (Sequence[Doc]): The gold.
     dev (bool): Whether dev is wanted.
     test (bool): Whether test is wanted.
     seed (int): The seed.
-    RETURNS (Split): The parts, each in the order of `docs`.
+    RETURNS (Split): The parts, each in the order of `docs`. Without entities there is neither dev nor test.
     """
-    documents = [document_of(get_id(doc)) for doc in docs]
-    known = {name for name in documents if name is not None}
-    # Only if a document has several sentences do its identifiers say more than the texts.
-    by_document = 0 < len(known) < sum(name is not None for name in documents)
-    groups = _groups(docs, documents if by_document else [None] * len(docs))
-    wanted = {"dev": _size(len(docs)) if dev else 0, "test": _size(len(docs)) if test else 0}
-    part_of: Dict[int, str] = {}
-    members: Dict[int, List[int]] = {}
-    for i, group in enumerate(groups):
-        members.setdefault(group, []).append(i)
-    smallest = {group: min(hash_text(f"{seed} {docs[i].text}") for i in rows) for group, rows in members.items()}
-    for group in sorted(members, key=lambda group: (smallest[group], group)):
-        size = len(members[group])
-        # A document much larger than what is still wanted stays with the gold.
-        part = next((name for name, n in wanted.items() if n > 0 and size <= 2 * n), "gold")
-        part_of[group] = part
-        if part != "gold":
-            wanted[part] -= size
-    parts: Dict[str, List[Doc]] = {"gold": [], "dev": [], "test": []}
-    for doc, group in zip(docs, groups, strict=True):
-        parts[part_of[group]].append(doc)
-    return Split(parts["gold"], parts["dev"], parts["test"], len(known) if by_document else 0)
-
-
-def document_of(identifier: Optional[str]) -> Optional[str]:
-    """The document that a sentence belongs to: `convert` calls the sentences of a text "a7" a7.1, a7.2 and so on.
-
-    identifier (Optional[str]): Identifier of a sentence.
-    RETURNS (Optional[str]): That of its document; None if it does not tell.
-    """
-    found = _SENTENCE.fullmatch(identifier or "")
-    return None if found is None else found[1]
+    documents = count_documents(docs)
+    wanted = {"test": _size(len(docs)) if test else 0, "dev": _size(len(docs)) if dev else 0}
+    parts = _fill(docs, wanted, seed)
+    reasons: Dict[str, str] = {}
+    dropped: Dict[str, int] = {}
+    # Test first: copies of what stands in dev are left out of it, even if dev goes back to the gold.
+    for name in [name for name, n in wanted.items() if n]:
+        own = parts.pop(name)
+        kept = without_copies(own, [doc for part in parts.values() for doc in part])
+        if not own:
+            reasons[name] = f"the gold is a single {'document' if documents else 'sentence'}, or nearly so"
+        elif not _has_entities(kept):
+            reasons[name] = f"{len(own)} sentences were, but had no entity, and went back"
+        elif not _has_entities(parts["gold"]):
+            reasons[name] = f"{len(own)} sentences were, but had all entities, and went back"
+        else:
+            parts[name] = kept
+            dropped[name] = len(own) - len(kept)
+            continue
+        parts["gold"] += own
+    place = {id(doc): i for i, doc in enumerate(docs)}
+    gold, own_dev, own_test = (
+        sorted(parts.get(name, []), key=lambda doc: place[id(doc)]) for name in ("gold", "dev", "test")
+    )
+    return Split(gold, own_dev, own_test, documents, dropped, reasons)
 
 
 def _size(n: int) -> int:
     return min(LARGEST, round(SHARE * n))
 
 
-def _groups(docs: Sequence[Doc], documents: Sequence[Optional[str]]) -> List[int]:
-    """The number of a group for each Doc: Docs that share a document or a text are in one (union-find)."""
-    parent = list(range(len(docs)))
+def _has_entities(docs: Sequence[Doc]) -> bool:
+    return any(doc.ents for doc in docs)
 
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
 
-    first: Dict[str, int] = {}
-    for i, (doc, document) in enumerate(zip(docs, documents, strict=True)):
-        for key in (f"text {' '.join(doc.text.split())}", *([] if document is None else [f"document {document}"])):
-            j = first.setdefault(key, i)
-            parent[root(i)] = root(j)
-    return [root(i) for i in range(len(docs))]
+def _fill(docs: Sequence[Doc], wanted: Dict[str, int], seed: int) -> Dict[str, List[Doc]]:
+    """Groups go to dev as long as it is too small, then to test, then to the gold."""
+    parts: Dict[str, List[Doc]] = {"gold": [], "dev": [], "test": []}
+    for group in group_docs(docs, str(seed)):
+        left = {name: wanted[name] - len(parts[name]) for name in ("dev", "test")}
+        # A document much larger than what is still wanted stays with the gold.
+        part = next((name for name, n in left.items() if n > 0 and len(group) <= 2 * n), "gold")
+        parts[part].extend(group)
+    return parts

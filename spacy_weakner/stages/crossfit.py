@@ -2,15 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
-from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
-from .hashes import hash_file, hash_text
+from .groups import learnable, split_folds
+from .hashes import hash_file
 from .training import BEST, LAST, Training, flat_config, train_all
 
 INDEX = "folds.json"
@@ -44,7 +44,7 @@ def crossfit(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> List[Fold]:
-    """Split gold into folds, and train a pipeline for each on all the others.
+    """Split gold into folds, by document where identifiers tell, and train a pipeline for each on all the others.
 
     Where there is too little gold to set a part aside, `calibrate` learns from these folds together. They have to be as
     unknown to the pipelines as new text, so no checkpoint is chosen by them: without `dev` it is the last one.
@@ -55,13 +55,13 @@ def crossfit(
     folds (int): Number of folds.
     dev (Optional[Path]): Other gold, to choose a checkpoint by.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
-    seed (int): Seed of the split, which depends on the texts, not on their order.
+    seed (int): Seed of the split, which depends on identifiers and texts, not on their order.
     processes (int): How many are trained at a time, see `train_all`.
     gpu_id (int): -1 is the CPU.
     progress (bool): Show how far it has come.
     RETURNS (List[Fold]): The folds.
-    RAISES (WeaknerError): If there are fewer sentences than folds, the config trains on other files, or a training
-        fails.
+    RAISES (WeaknerError): If there are fewer sentences than folds, only one of them has labels, the config trains on
+        other files, or a training fails.
     """
     gold, output = Path(gold), Path(output)
     _check_config(config, gold, overrides or {})
@@ -71,15 +71,17 @@ def crossfit(
     if len(docs) < folds:
         raise WeaknerError(Errors.WK361.format(path=gold, docs=len(docs), folds=folds))
     parts = split_folds(docs, folds, seed)
-    if not all(parts):
-        raise WeaknerError(Errors.WK361.format(path=gold, docs=sum(map(bool, parts)), folds=folds))
+    if len(parts) < folds:
+        raise WeaknerError(Errors.WK361.format(path=gold, docs=len(parts), folds=folds))
+    if not learnable(parts):
+        raise WeaknerError(Errors.WK693.format(path=gold))
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
     (output / INDEX).unlink(missing_ok=True)
     trainings = []
     for n, part in enumerate(parts, start=1):
         held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
-        write_docs(held_out, part)
-        write_docs(rest, [doc for other in parts if other is not part for doc in other])
+        write_docs(held_out, part.held_out)
+        write_docs(rest, part.rest)
         paths = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
         if dev is None:
             # The end of the training may not be chosen by what it is trained on, either.
@@ -89,7 +91,7 @@ def crossfit(
     result, rows = [], []
     for n, (part, member) in enumerate(zip(parts, members, strict=True), start=1):
         held_out = output / f"fold-{n}.spacy"
-        fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part), member.skipped)
+        fold = Fold(member.output / (LAST if dev is None else BEST), held_out, len(part.held_out), member.skipped)
         result.append(fold)
         model = fold.model.relative_to(output).as_posix()
         hashes = {"corpus_hash": hash_file(held_out), "made_from": member.made_from}
@@ -125,19 +127,3 @@ def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> Non
     others = [value for value in overrides.values() if isinstance(value, (str, Path)) and Path(value) == gold]
     if not reads or "paths.train" in overrides or others:
         raise WeaknerError(Errors.WK364.format(config=config))
-
-
-def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[List[Doc]]:
-    """Split gold. Copies of a sentence go to the same fold.
-
-    docs (Sequence[Doc]): The gold.
-    folds (int): Number of folds.
-    seed (int): Seed of the split, which depends on the texts, not on their order.
-    RETURNS (List[List[Doc]]): The folds, some of which are empty where there are too few different sentences.
-    """
-    keys = sorted({hash_text(f"{seed} {doc.text}") for doc in docs})
-    fold_of = {key: i % folds for i, key in enumerate(keys)}
-    parts: List[List[Doc]] = [[] for _ in range(folds)]
-    for doc in sorted(docs, key=lambda doc: hash_text(f"{seed} {doc.text}")):
-        parts[fold_of[hash_text(f"{seed} {doc.text}")]].append(doc)
-    return parts

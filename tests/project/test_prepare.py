@@ -98,6 +98,34 @@ def test_gold_that_is_one_document(tmp_path):
     assert not has_docs(corpora.dev) and not has_docs(corpora.test)
 
 
+def test_copies_that_are_left_out_are_counted(tmp_path):
+    rows = gold_rows(MIN_TO_SPLIT, [f"d{i // 5}.{i % 5}" for i in range(MIN_TO_SPLIT)])
+    for row in rows[::5]:
+        row.update(tokens=["The", "same", "in", "all"], ents=[])
+    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+    assert counts(prepared) == (160, 32, 0, 0)
+    assert prepared.notes[0].endswith("; 8 more were left out: copies of them stand in other parts")
+
+
+def test_parts_without_entities_go_back_to_the_gold(tmp_path):
+    rows = gold_rows(MIN_FOR_TEST)
+    for row in rows[1:]:
+        row["ents"] = []
+    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+    assert counts(prepared) == (MIN_FOR_TEST, 0, 0, 0) and prepared.chosen_by == "cross-validation"
+    assert len(prepared.notes) == 2 and all("went back" in note for note in prepared.notes)
+    assert any(note.startswith("dev") and "cross-validation" in note for note in prepared.notes)
+
+
+@pytest.mark.parametrize("name", ["dev", "test"])
+@pytest.mark.parametrize("kind", ["gold", "text"])
+def test_given_sets_without_entities(tmp_path, files, name, kind):
+    empty = write_rows(tmp_path / "empty.jsonl", [{"tokens": ["a"], "ents": []}] * 3)
+    with pytest.raises(WeaknerError, match=rf"WK694.*empty\.jsonl holds 3 sentences.*--{name}"):
+        prepare(tmp_path / "corpus", lang="xx", **{kind: files[kind], name: empty})
+    assert not Corpora(tmp_path / "corpus").splits.exists()
+
+
 def test_nothing_of_an_earlier_run_is_left(tmp_path, files):
     run(tmp_path, files, gold="much", text="text")
     run(tmp_path, files, gold="gold")

@@ -6,27 +6,20 @@ from collections import defaultdict
 import pytest
 
 from spacy_weakner.annotations.weak import get_id
-from spacy_weakner.project.splitting import LARGEST, SHARE, document_of, split_gold
+from spacy_weakner.project.splitting import LARGEST, SHARE, split_gold
+from spacy_weakner.stages.groups import SHORT, document_of
 
-from ..util import raw
+from ..util import make_doc, raw
 from .util import NLP, numbered
 
 
 def docs_of(texts):
-    return [raw(NLP, text) for text in texts]
+    """Sentences that begin with an entity: without any there are no parts."""
+    return [make_doc(NLP, text.strip(), [(0, 1, "X")]) for text in texts]
 
 
 def texts_of(split):
     return [{doc.text for doc in part} for part in split[:3]]
-
-
-@pytest.mark.parametrize(
-    "identifier, document",
-    [("a7.1", "a7"), ("a7.12", "a7"), ("a.b.3", "a.b"), ("a7", None), (".1", None), ("a.x", None), ("", None)],
-)
-def test_documents_of_sentences(identifier, document):
-    assert document_of(identifier) == document
-    assert document_of(None) is None
 
 
 def test_parts_have_their_size_and_nothing_is_lost():
@@ -60,9 +53,9 @@ def test_the_order_stays_and_does_not_matter():
 
 
 def test_copies_of_a_text_are_in_one_part():
-    docs = docs_of([f"{blanks}sentence {i % 50}" for i in range(150) for blanks in ("", "  ")])
+    docs = docs_of([text for i in range(150) for text in (f"sentence {i % 50}", f"SENTENCE  {i % 50}")])
     gold, dev, test = (
-        {" ".join(text.split()) for text in part} for part in texts_of(split_gold(docs, dev=True, test=True))
+        {" ".join(text.lower().split()) for text in part} for part in texts_of(split_gold(docs, dev=True, test=True))
     )
     assert not gold & dev and not gold & test and not dev & test and dev and test
 
@@ -79,14 +72,46 @@ def test_sentences_of_a_document_are_in_one_part():
     assert [len(part) for part in split[:3]] == [120, 40, 40]
 
 
-def test_documents_that_share_a_sentence_are_in_one_part():
-    texts = [f"sentence {i}" for i in range(100)]
-    texts[50] = texts[0]
-    docs = numbered(docs_of(texts), [f"d{i // 10}.{i % 10}" for i in range(100)])
-    where = {}
-    for n, part in enumerate(split_gold(docs, dev=True, test=True)[:3]):
-        where.update({get_id(doc): n for doc in part})
-    assert len({where[f"d{d}.{i}"] for d in (0, 5) for i in range(10)}) == 1
+def test_documents_may_share_short_sentences():
+    # Headings do not make one document of all.
+    docs = numbered(
+        docs_of("METHODS :" if i % 4 == 0 else f"what document {i // 4} says {i}" for i in range(400)),
+        [f"d{i // 4}.{i % 4}" for i in range(400)],
+    )
+    split = split_gold(docs, dev=True, test=True)
+    assert split.documents == 100 and [len(part) for part in split[:3]] == [240, 80, 80]
+    assert split.dropped == {"dev": 0, "test": 0} and not split.reasons
+
+
+def test_copies_in_other_documents_are_left_out_of_dev_and_test():
+    docs = numbered(
+        docs_of(f"Copyright by publisher {i % 3}" if i % 4 == 0 else f"sentence {i}" for i in range(400)),
+        [f"d{i // 4}.{i % 4}" for i in range(400)],
+    )
+    assert len(docs[0]) > SHORT
+    split = split_gold(docs, dev=True, test=True)
+    gold, dev, test = texts_of(split)
+    assert not gold & dev and not gold & test and not dev & test
+    # Each document loses its first sentence, and gold nothing.
+    assert [len(part) for part in split[:3]] == [240, 60, 60] and split.dropped == {"dev": 20, "test": 20}
+
+
+@pytest.mark.parametrize("labelled", [0, 1])
+def test_parts_without_entities_go_back(labelled):
+    # One sentence alone has entities: wherever it goes, the other parts are of no use.
+    docs = [raw(NLP, f"sentence {i}") for i in range(100 - labelled)] + docs_of(["Anna sings"] * labelled)
+    split = split_gold(docs, dev=True, test=True)
+    assert split.gold == docs and not split.dev and not split.test and not split.dropped
+    assert set(split.reasons) == {"dev", "test"} and all("went back" in why for why in split.reasons.values())
+
+
+def test_gold_keeps_some_entities():
+    docs = docs_of(f"sentence {i}" for i in range(100))
+    for part in ("dev", "test"):
+        chosen = {doc.text for doc in getattr(split_gold(docs, dev=True, test=True), part)}
+        others = [doc if doc.text in chosen else raw(NLP, doc.text) for doc in docs]
+        split = split_gold(others, dev=True, test=True)
+        assert len(split.gold) == 100 and "all entities" in split.reasons[part]
 
 
 def test_numbers_that_tell_nothing():

@@ -252,6 +252,24 @@ def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
     assert sum(map(len, texts)) == len(docs) and sum(fold.docs for fold in found) == 2 * len(docs)
 
 
+def test_a_document_shares_a_fold(tmp_path, trainings):
+    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
+    for i, doc in enumerate(docs):
+        weak.set_id(doc, f"d{i // 4}.{i % 4}")
+    write_docs(tmp_path / "gold.spacy", docs)
+    found = crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    names = [{weak.get_id(doc).split(".")[0] for doc in read_docs(fold.corpus, Vocab())} for fold in found]
+    assert sorted(map(len, names)) == [1, 2, 2] and len(set.union(*names)) == 5
+
+
+def test_labels_in_one_sentence_alone(tmp_path, trainings):
+    docs = [make_doc(NLP, f"sentence {i}", [(0, 1, "X")] if i == 0 else []) for i in range(9)]
+    write_docs(tmp_path / "gold.spacy", docs)
+    with pytest.raises(WeaknerError, match=r"WK693.*gold\.spacy"):
+        crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    assert not trainings and not (tmp_path / "out").exists()
+
+
 def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
     strong_weak = CONFIG.parent / "crf_ner.strong_weak.cfg"
     for config, overrides in (

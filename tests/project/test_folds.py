@@ -1,0 +1,89 @@
+"""Parts of the gold: folds, and what the learning curve is trained on."""
+
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.weak import get_id
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project.curve import make_parts
+from spacy_weakner.project.folds import make_folds
+from spacy_weakner.project.layout import Corpora
+from spacy_weakner.project.rules import Settings
+from spacy_weakner.project.workshop import Workshop
+from spacy_weakner.stages.groups import document_of
+
+from ..util import make_doc
+from .util import NLP, numbered, sentences
+
+
+def write(path, n, per_document=None, labelled=None):
+    docs = [
+        make_doc(NLP, text, entities if labelled is None or i < labelled else [])
+        for i, (text, entities) in enumerate(sentences(n))
+    ]
+    if per_document:
+        numbered(docs, [f"d{i // per_document}.{i % per_document}" for i in range(n)])
+    write_docs(path, docs)
+    return path
+
+
+def read(path):
+    return list(read_docs(path, Vocab()))
+
+
+def texts(path):
+    return {doc.text for doc in read(path)}
+
+
+def documents(path):
+    return {document_of(get_id(doc)) for doc in read(path)}
+
+
+@pytest.mark.parametrize("per_document", [None, 3])
+def test_folds(tmp_path, per_document):
+    gold = write(tmp_path / "gold.spacy", 27, per_document)
+    folds = make_folds(gold, tmp_path / "folds")
+    assert len(folds) == 3 and len(read(tmp_path / "folds" / "all.spacy")) == 27
+    for fold in folds:
+        assert not texts(fold.held_out) & texts(fold.rest) and texts(fold.held_out) | texts(fold.rest) == texts(gold)
+        assert len(read(fold.held_out)) == 9 and any(doc.ents for doc in read(fold.rest))
+        if per_document:
+            assert not documents(fold.held_out) & documents(fold.rest)
+    everything = [doc.text for fold in folds for doc in read(fold.held_out)]
+    assert [doc.text for doc in read(tmp_path / "folds" / "all.spacy")] == everything
+
+
+def test_few_entities_are_enough_in_two_sentences(tmp_path):
+    folds = make_folds(write(tmp_path / "gold.spacy", 9, labelled=2), tmp_path / "folds")
+    assert len(folds) == 3 and all(any(doc.ents for doc in read(fold.rest)) for fold in folds)
+    with pytest.raises(WeaknerError, match=r"WK693.*one\.spacy.*--dev"):
+        make_folds(write(tmp_path / "one.spacy", 9, labelled=1), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.fixture
+def workshop(tmp_path, configs):
+    return Workshop(Corpora(tmp_path), tmp_path / "out", configs, Settings(20, 40, 0.5, 0.2, 10), lang="xx")
+
+
+@pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [24, 48]), (50, [25, 50])])
+def test_parts_of_the_curve(workshop, per_document, sizes):
+    gold = write(workshop.corpora.gold, 100, per_document)
+    parts = make_parts(workshop, None, 0)
+    assert [part.sentences for part in parts] == sizes
+    own = [texts(part.training.overrides["paths.train"]) for part in parts]
+    assert [len(each) for each in own] == sizes and own[0] < own[1]
+    for part, trained_on in zip(parts, own, strict=True):
+        assert not part.select and texts(part.evaluated_on) == texts(gold) - trained_on
+        # Two documents are too few: the parts are made of sentences, then.
+        if per_document in (5, 8):
+            assert not documents(part.evaluated_on) & documents(part.training.overrides["paths.train"])
+
+
+def test_parts_that_would_say_nothing(workshop):
+    write(workshop.corpora.gold, 30)
+    assert [part.sentences for part in make_parts(workshop, None, 0)] == [15]
+    write(workshop.corpora.gold, 100, labelled=1)
+    # Entities are either in the part or in what it is evaluated on.
+    assert make_parts(workshop, None, 0) == []
