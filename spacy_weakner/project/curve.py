@@ -1,5 +1,7 @@
 """What more gold would bring: gold alone, trained on parts of the gold."""
 
+from itertools import pairwise
+from math import log2
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -14,6 +16,8 @@ from .workshop import Workshop, pipeline_of
 PARTS = (0.25, 0.5)
 # Smaller parts say nothing.
 MIN_PART = 10
+# Of the gain of a doubling, what the next one brings at most.
+SHRINK = 0.8
 Point = Dict[str, float]
 
 
@@ -78,16 +82,21 @@ def measure(parts: List[Part], whole: Optional[Tuple[int, float]], gpu_id: int =
 
 
 def next_gain(points: List[Point]) -> Optional[float]:
-    """What twice as much gold may bring: gains of doublings shrink, and the next one shrinks as the last did.
+    """What twice as much gold may bring: gains per doubling shrink, and the next one shrinks as the last did. A curve
+    that does not rise all the way is rough, and its mean slope says more.
 
     points (List[Point]): The curve; the last point is all gold.
     RETURNS (Optional[float]): Points of F1; None if the curve has too few points.
     """
     if len(points) < 3:
         return None
-    first, middle, last = (point["f1"] for point in points[-3:])
-    before, now = middle - first, last - middle
-    if now <= 0:
-        return 0.0
-    # A curve that steepens does so by chance.
-    return now * min(0.8, now / before) if before > 0 else now * 0.8
+    before, now = (_slope(first, second) for first, second in pairwise(points[-3:]))
+    if before > 0 and now > 0:
+        # A curve that steepens does so by chance.
+        return now * min(SHRINK, now / before)
+    return SHRINK * max(0.0, _slope(points[-3], points[-1]))
+
+
+def _slope(first: Point, second: Point) -> float:
+    """Points of F1 per doubling."""
+    return (second["f1"] - first["f1"]) / log2(second["sentences"] / first["sentences"])

@@ -92,7 +92,7 @@ def test_package_ends_with_the_winner_and_its_use(tmp_path, monkeypatch):
     assert "What would help most next: First." in output and "Second." not in output
     assert "The winner is 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
     assert [line.strip() for line in result.output.splitlines()[-4:]] == [
-        "pip install packages/en_ner.whl",
+        "pip install --force-reinstall --no-deps packages/en_ner.whl",
         "import spacy",
         'nlp = spacy.load("en_ner")',
         "print([(ent.text, ent.label_) for ent in nlp('A text').ents])",

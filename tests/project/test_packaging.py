@@ -142,6 +142,6 @@ def test_a_pipeline_that_is_gone(tmp_path, builder):
 
 def test_usage_can_be_copied():
     pip, *python = usage(Package("de_ner", Path("my packages/de_ner.whl")), 'it\'s "here"')
-    assert shlex.split(pip) == ["pip", "install", "my packages/de_ner.whl"]
+    assert shlex.split(pip) == ["pip", "install", "--force-reinstall", "--no-deps", "my packages/de_ner.whl"]
     assert len(python) == 3 and repr('it\'s "here"') in python[-1]
     compile("\n".join(python), "usage", "exec")
