@@ -145,3 +145,10 @@ def test_usage_can_be_copied():
     assert shlex.split(pip) == ["pip", "install", "--force-reinstall", "--no-deps", "my packages/de_ner.whl"]
     assert len(python) == 3 and repr('it\'s "here"') in python[-1]
     compile("\n".join(python), "usage", "exec")
+
+
+@pytest.mark.parametrize("settings, code", [({"version": "1 0"}, "WK005.*version"), ({"name": "class"}, "WK686")])
+def test_unusable_names_and_versions(tmp_path, verdict, settings, code):
+    with pytest.raises(WeaknerError, match=code):
+        package(verdict, tmp_path / "out", **{"name": "ner", **settings})
+    assert not (tmp_path / "out").exists()
