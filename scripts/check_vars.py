@@ -14,6 +14,9 @@ def check(arguments: List[str]) -> List[str]:
     RETURNS (List[str]): What to change; empty if all is well.
     """
     pairs = [argument.partition("=") for argument in arguments if argument != DEMO_OR_OWN]
+    empty = [name for name, _, value in pairs if not value]
+    if empty:
+        return [f"'{name}' is empty: give --vars.{name}." for name in empty]
     demo = [(name, value) for name, _, value in pairs if value == "demo" or value.startswith(DEMO)]
     if DEMO_OR_OWN in arguments and len(demo) == len(pairs):
         return []

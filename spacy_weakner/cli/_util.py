@@ -50,6 +50,16 @@ def say(kind: str, text: str, path: object = None) -> None:
         typer.echo(f"  {locale_escape(str(path))}")
 
 
+def given_text(value: Optional[str]) -> Optional[str]:
+    """What a workflow passes on, where "", "null" and "none" say that there is nothing."""
+    return None if value is None or value.strip().lower() in ("", "null", "none") else value
+
+
+def given(value: Optional[str]) -> Optional[Path]:
+    """The same for a path."""
+    return None if given_text(value) is None else Path(str(value))
+
+
 def listing(counts: Dict[str, int]) -> str:
     """Counts on one line.
 

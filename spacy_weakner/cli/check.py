@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 from wasabi.util import locale_escape
 
-from ._util import check_json, reporting, say
+from ._util import check_json, given_text, reporting, say
 
 if TYPE_CHECKING:
     from ..quality.checking.check import CheckReport
@@ -44,20 +44,20 @@ def check_cli(
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
 
         given = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
-        files = CheckedFiles(**{name: Path(value) for name, value in given.items() if _given(value) is not None})
+        files = CheckedFiles(**{name: Path(value) for name, value in given.items() if given_text(value) is not None})
         check_json(output, [path for path in vars(files).values() if path is not None])
         settings = CheckedSettings(
             lang=lang,
-            tokenizer=_given(tokenizer),
-            size=_given(size),
-            transformer=_given(transformer),
+            tokenizer=given_text(tokenizer),
+            size=given_text(size),
+            transformer=given_text(transformer),
             gpu_id=gpu_id,
-            labels=tuple(label for label in label or () if _given(label) is not None),
-            term_label=_given(term_label),
-            max_steps=_number("max_steps", _given(max_steps)),
+            labels=tuple(label for label in label or () if given_text(label) is not None),
+            term_label=given_text(term_label),
+            max_steps=_number("max_steps", given_text(max_steps)),
             batch_words=batch_words,
             misaligned=misaligned,
-            configs=Path(configs) if _given(configs) is not None else None,
+            configs=Path(configs) if given_text(configs) is not None else None,
         )
         report = examine(files, settings)
         if output is not None:
@@ -90,11 +90,6 @@ def _show(finding: "Finding") -> None:
     typer.echo(f"  {locale_escape(finding.message)}")
     if finding.cure:
         typer.echo(locale_escape(f"  → {finding.cure}"))
-
-
-def _given(value: Optional[str]) -> Optional[str]:
-    """What a workflow passes: an empty string, null or none is nothing."""
-    return None if value is None or value.strip().lower() in ("", "null", "none") else value
 
 
 def _number(setting: str, value: Optional[str]) -> Optional[int]:

@@ -7,8 +7,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
-from ._util import reporting, say
-from .prepare import given
+from ._util import given, reporting, say
 
 if TYPE_CHECKING:
     from ..project.verdict import Verdict

@@ -66,9 +66,11 @@ def init_configs_cli(
     """Write the configs of several recipes, RECIPE.cfg each, into a folder."""
     with reporting():
         from ..configs import recipes, render_config
-        from ..configs.recipes import find_recipe
+        from ..configs.recipes import SIZES, find_recipe
+        from ..errors import check_choice
         from ..files import write_text
 
+        check_choice("size", size, SIZES)
         for name in recipe or [known.name for known in recipes()]:
             known = find_recipe(name)
             own = size if size in known.sizes else known.sizes[0]

@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from ._util import reporting, say
+from ._util import given, reporting, say
 
 
 def prepare_cli(
@@ -42,8 +42,3 @@ def prepare_cli(
         say("good", f"Sentences: {counts}", output)
         for note in prepared.notes:
             say("info", note[0].upper() + note[1:])
-
-
-def given(value: Optional[str]) -> Optional[Path]:
-    """A path that a workflow passes on, where "" and "null" say that there is none."""
-    return None if value in (None, "", "null") else Path(str(value))

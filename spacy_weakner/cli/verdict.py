@@ -20,11 +20,13 @@ def verdict_cli(
 ) -> None:
     """Score the candidates on test, once, and write a report that opens with the verdict."""
     with reporting():
+        from ..files import check_output
         from ..project.conclude import conclude
         from ..project.verdict import Verdict
         from ..quality.compare import format_table
 
         check_json(scores, [verdict])
+        check_output([verdict, corpora], [output, *([] if scores is None else [scores])])
         rows = conclude(
             Verdict.load(verdict), corpora, output, scores=scores, title=title, seed=seed, gpu_id=gpu_id, progress=True
         )

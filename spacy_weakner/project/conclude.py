@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ..files import write_text
+from ..errors import Errors, WeaknerError
+from ..files import existing, write_text
 from ..quality.bootstrap import Difference, Interval
 from ..quality.compare import SAMPLES, Comparison
 from ..quality.plots import Plot, curve_plot, f1_plot
@@ -40,7 +41,7 @@ def conclude(
     RETURNS (List[Comparison]): The scores on test; empty without test.
     RAISES (WeaknerError): For what `report` raises.
     """
-    folders = Corpora(Path(corpora))
+    folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
     test = folders.test if has_docs(folders.test) else None
     labels = folders.gold_labelled if has_docs(folders.gold_labelled) else None
     rows = report(
@@ -65,10 +66,16 @@ def conclude(
 
 
 def read_scores(path: Optional[Path]) -> Dict[str, Dict[str, Any]]:
-    """Scores on test by candidate, as `conclude` has written them; empty if there are none."""
+    """Scores on test by candidate, as `conclude` has written them; empty if there are none.
+
+    RAISES (WeaknerError): If the file is damaged.
+    """
     if path is None or not Path(path).exists():
         return {}
-    return {str(row["name"]): row for row in json.loads(Path(path).read_text(encoding="utf-8"))}
+    try:
+        return {str(row["name"]): row for row in json.loads(Path(path).read_text(encoding="utf-8"))}
+    except (ValueError, TypeError, KeyError) as error:
+        raise WeaknerError(Errors.WK681.format(path=path, command="verdict")) from error
 
 
 def verdict_section(verdict: Verdict) -> Section:

@@ -1,6 +1,7 @@
 """What more gold would bring: gold alone, trained on parts of the gold."""
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from math import log2
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -16,8 +17,10 @@ from .workshop import Workshop, pipeline_of
 PARTS = (0.25, 0.5)
 # Smaller parts say nothing.
 MIN_PART = 10
-# With fewer documents than this, parts are made of sentences.
-MIN_DOCUMENTS = 8
+# Parts are made of sentences where a document is a larger share than this, and left out where they are off by more.
+ROUGH = 0.125
+# Of the gain of a doubling, what the next one brings at most.
+SHRINK = 0.8
 Point = Dict[str, float]
 
 
@@ -42,16 +45,20 @@ def make_parts(workshop: Workshop, dev: Optional[Path], seed: int) -> List[Part]
     workshop (Workshop): Where they are trained.
     dev (Optional[Path]): What is evaluated on; None: the gold outside the part.
     seed (int): Seed of the parts, which are made by document where identifiers tell, and do not depend on the order.
-    RETURNS (List[Part]): The parts; fewer where they would be too small.
+    RETURNS (List[Part]): The parts; fewer where they would be too small, or say nothing for lack of entities.
     """
     docs = list(read_docs(workshop.corpora.gold, Vocab()))
-    groups = group_docs(docs, f"curve {seed}", least=MIN_DOCUMENTS)
+    groups = group_docs(docs, f"curve {seed}")
+    if max(map(len, groups)) > ROUGH * len(docs):
+        groups = group_docs(docs, f"curve {seed}", least=len(docs) + 1)
     folder = workshop.models / "curve"
     made: List[Part] = []
     for share in PARTS:
         own, rest = _cut(groups, round(share * len(docs)))
         n, smaller = len(own), made[-1].sentences if made else 0
-        if n < MIN_PART or n == smaller or not any(doc.ents for doc in own):
+        if n < MIN_PART or n == smaller or abs(n - share * len(docs)) > ROUGH * len(docs):
+            continue
+        if not any(doc.ents for doc in own):
             continue
         if dev is None and not any(doc.ents for doc in rest):
             continue
@@ -93,16 +100,21 @@ def measure(parts: List[Part], whole: Optional[Tuple[int, float]], gpu_id: int =
 
 
 def next_gain(points: List[Point]) -> Optional[float]:
-    """What twice as much gold may bring: gains of doublings shrink, and the next one shrinks as the last did.
+    """What twice as much gold may bring: gains per doubling shrink, and the next one shrinks as the last did. A curve
+    that does not rise all the way is rough, and its mean slope says more.
 
     points (List[Point]): The curve; the last point is all gold.
     RETURNS (Optional[float]): Points of F1; None if the curve has too few points.
     """
     if len(points) < 3:
         return None
-    first, middle, last = (point["f1"] for point in points[-3:])
-    before, now = middle - first, last - middle
-    if now <= 0:
-        return 0.0
-    # A curve that steepens does so by chance.
-    return now * min(0.8, now / before) if before > 0 else now * 0.8
+    before, now = (_slope(first, second) for first, second in pairwise(points[-3:]))
+    if before > 0 and now > 0:
+        # A curve that steepens does so by chance.
+        return now * min(SHRINK, now / before)
+    return SHRINK * max(0.0, _slope(points[-3], points[-1]))
+
+
+def _slope(first: Point, second: Point) -> float:
+    """Points of F1 per doubling."""
+    return (second["f1"] - first["f1"]) / log2(second["sentences"] / first["sentences"])

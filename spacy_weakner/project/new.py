@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -15,6 +16,8 @@ from .workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
+# Of a source that is one of several, as long as nobody says or measures it.
+USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
 DEFAULT_TOKENIZER = "spacy.Tokenizer.v1"
 # Settings of a term list that its user may want to change: they are written even where they are the default.
@@ -142,6 +145,9 @@ def _declare(
         single[ANSWERS_SOURCE] = {"file": str(existing(Path(answers), "--answers"))}
     if single:
         found = [*read_sources(single), *found]
+    if len(found) > 1:
+        # Where the gold says nothing about a source, something has to.
+        found = [s if s.reliability is not None else replace(s, reliability=USUAL_RELIABILITY) for s in found]
     names = [source.name for source in found]
     for name in names:
         if names.count(name) > 1:

@@ -5,11 +5,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import spacy
 import srsly
+from packaging.version import InvalidVersion, Version
 from spacy.cli.package import package as spacy_package
 
 from ..about import __title__, __version__
@@ -51,8 +53,13 @@ def package(
     RETURNS (Package): What was packaged.
     RAISES (WeaknerError): For a name that cannot be imported, or if the pipeline is gone.
     """
-    if not name.isidentifier() or not name.isascii():
+    if not name.isidentifier() or not name.isascii() or iskeyword(name):
         raise WeaknerError(Errors.WK686.format(name=name))
+    try:
+        version = str(Version(version))
+    except InvalidVersion as error:
+        expected = "a version like 0.1.0"
+        raise WeaknerError(Errors.WK005.format(setting="version", value=repr(version), expected=expected)) from error
     pipeline = existing(Path(verdict.best.path), "'spacy weakner fit' makes it")
     output = Path(output)
     with tempfile.TemporaryDirectory() as scratch:
@@ -141,7 +148,9 @@ def _build_wheel(source: Path) -> str:
     try:
         return Path(ProjectBuilder(source, runner=_run).build("wheel", source / "dist")).name
     except (BuildBackendException, subprocess.CalledProcessError) as error:
-        raise WeaknerError(Errors.WK687.format(reason=" ".join(str(error).split()))) from error
+        said = getattr(getattr(error, "exception", error), "stderr", None) or b""
+        last = said.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
+        raise WeaknerError(Errors.WK687.format(reason=" ".join(f"{error} {last}".split()))) from error
 
 
 def _run(cmd: Sequence[str], cwd: Optional[str] = None, extra_environ: Optional[Mapping[str, str]] = None) -> None:
@@ -157,7 +166,7 @@ def usage(package: Package, example: Optional[str] = None) -> List[str]:
     RETURNS (List[str]): A command, and three lines of Python.
     """
     return [
-        f"pip install {shlex.quote(str(package.wheel))}",
+        f"pip install --force-reinstall --no-deps {shlex.quote(str(package.wheel))}",
         "import spacy",
         f'nlp = spacy.load("{package.name}")',
         f"print([(ent.text, ent.label_) for ent in nlp({example or 'your text'!r}).ents])",

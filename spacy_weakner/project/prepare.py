@@ -1,19 +1,19 @@
 """Makes the corpora of a project: gold, dev and test, given or split off, and text."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import read_docs, write_docs
+from ..annotations.corpus import corpus_files, read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..files import existing, write_text
+from ..files import check_output, existing, write_text
 from ..stages.convert import convert
 from ..stages.pipelines import blank_pipeline
-from .layout import Corpora
+from ..stages.shards import receipt_path
+from .layout import Corpora, has_docs
 from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 
 DEV, CROSS_VALIDATION, NOTHING = "dev", "cross-validation", "nothing"
@@ -67,19 +67,16 @@ def prepare(
     seed (int): Seed of the split.
     progress (bool): Show bars, if the output is a terminal.
     RETURNS (Preparation): What there is.
-    RAISES (WeaknerError): If there is neither gold nor text, there is dev or test but no gold to train on nor text, or
-        a file is malformed.
+    RAISES (WeaknerError): If there is neither gold nor text, there is dev or test but no gold to train on nor text, a
+        file is malformed, or gold, dev or test is given and has no entity.
     """
     if gold is None and text is None:
         raise WeaknerError(Errors.WK680)
     corpora = Corpora(Path(output))
     options: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer, "overwrite": True, "progress": progress}
-    corpora.splits.unlink(missing_ok=True)
-    # What is not given now is not left over from then.
-    for path in (corpora.gold, corpora.dev, corpora.test):
-        path.unlink(missing_ok=True)
-    if text is None and corpora.text.exists():
-        shutil.rmtree(corpora.text)
+    inputs = [Path(path) for path in (text, gold, dev, test) if path is not None]
+    check_output(inputs, [corpora.gold, corpora.dev, corpora.test, corpora.text, corpora.splits])
+    _forget(corpora, text is None)
     counts = {"gold": 0, "dev": 0, "test": 0, "text": 0, "gold_words": 0, "text_words": 0}
     for name, given, path in (("dev", dev, corpora.dev), ("test", test, corpora.test), ("text", text, corpora.text)):
         if given is not None:
@@ -100,6 +97,18 @@ def prepare(
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result._asdict(), indent=2) + "\n")
     return result
+
+
+def _forget(corpora: Corpora, no_text: bool) -> None:
+    """Remove what an earlier run has left, and what was made from it: what is not given now does not stay from then."""
+    corpora.splits.unlink(missing_ok=True)
+    for path in (corpora.gold, corpora.dev, corpora.test, corpora.gold_labelled, corpora.labels):
+        path.unlink(missing_ok=True)
+    receipt_path(corpora.gold_labelled).unlink(missing_ok=True)
+    # Corpora only: a folder of that name may be somebody else's.
+    if no_text and has_docs(corpora.text):
+        for path in corpus_files(corpora.text):
+            path.unlink()
 
 
 def read_preparation(corpora: Corpora) -> Preparation:

@@ -103,7 +103,8 @@ class Verdict:
         if best.scores is None:
             return [
                 f"'{best.name}' is the pipeline to use. Nothing could be compared: there is no gold. A hundred "
-                "annotated sentences would tell how good it is, and make it better."
+                "annotated sentences would tell how good it is, and make it better.",
+                *(f"'{other.name}' is there too: {other.path}." for other in self.contenders if other is not best),
             ]
         on = {"dev": f"on {self.facts.dev} dev sentences", "cross-validation": "in cross-validation of the gold"}
         lines = [f"'{best.name}' is best {on[self.chosen_by]}: {scores_text(best.scores)}."]

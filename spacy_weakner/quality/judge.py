@@ -18,10 +18,10 @@ from ..stages.fitting import MAX_DOCS
 from ..stages.pipelines import blank_pipeline
 from .bootstrap import Bootstrap, Interval, f1, precision, recall
 from .judging.combining import Labels, combined_labels
+from .judging.concerns import Concern, Figures, concerns
 from .judging.matches import Sentence, choose_matches, count_labels, read_sentence
 from .judging.proposal import Proposal, propose
 from .judging.terms import WorstTerm, find_worst_terms
-from .judging.verdicts import Facts, Verdict, verdicts
 from .relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
 from .scores import Counts, as_json
 
@@ -68,7 +68,7 @@ class Judgement(NamedTuple):
     worst_terms (List[WorstTerm]): What is wrong most often.
     proposals (List[Proposal]): Better settings of term lists, the largest gain first; each is measured on the labels of
         that list alone.
-    warnings (List[Verdict]): What will probably hurt.
+    warnings (List[Concern]): What will probably hurt.
     """
 
     method: str
@@ -84,7 +84,7 @@ class Judgement(NamedTuple):
     errors: Dict[str, int]
     worst_terms: List[WorstTerm]
     proposals: List[Proposal]
-    warnings: List[Verdict]
+    warnings: List[Concern]
 
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): All of it, as JSON can hold it; "proposal" is the first of the proposals."""
@@ -132,13 +132,14 @@ def judge(
     check_range("top", top, 0, None)
     if policy is not None and method != UNION:
         raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", method=method, methods=UNION))
-    # The other methods learn nothing from text.
-    fit_on = fit_on if method == "label_model" else None
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled, lang)
     names, absent = _find_sources(labelled, docs, sources, fit_on)
-    trusted = sorted([*names, *absent]) if sources is None else list(sources)
+    # Only a label model learns from text; the other methods know those that have looked at gold.
+    fit_on = fit_on if method == "label_model" else None
+    used = [*names, *absent] if fit_on is not None else names
+    trusted = sorted(used) if sources is None else [name for name in sources if name in used]
     labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fit_on, max_docs=max_docs, seed=seed)
     said = {name: _said(docs, golds, name) for name in names}
     alone: Dict[str, Labels] = {
@@ -169,7 +170,7 @@ def judge(
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
     unanswered = {name: len(docs) - _seen(alone[name]) for name in names} | {name: len(docs) for name in absent}
     per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
-    facts = Facts(
+    figures = Figures(
         total=scores.counts,
         width=scores.intervals["f1"].high - scores.intervals["f1"].low,
         per_label={label: each.counts for label, each in per_label.items()},
@@ -188,7 +189,7 @@ def judge(
         method=method,
         policy=policy if method == UNION else None,
         docs=len(docs),
-        unlabelled=facts.unlabelled,
+        unlabelled=figures.unlabelled,
         tokens=sum(map(len, docs)),
         entities=sum(len(gold.entities) for gold in golds),
         scores=scores,
@@ -198,7 +199,7 @@ def judge(
         errors=_errors(golds, labels),
         worst_terms=find_worst_terms(docs, said, policy, top),
         proposals=sorted(proposals, key=lambda proposal: -proposal.difference.f1),
-        warnings=verdicts(facts),
+        warnings=concerns(figures),
     )
 
 

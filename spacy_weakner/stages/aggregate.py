@@ -147,7 +147,8 @@ def aggregate(
         settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
         # What was learned depends on the whole corpus, so a change to one shard concerns all.
         settings["corpus"] = _hash_corpus(input_path)
-        gold, fit_on = (None if path is None else Path(path) for path in (gold, fit_on))
+        gold = Path(gold) if gold is not None and method == "weighted" else None
+        fit_on = None if fit_on is None else Path(fit_on)
         settings["gold"] = None if gold is None else _hash_corpus(gold)
         fit_on = fit_on if method == "label_model" else None
         if fit_on is not None:
@@ -334,8 +335,8 @@ def _check_method(method: str, **settings: Any) -> None:
         "policy": (UNION,),
         "soft": voting,
         "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
-        "gold": ("weighted",),
-        # The other methods learn nothing from text, so that it may be given whatever the method is.
+        # Methods that learn nothing from gold or text pay no attention to them, so that they may always be given.
+        "gold": METHODS,
         "fit_on": METHODS,
         "model_output": ("weighted", "label_model"),
     }

@@ -16,7 +16,7 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from ..code_version import code_version
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import existing, write_text
 from ..progress import Progress
 from .hashes import hash_path, hash_settings
@@ -80,6 +80,7 @@ def train_all(
     RETURNS (List[Member]): In the same order.
     RAISES (WeaknerError): For what `train_member` raises.
     """
+    check_range("processes", processes, 1, None)
     stop = Event()
     at_a_time = min(processes, len(trainings))
     threads = max(1, (os.cpu_count() or 1) // at_a_time) if at_a_time > 1 else None
@@ -136,7 +137,6 @@ def train_member(
     receipt = output / RECEIPT
     found = _read(receipt)
     if found is not None and found.get("made_from") == made_from and (output / LAST).exists():
-        on_progress(1.0)
         on_progress(1.0)
         return Member(output, found.get("score"), True, made_from)
     if output.exists() and any(output.iterdir()) and not (output / LOG).exists():

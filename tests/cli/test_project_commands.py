@@ -92,7 +92,7 @@ def test_package_ends_with_the_winner_and_its_use(tmp_path, monkeypatch):
     assert "What would help most next: First." in output and "Second." not in output
     assert "The winner is 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
     assert [line.strip() for line in result.output.splitlines()[-4:]] == [
-        "pip install packages/en_ner.whl",
+        "pip install --force-reinstall --no-deps packages/en_ner.whl",
         "import spacy",
         'nlp = spacy.load("en_ner")',
         "print([(ent.text, ent.label_) for ent in nlp('A text').ents])",
@@ -121,3 +121,22 @@ def test_init_project_says_where_it_is(tmp_path):
     assert (cd, place, rest) == ("cd", str(folder), ["&&", "weasel", "run", "all"])
     again = invoke("init", "project", folder, "--gold", gold)
     assert again.exit_code == 1 and "[WK688]" in again.stderr and len(again.stderr.splitlines()) == 1
+
+
+def test_a_report_replaces_no_verdict(tmp_path):
+    path = tmp_path / "verdict.json"
+    path.write_text("{}")
+    result = invoke("verdict", path, tmp_path, path)
+    assert result.exit_code == 1 and "WK304" in result.stderr and path.read_text() == "{}"
+
+
+def test_configs_of_a_size_that_is_not_there(tmp_path):
+    result = invoke("init", "configs", tmp_path / "configs", "--size", "tranformer")
+    assert result.exit_code == 1 and "WK005" in result.stderr and not (tmp_path / "configs").exists()
+
+
+@pytest.mark.parametrize("value", ["", "null", "None", " none "])
+def test_what_is_not_given(value):
+    from spacy_weakner.cli._util import given, given_text
+
+    assert given(value) is None and given_text(value) is None and given(None) is None

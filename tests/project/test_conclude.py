@@ -84,3 +84,9 @@ def test_a_candidate_that_is_gone(tmp_path, project):
 def test_scores_are_whole(tmp_path):
     (tmp_path / "test.json").write_text(json.dumps([{"name": "a", "f1": 1.0}]))
     assert read_scores(tmp_path / "test.json") == {"a": {"name": "a", "f1": 1.0}}
+
+
+def test_damaged_scores(tmp_path):
+    (tmp_path / "scores.json").write_text("[{")
+    with pytest.raises(WeaknerError, match="WK681"):
+        read_scores(tmp_path / "scores.json")

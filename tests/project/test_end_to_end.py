@@ -86,7 +86,7 @@ def test_from_files_to_a_package(tmp_path, capsys):
     lines = output.strip().splitlines()
     wheel = "packages/en_namen-0.1.0/dist/en_namen-0.1.0-py3-none-any.whl"
     assert [line.strip() for line in lines[-4:-1]] == [
-        f"pip install {wheel}",
+        f"pip install --force-reinstall --no-deps {wheel}",
         "import spacy",
         'nlp = spacy.load("en_namen")',
     ]

@@ -76,7 +76,7 @@ def test_parts_of_the_curve(workshop, per_document, sizes):
     assert [len(each) for each in own] == sizes and own[0] < own[1]
     for part, trained_on in zip(parts, own, strict=True):
         assert not part.select and texts(part.evaluated_on) == texts(gold) - trained_on
-        # The nearest size with whole documents. Two of them are too few: the parts are made of sentences, then.
+        # The nearest size with whole documents. Two of them are too large: the parts are made of sentences, then.
         if per_document in (5, 8):
             assert not documents(part.evaluated_on) & documents(part.training.overrides["paths.train"])
 
@@ -87,3 +87,10 @@ def test_parts_that_would_say_nothing(workshop):
     write(workshop.corpora.gold, 100, labelled=1)
     # Entities are either in the part or in what it is evaluated on.
     assert make_parts(workshop, None, 0) == []
+
+
+def test_many_copies_of_one_sentence(workshop):
+    docs = [make_doc(NLP, text, entities) for text, entities in sentences(40)]
+    write_docs(workshop.corpora.gold, [*docs, *[make_doc(NLP, "Anna sings", [(0, 1, "PER")])] * 80])
+    # They stay together, so that nothing is near to half of the gold.
+    assert all(abs(part.sentences - 30) <= 15 for part in make_parts(workshop, None, 0))

@@ -17,7 +17,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project import new
-from spacy_weakner.project.new import init_project
+from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
 from spacy_weakner.stages.labelling.sources import read_sources
 
 PACKAGE = Path(spacy_weakner.__file__).parent
@@ -274,7 +274,9 @@ def test_a_file_of_sources_beside_terms_and_answers(tmp_path, files, quick):
     for source in wanted:
         again = found[source.name]
         assert Path(again.path).resolve() == Path(source.path).resolve()
-        assert {**vars(again), "path": ""} == {**vars(source), "path": ""}
+        # Of several sources each says how good it is, if only as a guess.
+        known = source.reliability if source.reliability is not None else USUAL_RELIABILITY
+        assert {**vars(again), "path": ""} == {**vars(source), "path": "", "reliability": known}
     assert found["answers"].complete and not found["gazetteer"].complete
     label = check_project(made.folder)["label"]
     assert {"../declared/drugs.csv", "../declared/more.jsonl", f"../{files['terms'].name}"} <= {*label["deps"]}

@@ -142,6 +142,13 @@ def test_a_pipeline_that_is_gone(tmp_path, builder):
 
 def test_usage_can_be_copied():
     pip, *python = usage(Package("de_ner", Path("my packages/de_ner.whl")), 'it\'s "here"')
-    assert shlex.split(pip) == ["pip", "install", "my packages/de_ner.whl"]
+    assert shlex.split(pip) == ["pip", "install", "--force-reinstall", "--no-deps", "my packages/de_ner.whl"]
     assert len(python) == 3 and repr('it\'s "here"') in python[-1]
     compile("\n".join(python), "usage", "exec")
+
+
+@pytest.mark.parametrize("settings, code", [({"version": "1 0"}, "WK005.*version"), ({"name": "class"}, "WK686")])
+def test_unusable_names_and_versions(tmp_path, verdict, settings, code):
+    with pytest.raises(WeaknerError, match=code):
+        package(verdict, tmp_path / "out", **{"name": "ner", **settings})
+    assert not (tmp_path / "out").exists()

@@ -186,3 +186,30 @@ def test_what_is_not_utf8_is_damaged(tmp_path):
     corpora.splits.write_bytes(b"\xff\xfe")
     with pytest.raises(WeaknerError, match="WK681"):
         read_preparation(corpora)
+
+
+def test_nothing_of_others_is_removed(tmp_path, files):
+    mine = tmp_path / "corpus" / "text" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    prepare(tmp_path / "corpus", lang="xx", gold=files["gold"])
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["gold", "dev"])
+def test_an_input_is_no_output(tmp_path, files, name):
+    run(tmp_path, files, gold="gold", dev="dev")
+    given = tmp_path / "corpus" / "annotated" / f"{name}.spacy"
+    before = given.read_bytes()
+    with pytest.raises(WeaknerError, match="WK304"):
+        prepare(tmp_path / "corpus", lang="xx", **{"gold": files["gold"], name: given})
+    assert given.read_bytes() == before
+
+
+def test_what_was_made_of_an_earlier_gold_is_gone(tmp_path, files):
+    run(tmp_path, files, gold="gold")
+    corpora = Corpora(tmp_path / "corpus")
+    for path in (corpora.gold_labelled, corpora.labels):
+        path.write_text("old")
+    run(tmp_path, files, gold="some")
+    assert not corpora.gold_labelled.exists() and not corpora.labels.exists()

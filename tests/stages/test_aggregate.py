@@ -305,7 +305,6 @@ def test_weights_from_a_gold_corpus_or_declared(tmp_path):
         ({"s": []}, {"method": "majority", "policy": "drop"}, r"WK331.*policy = drop"),
         ({"s": []}, {"soft": True}, r"WK331.*soft.*majority, weighted, label_model"),
         ({"s": []}, {"unmatched": "confident"}, "WK331"),
-        ({"s": []}, {"method": "majority", "gold": "x"}, "WK331.*weighted"),
         ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
         ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
         ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),

@@ -413,3 +413,8 @@ def test_a_failing_training_shows_its_log(tmp_path, gold):
     with pytest.raises(WeaknerError, match=r"(?s)WK360.*exit code 1.*train\.log.*nosuch"):
         train_member(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
     assert not (tmp_path / "a" / "trained.json").exists()
+
+
+def test_no_processes():
+    with pytest.raises(WeaknerError, match=r"WK005.*processes"):
+        training.train_all([], processes=0)

@@ -24,7 +24,7 @@ KNOWN_RECALL = 93.0
 WIDE_INTERVAL = 20.0
 
 
-class Verdict(NamedTuple):
+class Concern(NamedTuple):
     """A warning.
 
     kind (str): "precision", "recall", "nothing", "never_given", "never_right", "combination", "unanswered", "known"
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     text: str
 
 
-class Facts(NamedTuple):
+class Figures(NamedTuple):
     """What is judged.
 
     total (Counts): Of the labels as they would be aggregated.
@@ -61,19 +61,19 @@ class Facts(NamedTuple):
     unlabelled: int
 
 
-def verdicts(facts: Facts) -> List[Verdict]:
+def concerns(judged: Figures) -> List[Concern]:
     """Tell what will probably hurt.
 
-    facts (Facts): The figures.
-    RETURNS (List[Verdict]): One per reason.
+    judged (Figures): The figures.
+    RETURNS (List[Concern]): One per reason.
     """
-    return [*_answers(facts), *_known(facts), *_whole(facts), *_labels(facts), *_combination(facts)]
+    return [*_answers(judged), *_known(judged), *_whole(judged), *_labels(judged), *_combination(judged)]
 
 
-def _known(facts: Facts) -> Iterator[Verdict]:
-    for source, found in facts.found.items():
-        if found >= KNOWN_RECALL and facts.per_source[source].tp >= 10 * MIN_SEEN:
-            yield Verdict(
+def _known(judged: Figures) -> Iterator[Concern]:
+    for source, found in judged.found.items():
+        if found >= KNOWN_RECALL and judged.per_source[source].tp >= 10 * MIN_SEEN:
+            yield Concern(
                 "known",
                 f"'{source}' has {found:.0f} % of the gold entities among its terms. If they were collected from these "
                 "very sentences, its figures here are far too high, and it will be taken for better than it is: "
@@ -81,78 +81,79 @@ def _known(facts: Facts) -> Iterator[Verdict]:
             )
 
 
-def _answers(facts: Facts) -> Iterator[Verdict]:
-    for source, n in facts.unanswered.items():
-        if n == facts.docs:
-            yield Verdict(
+def _answers(judged: Figures) -> Iterator[Concern]:
+    for source, n in judged.unanswered.items():
+        if n == judged.docs:
+            yield Concern(
                 "unanswered",
                 f"'{source}' has no answers on the gold ({n} of {n} documents): nothing is known about it. Let it "
                 "answer the gold texts, or leave it out of what is scored on gold, dev and test",
             )
         else:
-            yield Verdict(
+            yield Concern(
                 "unanswered",
-                f"'{source}' has not looked at {n} of {facts.docs} gold documents: its figures are those of the others",
+                f"'{source}' has not looked at {n} of {judged.docs} gold documents: its figures are those of the "
+                "others",
             )
 
 
-def _whole(facts: Facts) -> Iterator[Verdict]:
-    total = facts.total
+def _whole(judged: Figures) -> Iterator[Concern]:
+    total = judged.total
     given, wanted = total.tp + total.fp, total.tp + total.fn
-    if facts.unlabelled == facts.docs:
+    if judged.unlabelled == judged.docs:
         return
     if not given:
-        yield Verdict(
+        yield Concern(
             "nothing",
             f"No match at all, and gold has {wanted} entities: the labels teach that there is nothing. Compare terms "
             "and texts: language, case ('attr'), tokenizer, spelling",
         )
         return
     if total.precision < HARMFUL_PRECISION:
-        yield Verdict(
+        yield Concern(
             "precision",
             f"Precision is {total.precision:.1f}: most of what these labels teach is wrong, and training on them will "
             f"probably cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean "
             "the list first: see the worst terms",
         )
     elif total.precision < DOUBTFUL_PRECISION:
-        yield Verdict(
+        yield Concern(
             "precision",
             f"Precision is {total.precision:.1f}: every second label or more is wrong. Models learned less from such "
             "labels than the labels hold; clean the list, and compare with gold alone on dev",
         )
     if total.recall < LOW_RECALL:
-        yield Verdict(
+        yield Concern(
             "recall",
             f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
             "(--unmatched missing); a longer list helps more than any training",
         )
-    if facts.width > WIDE_INTERVAL:
-        yield Verdict(
+    if judged.width > WIDE_INTERVAL:
+        yield Concern(
             "gold",
-            f"The 95 % interval of F1 is {facts.width:.0f} points wide with {facts.docs} documents and {wanted} gold "
+            f"The 95 % interval of F1 is {judged.width:.0f} points wide with {judged.docs} documents and {wanted} gold "
             "entities: take all figures here with care, and annotate more if they decide something",
         )
 
 
-def _labels(facts: Facts) -> Iterator[Verdict]:
-    if not facts.total.tp + facts.total.fp:
+def _labels(judged: Figures) -> Iterator[Concern]:
+    if not judged.total.tp + judged.total.fp:
         return
-    in_gold = [label for label, counts in facts.per_label.items() if counts.tp + counts.fn]
-    given = [label for label, counts in facts.per_label.items() if counts.tp + counts.fp]
-    never = {x: facts.per_label[x].fn for x in in_gold if x not in given}
+    in_gold = [label for label, counts in judged.per_label.items() if counts.tp + counts.fn]
+    given = [label for label, counts in judged.per_label.items() if counts.tp + counts.fp]
+    never = {x: judged.per_label[x].fn for x in in_gold if x not in given}
     n = sum(never.values())
-    if never and 100 * n >= RARE * (facts.total.tp + facts.total.fn):
-        yield Verdict(
+    if never and 100 * n >= RARE * (judged.total.tp + judged.total.fn):
+        yield Concern(
             "never_given",
             f"Labels of gold that no source gives: {_list(never)}, {n} gold entities in all. A model of these labels "
             "alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
         )
-    foreign = {x: facts.per_label[x].fp for x in given if x not in in_gold}
+    foreign = {x: judged.per_label[x].fp for x in given if x not in in_gold}
     near = {x: get_close_matches(x, list(never) or in_gold, n=1, cutoff=0.7) for x in foreign}
     hints = ", ".join(f"'{x}' for '{close[0]}'" for x, close in near.items() if close)
     if hints or sum(foreign.values()) >= MIN_SEEN:
-        yield Verdict(
+        yield Concern(
             "never_right",
             f"Labels that gold never has: {_list(foreign)}. "
             + (f"Spelt differently? {hints}. " if hints else "")
@@ -160,36 +161,36 @@ def _labels(facts: Facts) -> Iterator[Verdict]:
         )
     wrong = {
         x: counts.fp
-        for x, counts in facts.per_label.items()
+        for x, counts in judged.per_label.items()
         if x in in_gold and not counts.tp and counts.fp >= MIN_SEEN
     }
     if wrong:
-        yield Verdict(
+        yield Concern(
             "never_right",
-            f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms below",
+            f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms above",
         )
     bad = {
         x: counts
-        for x, counts in facts.per_label.items()
+        for x, counts in judged.per_label.items()
         if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
     }
-    if bad and facts.total.precision >= HARMFUL_PRECISION:
-        figures = (
+    if bad and judged.total.precision >= HARMFUL_PRECISION:
+        told = (
             f"{x} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)" for x, counts in bad.items()
         )
-        yield Verdict(
+        yield Concern(
             "precision",
-            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(figures)}. What they teach will "
+            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(told)}. What they teach will "
             "probably hurt: clean their terms, or leave these labels out ('labels' in the sources file)",
         )
 
 
-def _combination(facts: Facts) -> Iterator[Verdict]:
-    if facts.better:
-        source = max(facts.better, key=lambda name: (facts.better[name], name))
-        yield Verdict(
+def _combination(judged: Figures) -> Iterator[Concern]:
+    if judged.better:
+        source = max(judged.better, key=lambda name: (judged.better[name], name))
+        yield Concern(
             "combination",
-            f"'{source}' alone is better than all sources together by {facts.better[source]:.1f} points of F1: use it "
+            f"'{source}' alone is better than all sources together by {judged.better[source]:.1f} points of F1: use it "
             f"alone (--source {source}), or trust it first (--policy priority --source {source} ...)",
         )
 
