@@ -174,6 +174,6 @@ def _split(
     if no_test and not want_test:
         notes.append(
             f"test was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_FOR_TEST}): "
-            "the scores that the choice was made by are the only ones, and a little too high"
+            "there are no scores but those that the choice was made by"
         )
     return counts

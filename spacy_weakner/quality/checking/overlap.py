@@ -2,13 +2,13 @@
 
 from typing import Dict, List, Sequence
 
+from ...stages.groups import SHORT
 from ...stages.sentences import sentence_key
 from ..tables import shorten
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
 
 SAME = 0.9  # share of common sentences above which one file is the other
-_SHORT = 3  # tokens up to which a sentence may well occur twice by chance
 _EXAMPLES = 5
 _WIDTH = 40
 
@@ -54,7 +54,7 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
                 corpus.where, f"{message[:-1]}; scores will be too good.", "Give other sentences for one of the two."
             )
         return
-    long = [pair for pair in common if len(pair[0].words) > _SHORT]
+    long = [pair for pair in common if len(pair[0].words) > SHORT]
     message = f"{count} of {corpus.name} are also in {other.name}: {shown}."
     if not long:
         findings.info(corpus.where, f"{message[:-1]}; all of them are short.")
