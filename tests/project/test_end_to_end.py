@@ -27,7 +27,7 @@ print(json.dumps([nlp.meta["name"], doc.has_annotation("ENT_IOB"), [ent.text for
 """
 COMMANDS = ["code", "check", "prepare", "label", "judge", "fit", "verdict", "package"]
 # On the command line, a value must not begin with a dash.
-GIVEN = {"vars.fit": " --max-steps 1"}
+GIVEN = {"vars.max_steps": "1"}
 ALWAYS = ["code", "check", "package"]
 
 
@@ -100,15 +100,16 @@ def test_from_files_to_a_package(tmp_path, capsys):
     meta = json.loads((unpacked / "en_namen" / "meta.json").read_text(encoding="utf-8"))
     about = meta["spacy_weakner"]
     assert about["scores"]["f1"] == 100.0 and about["test"]["interval"] and about["code"] == code_version()
-    assert about["data"] == {name: f"../{name}.{'txt' if name == 'text' else 'jsonl'}" for name in about["data"]}
-    assert {*about["data"]} == {"text", "gold", "dev", "test"} and about["facts"]["gold"] == 15
+    annotated = {name: f"../{name}.jsonl" for name in ("gold", "dev", "test")}
+    assert about["data"] == {"text": "../text.txt", "gazetteer": "../my terms.csv", **annotated}
+    assert about["facts"]["gold"] == 15
     readme = (folder / "packages" / "en_namen-0.1.0" / "README.md").read_text(encoding="utf-8")
     assert "| term list | 100.0 | 100.0 | 100.0 |" in readme and "- gold: `../gold.jsonl`" in readme
     used = [sys.executable, "-c", USED, str(unpacked), "en_namen"]
     found = subprocess.run(used, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert found.returncode == 0, found.stderr
-    name, annotated, entities = json.loads(found.stdout.splitlines()[-1])
-    assert (name, annotated) == ("namen", True) and isinstance(entities, list)
+    name, is_annotated, entities = json.loads(found.stdout.splitlines()[-1])
+    assert (name, is_annotated) == ("namen", True) and isinstance(entities, list)
     report = (folder / "metrics" / "report.html").read_text(encoding="utf-8")
     assert report.index("Verdict") < report.index("100.0")
 
@@ -123,7 +124,7 @@ def test_from_files_to_a_package(tmp_path, capsys):
     # What depends on a change is made anew.
     terms = home / "my terms.csv"
     terms.write_text(terms.read_text().replace("PER,Clara", "PER,Klara"))
-    assert to_run(folder) == ["code", "check", "label", "package"]
+    assert to_run(folder) == ["code", "check", "label", "fit", "package"]
     terms.write_text(terms.read_text().replace("PER,Klara", "PER,Clara"))
     gold = home / "gold.jsonl"
     gold.write_text(gold.read_text().replace("LOC", "PER"))
@@ -131,7 +132,7 @@ def test_from_files_to_a_package(tmp_path, capsys):
     changes = {
         "corpus/annotated/dev.spacy": {"prepare", "label", "fit", "verdict"},
         "corpus/weak/part-00000.spacy": {"label", "fit"},
-        "corpus/gold-labelled.spacy": {"label", "judge", "verdict"},
+        "corpus/gold-labelled.spacy": {"label", "judge", "fit", "verdict"},
         "corpus/labels.json": {"judge", "fit"},
         "training/verdict.json": {"fit", "verdict"},
     }
