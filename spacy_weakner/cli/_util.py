@@ -5,7 +5,7 @@ import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, Optional
+from typing import Annotated, Dict, Iterable, Iterator, List, Optional
 
 import typer
 from wasabi import color
@@ -15,6 +15,13 @@ from ..errors import Errors, WeaknerError
 from ..files import check_output
 
 INTERRUPTED = 130
+# Options of all commands that combine sources.
+Policy = Annotated[
+    Optional[str], typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop")
+]
+Sources = Annotated[
+    Optional[List[str]], typer.Option(help="Source to use, the most trusted first (repeatable; default: all)")
+]
 _LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", "yellow"), "error": ("✘", "red")}
 
 

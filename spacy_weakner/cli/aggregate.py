@@ -1,12 +1,12 @@
 """`spacy weakner aggregate`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, List, Optional, Tuple
+from typing import TYPE_CHECKING, Annotated, Optional, Tuple
 
 import typer
 from wasabi import msg
 
-from ._util import check_json, listing, reporting
+from ._util import Policy, Sources, check_json, listing, reporting
 
 if TYPE_CHECKING:
     from ..aggregation.observations import Belief
@@ -25,14 +25,8 @@ def aggregate_cli(
             "accurate; label_model: learns from agreement alone how good each source is"
         ),
     ] = "union",
-    policy: Annotated[
-        Optional[str],
-        typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop"),
-    ] = None,
-    source: Annotated[
-        Optional[List[str]],
-        typer.Option(help="Source to use, the most trusted first (repeatable; default: all)"),
-    ] = None,
+    policy: Policy = None,
+    source: Sources = None,
     unmatched: Annotated[
         Optional[str],
         typer.Option(

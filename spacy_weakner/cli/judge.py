@@ -1,12 +1,12 @@
 """`spacy weakner judge`"""
 
 from pathlib import Path
-from typing import Annotated, List, Optional
+from typing import Annotated, Optional
 
 import typer
 from wasabi import msg
 
-from ._util import check_json, reporting
+from ._util import Policy, Sources, check_json, reporting
 
 
 def judge_cli(
@@ -17,14 +17,8 @@ def judge_cli(
     method: Annotated[
         str, typer.Option(help="How sources are combined, as in 'aggregate': union, majority, weighted or label_model")
     ] = "union",
-    policy: Annotated[
-        Optional[str],
-        typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop"),
-    ] = None,
-    source: Annotated[
-        Optional[List[str]],
-        typer.Option(help="Source to use, the most trusted first (repeatable; default: all)"),
-    ] = None,
+    policy: Policy = None,
+    source: Sources = None,
     fit_on: Annotated[
         Optional[Path], typer.Option(help="For label_model: labelled text to fit it on (default: this corpus)")
     ] = None,

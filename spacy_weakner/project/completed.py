@@ -5,10 +5,9 @@ from pathlib import Path
 from ..stages.calibrate import calibrate
 from ..stages.complete import complete
 from ..stages.crossfit import crossfit, read_folds
+from .folds import FOLDS
 from .rules import CERTAIN_PRECISION, Facts
 from .workshop import FINETUNE, GOLD, NOISE_AWARE, Workshop, pipeline_of
-
-FOLDS = 3
 
 
 def train_needle(workshop: Workshop, initial: Path, facts: Facts) -> Path:

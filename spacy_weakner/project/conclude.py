@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..quality.bootstrap import Difference, Interval
 from ..quality.compare import SAMPLES, Comparison
@@ -12,7 +11,7 @@ from ..quality.plots import Plot, curve_plot, f1_plot
 from ..quality.report import Section, report
 from ..quality.scores import Accuracy, Counts
 from ..quality.tables import Table
-from .layout import Corpora, has_docs
+from .layout import Corpora, has_docs, reading
 from .verdict import Contender, Verdict
 
 
@@ -72,10 +71,8 @@ def read_scores(path: Optional[Path]) -> Dict[str, Dict[str, Any]]:
     """
     if path is None or not Path(path).exists():
         return {}
-    try:
+    with reading(path, "verdict"):
         return {str(row["name"]): row for row in json.loads(Path(path).read_text(encoding="utf-8"))}
-    except (ValueError, TypeError, KeyError) as error:
-        raise WeaknerError(Errors.WK681.format(path=path, command="verdict")) from error
 
 
 def verdict_section(verdict: Verdict) -> Section:

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
 from ..code_version import code_version
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..quality.compare import SAMPLES, Comparison, compare
 from . import curve
 from .advice import advise
 from .completed import train_needle
 from .folds import make_folds, predict_folds, trainings_of
-from .layout import Corpora, has_docs
+from .layout import Corpora, has_docs, reading
 from .lists import make_lists, term_sources
-from .prepare import CROSS_VALIDATION, DEV, Preparation, read_preparation
+from .prepare import CROSS_VALIDATION, DEV, NOTHING, Preparation, read_preparation
 from .rules import PACES, Facts, Rule, choose_candidates, choose_settings, needle_pays
 from .verdict import Contender, Verdict, choose
 from .workshop import GOLD, Workshop, pipeline_of, words_per_update
@@ -74,8 +74,7 @@ def fit(
     RAISES (WeaknerError): If something is missing, there is nothing to train or compare, or a training fails.
     """
     check_range("minutes", minutes, 0, None)
-    if size not in PACES:
-        raise WeaknerError(Errors.WK005.format(setting="size", value=size, expected=" or ".join(PACES)))
+    check_choice("size", size, tuple(PACES))
     folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
     output = Path(output)
     (output / VERDICT).unlink(missing_ok=True)
@@ -145,13 +144,17 @@ def _on_dev(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wanted: s
     parts = curve.make_parts(workshop, corpora.dev, workshop.seed) if facts.gold else []
     workshop.train([*trainings.values(), *(part.training for part in parts)])
     pipelines = {**listed, **{name: pipeline_of(training) for name, training in trainings.items()}}
-    rules = []
+
+    def score() -> List[Comparison]:
+        return compare(corpora.dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
+
+    rows, rules = score(), []
     if GOLD_ALONE in wanted:
-        f1 = {row.name: row.counts.f1 for row in compare(corpora.dev, pipelines, bootstrap=0, gpu_id=workshop.gpu_id)}
+        f1 = {row.name: row.counts.f1 for row in rows}
         rules.append(needle_pays(facts, f1[GOLD_ALONE], max((f1[name] for name in listed), default=facts.f1)))
         if rules[0].trained:
             pipelines[NEEDLE] = train_needle(workshop, pipelines[GOLD_ALONE], facts)
-    rows = compare(corpora.dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
+            rows = score()
     whole = next(((facts.gold, row.counts.f1) for row in rows if row.name == GOLD_ALONE), None)
     return _Result(pipelines, rows, rules, curve.measure(parts, whole, workshop.gpu_id))
 
@@ -163,8 +166,8 @@ def _cross_validated(workshop: Workshop, facts: Facts, listed: Dict[str, Path], 
     if len(folds) < 2:
         raise WeaknerError(Errors.WK685.format(path=corpora.gold, docs=facts.gold))
     makers = {
-        GOLD_ALONE: ("gold", lambda gold, dev, to: workshop.on_gold(gold, dev, to)),
-        BOTH: ("weak-gold", lambda gold, dev, to: workshop.on_both(gold, dev, to)),
+        GOLD_ALONE: ("gold", workshop.on_gold),
+        BOTH: ("weak-gold", workshop.on_both),
     }
     makers = {name: maker for name, maker in makers.items() if name in wanted}
     held_out = {name: trainings_of(folds, folder / short, make) for name, (short, make) in makers.items()}
@@ -194,7 +197,7 @@ def _without_gold(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wan
     return _Result(pipelines, [], [], [])
 
 
-_STRATEGIES = {DEV: _on_dev, CROSS_VALIDATION: _cross_validated, "nothing": _without_gold}
+_STRATEGIES = {DEV: _on_dev, CROSS_VALIDATION: _cross_validated, NOTHING: _without_gold}
 
 
 def _facts(
@@ -229,9 +232,7 @@ def _doubts(judgement: Optional[Dict[str, Any]]) -> List[str]:
 def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:
     if not corpora.labels.exists():
         return None
-    try:
+    with reading(corpora.labels, "judge"):
         judgement = json.loads(corpora.labels.read_text(encoding="utf-8"))
         _ = judgement["scores"]["f1"]
         return dict(judgement)
-    except (ValueError, TypeError, KeyError) as error:
-        raise WeaknerError(Errors.WK681.format(path=corpora.labels, command="judge")) from error

@@ -1,10 +1,11 @@
 """Names of the files in a project's folders: what one command writes and another reads."""
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 from ..annotations.corpus import corpus_files
-from ..errors import WeaknerError
+from ..errors import Errors, WeaknerError
 
 
 class Corpora(NamedTuple):
@@ -71,3 +72,17 @@ def has_docs(path: Path) -> bool:
         return path.exists() and bool(corpus_files(path))
     except WeaknerError:
         return False
+
+
+@contextmanager
+def reading(path: Path, command: str) -> Iterator[None]:
+    """Read a JSON file that a command has made.
+
+    path (Path): The file.
+    command (str): The command.
+    RAISES (WeaknerError): If the file turns out to hold something else.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, StopIteration) as error:
+        raise WeaknerError(Errors.WK681.format(path=path, command=command)) from error

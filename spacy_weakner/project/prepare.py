@@ -13,7 +13,7 @@ from ..files import check_output, existing, write_text
 from ..stages.convert import convert
 from ..stages.pipelines import blank_pipeline
 from ..stages.shards import receipt_path
-from .layout import Corpora, has_docs
+from .layout import Corpora, has_docs, reading
 from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 
 DEV, CROSS_VALIDATION, NOTHING = "dev", "cross-validation", "nothing"
@@ -119,10 +119,8 @@ def read_preparation(corpora: Corpora) -> Preparation:
     RAISES (WeaknerError): If it has not run.
     """
     path = existing(corpora.splits, "'spacy weakner prepare' makes it")
-    try:
+    with reading(path, "prepare"):
         return Preparation(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise WeaknerError(Errors.WK681.format(path=path, command="prepare")) from error
 
 
 def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:

@@ -4,10 +4,10 @@ behind them are in docs/evidence."""
 from typing import List, NamedTuple, Optional, Tuple
 
 from ..errors import Errors, WeaknerError, check_range
+from ..quality.judging.concerns import HARMFUL_PRECISION
 
-# Weak labels of which fewer are right teach a model their errors (CoNLL-2003 and BC5CDR with an LLM's labels of
-# precision 33 still paid under NEEDLE: needle.md; 15.8 cost 19 points of F1).
-MIN_PRECISION = 30.0
+# Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
+MIN_PRECISION = HARMFUL_PRECISION
 # NEEDLE pays where the model that completes the labels is nearly as good as these: 4 to 8 points below it gained
 # 0.7 to 2.3, 20 points below it lost 5 (needle.md).
 NEEDLE_MARGIN = 10.0

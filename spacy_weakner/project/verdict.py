@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..quality.compare import Comparison
+from .layout import reading
 from .rules import Facts, Rule, Settings
 
 
@@ -83,7 +83,7 @@ class Verdict:
         RAISES (WeaknerError): If it is not there, or damaged.
         """
         path = existing(Path(path), "'spacy weakner fit' makes it")
-        try:
+        with reading(path, "fit"):
             data = json.loads(path.read_text(encoding="utf-8"))
             data["contenders"] = [Contender(**each) for each in data["contenders"]]
             data["left_out"] = [Rule(**each) for each in data["left_out"]]
@@ -91,8 +91,6 @@ class Verdict:
             verdict = cls(**data)
             _ = verdict.best
             return verdict
-        except (ValueError, TypeError, KeyError, StopIteration) as error:
-            raise WeaknerError(Errors.WK681.format(path=path, command="fit")) from error
 
     def lines(self) -> List[str]:
         """Say which one it is, and why, in plain words.
