@@ -13,8 +13,9 @@ from spacy.tokens import Doc
 
 from ..files import atomic_path, read_lines
 from ..ty import Entity
+from .entities import set_entities
 from .jsonl import at_line
-from .rows import RowError, row_from_doc, set_entities
+from .rows import RowError, row_from_doc
 
 MISSING_TAGS = ("-", "?")
 _TAG = re.compile(r"([BIESLU])-(\S.*)")

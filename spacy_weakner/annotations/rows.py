@@ -25,11 +25,12 @@ from itertools import pairwise
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from . import weak
+from .entities import set_entities
 from .foreign import foreign_layout
 from .gold import find_gold, set_gold
 
@@ -110,19 +111,6 @@ def doc_from_row(
     if counts is not None:
         _count_keys(row, counts)
     return doc
-
-
-def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) -> None:
-    """Write `doc.ents`.
-
-    doc (Doc): The Doc.
-    entities (Sequence[Entity]): Entities without overlaps.
-    known (Sequence[bool]): Per token: False where nothing is known. Tokens of entities count as known.
-    """
-    inside = {i for start, end, _ in entities for i in range(start, end)}
-    unknown = [doc[i : i + 1] for i, k in enumerate(known) if not k and i not in inside]
-    spans = [Span(doc, start, end, label=label) for start, end, label in entities]
-    doc.set_ents(spans, missing=unknown, default="outside")
 
 
 def check_overlaps(entities: Sequence[Entity], what: str) -> None:

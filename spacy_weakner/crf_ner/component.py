@@ -10,11 +10,12 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..annotations.entities import trim_whitespace
 from ..annotations.tags import SCHEMES, TagScheme, make_scheme
 from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
-from ..training.base import Prediction, TrainableHead, trim_whitespace
+from ..training.base import Prediction, TrainableHead
 from ..training.defaults import default_config
 from ..ty import Entity, PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses

@@ -6,10 +6,11 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..annotations.entities import trim_whitespace
 from ..annotations.overlaps import best_without_overlaps, without_overlaps
 from ..annotations.tags import BoolMask
 from ..losses import Array
-from ..training.base import Prediction, trim_whitespace
+from ..training.base import Prediction
 from ..ty import NEAREST, Entity
 from .boundaries import ENDS, STARTS, chances
 

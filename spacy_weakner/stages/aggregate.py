@@ -16,8 +16,8 @@ from ..aggregation.observations import Belief
 from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
 from ..annotations import weak
 from ..annotations.corpus import corpus_files, read_docs
+from ..annotations.entities import set_entities
 from ..annotations.gold import keep_gold
-from ..annotations.rows import set_entities
 from ..annotations.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..annotations import weak
 from ..annotations.corpus import SUFFIX, write_docs
-from ..annotations.rows import set_entities
+from ..annotations.entities import set_entities
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..progress import progress as show

@@ -10,13 +10,12 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import weak
-from ..annotations.rows import set_entities
+from ..annotations.entities import set_entities, trim_whitespace
 from ..annotations.tags import IntTags, TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import BROKEN, is_broken, matched, soften
 from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
-from ..training.base import trim_whitespace
 from ..ty import Entity, PathScore
 from .devices import on_device
 from .hashes import hash_file, hash_model

@@ -8,8 +8,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations import weak
+from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold, keep_gold
-from ..annotations.rows import set_entities
 from ..errors import check_choice, check_range
 from ..ty import Entity
 from .hashes import hash_text

@@ -9,8 +9,8 @@ from spacy.util import minibatch
 
 from ..annotations import weak
 from ..annotations.corpus import bare_copy
+from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
-from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..ty import PAIRINGS, Entity, Picker
 from .devices import on_device

@@ -8,8 +8,8 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..annotations.corpus import bare_copy, read_docs
+from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold
-from ..annotations.rows import set_entities
 from ..errors import Errors, WeaknerError
 from ..files import atomic_folder, check_output
 from ..ty import Tempered

@@ -11,11 +11,12 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..annotations.entities import trim_whitespace
 from ..annotations.tags import MISSING, SCHEMES, TagScheme, make_scheme, same_tokens
 from ..annotations.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..losses import Array
-from ..training.base import Prediction, trim_whitespace
+from ..training.base import Prediction
 from ..training.defaults import default_config
 from ..training.taught import RENEWAL_BATCH, TaughtHead
 from ..training.teacher import require_own_encoder

@@ -176,21 +176,3 @@ class TrainableHead(Learner):
         if self.overwrite:
             return numpy.zeros(len(doc), dtype=bool)
         return preset_tokens(doc)
-
-
-def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
-    """Take white-space tokens off the ends of entities, and drop entities that consist of nothing else.
-
-    doc (Doc): The Doc of the entities.
-    entities (Iterable[Entity]): The entities.
-    RETURNS (List[Entity]): What remains.
-    """
-    result = []
-    for start, end, label in entities:
-        while start < end and doc[start].is_space:
-            start += 1
-        while start < end and doc[end - 1].is_space:
-            end -= 1
-        if start < end:
-            result.append((start, end, label))
-    return result
