@@ -127,29 +127,3 @@ def _expected(truths: Array, values: Array) -> Array:
     # 0 times infinity is 0 here.
     xp = get_array_module(truths)
     return (truths * xp.where(truths > 0.0, values, 0.0)).sum(-1)
-
-
-def make_categorical_crossentropy() -> CategoricalCrossentropy:
-    """Create the loss; registered as `spacy_weakner.CategoricalCrossentropy.v1`."""
-    return CategoricalCrossentropy()
-
-
-def make_kl_divergence() -> KLDivergence:
-    """Create the loss; registered as `spacy_weakner.KLDivergence.v1`."""
-    return KLDivergence()
-
-
-def make_mean_absolute_error() -> MeanAbsoluteError:
-    """Create the loss; registered as `spacy_weakner.MeanAbsoluteError.v1`."""
-    return MeanAbsoluteError()
-
-
-def make_mean_squared_error() -> MeanSquaredError:
-    """Create the loss; registered as `spacy_weakner.MeanSquaredError.v1`."""
-    return MeanSquaredError()
-
-
-def make_generalized_cross_entropy(q: float = 0.7) -> GeneralizedCrossEntropy:
-    """Create the loss; registered as `spacy_weakner.GeneralizedCrossEntropy.v1`. Arguments as in
-    `GeneralizedCrossEntropy`."""
-    return GeneralizedCrossEntropy(q)
