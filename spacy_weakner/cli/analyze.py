@@ -30,6 +30,7 @@ def analyze_cli(
     """Audit weak labels: coverage, disagreement between sources and, where gold is known, their errors."""
     with reporting():
         from ..quality.analyze import analyze
+        from ..quality.scores import as_json
         from ..quality.tables import analysis_tables
 
         check_json(output, [corpus, *([] if gold is None else [gold])])
@@ -42,7 +43,7 @@ def analyze_cli(
         if analysis.gold is None:
             msg.warn("No gold is known here, so that nothing is said about how often the labels are right.")
         if output is not None:
-            write_json(output, analysis.to_json())
+            write_json(output, as_json(analysis))
             msg.good("Analysis", output)
 
 
