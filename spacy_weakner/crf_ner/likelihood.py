@@ -16,7 +16,7 @@ from spacy.training import Example
 
 from ..annotations.tags import MISSING, TagScheme
 from ..errors import Errors, WeaknerError
-from ..linear_chain.kernel import Array, Batch, CRFParameters, pad, path_scores
+from ..linear_chain.kernel import Array, Batch, CRFParameters, Paths, pad
 from ..linear_chain.scaled import partition
 
 Weights = NDArray[numpy.float64]
@@ -95,7 +95,8 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     batch = pad([emissions[i] for i in used])
     log_z, marginals = partition(parameters, batch)
     padded = batch.pad_like([tags[i] for i in used], 0, "int64")
-    agreeing = path_scores(parameters, batch, numpy.maximum(padded, 0))
+    paths = Paths(batch, numpy.maximum(padded, 0))
+    agreeing = paths.scores(parameters)
     # Complete rows need the score of one path, rows with holes a second lattice.
     holes = numpy.flatnonzero((padded == MISSING).any(0))
     if len(holes):
@@ -108,10 +109,9 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
 
     def backprop(weights: Optional[Weights]) -> Gradient:
         by_row = None if weights is None else weights[used][batch.order]
-        gradient, counts = marginals(by_row)
         by_path = numpy.ones(len(used)) if by_row is None else by_row.copy()
         by_path[holes] = 0.0
-        counts = counts.minus(_subtract_paths(gradient, batch, padded, by_path))
+        gradient, counts = paths.subtract(marginals(by_row), by_path)
         if len(holes):
             own, own_counts = marginals_of_holes(None if by_row is None else by_row[holes])
             gradient[: len(own), holes] -= own
@@ -192,17 +192,3 @@ def _annotated(tags: Sequence[Array]) -> List[int]:
     owners = numpy.repeat(numpy.arange(len(tags)), [len(t) for t in tags])
     known: List[int] = numpy.flatnonzero(numpy.bincount(owners[numpy.concatenate(tags) != MISSING])).tolist()
     return known
-
-
-def _subtract_paths(gradient: Array, batch: Batch, tags: Array, weights: Weights) -> CRFParameters:
-    """Subtract the weight of each row from the gradient at its tags, and count the parameters that they use."""
-    n_tags = gradient.shape[2]
-    # Tags of incomplete rows may be -1; their weight is 0.
-    taken = batch.mask & (weights != 0.0)
-    by_token = numpy.broadcast_to(weights, tags.shape)
-    gradient[taken, tags[taken]] -= by_token[taken]
-    moves = (tags[:-1] * n_tags + tags[1:])[taken[1:]]
-    transitions = numpy.bincount(moves, by_token[1:][taken[1:]], n_tags * n_tags).reshape(n_tags, n_tags)
-    last = tags[batch.lengths - 1, numpy.arange(len(weights))]
-    start, end = (numpy.bincount(numpy.maximum(own, 0), weights, n_tags) for own in (tags[0], last))
-    return CRFParameters(start, transitions, end)

@@ -92,8 +92,7 @@ class Batch:
     def pad_like(self, sequences: Sequence[Array], fill: Any, dtype: str) -> Array:
         """Pad other per-token arrays (one per given sequence) in the layout of this batch."""
         padded = empty((*self.emissions.shape[:2], *sequences[0].shape[1:]), dtype)
-        if self.n_running[-1] < len(sequences):
-            padded[~self.mask] = fill
+        padded.fill(fill)
         for row, (given, length) in enumerate(zip(self.order.tolist(), self.lengths.tolist(), strict=True)):
             padded[:length, row] = sequences[given]
         return padded
@@ -225,21 +224,47 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
     return Lattice(parameters, batch, alpha, beta, logsumexp(last + parameters.end))
 
 
-def path_scores(parameters: CRFParameters, batch: Batch, tags: Array) -> Array:
-    """Scores of given tag sequences.
+class Paths:
+    """One tag sequence for every sequence of a batch.
 
-    parameters (CRFParameters): Scores of the CRF.
-    batch (Batch): Emissions.
+    batch (Batch): The batch.
     tags (Array): Shape (max_length, n_sequences); any valid tag in the padding.
-    RETURNS (Array): Shape (n_sequences,); minus log Z it is the log-probability.
     """
-    mask = batch.mask
-    rows = numpy.arange(tags.shape[1])
-    emitted = numpy.take_along_axis(batch.emissions, tags[:, :, None], axis=2)[:, :, 0]
-    moved = parameters.transitions[tags[:-1], tags[1:]]
-    last = tags[batch.lengths - 1, rows]
-    total = numpy.where(mask, emitted, 0.0).sum(0) + numpy.where(mask[1:], moved, 0.0).sum(0)
-    return total + parameters.start[tags[0]] + parameters.end[last]
+
+    def __init__(self, batch: Batch, tags: Array) -> None:
+        n_tags = batch.emissions.shape[2]
+        self.batch, self.n_tags = batch, n_tags
+        self.first, self.last = tags[0], tags[batch.lengths - 1, numpy.arange(tags.shape[1])]
+        # Places in emissions and in transitions, as if these had one dimension.
+        self.own = tags + n_tags * numpy.arange(tags.size).reshape(tags.shape)
+        self.moves = n_tags * tags[:-1] + tags[1:]
+
+    def scores(self, parameters: CRFParameters) -> Array:
+        """The scores of the paths: minus log Z they are log-probabilities.
+
+        parameters (CRFParameters): Scores of the CRF.
+        RETURNS (Array): Shape (n_sequences,).
+        """
+        mask = self.batch.mask
+        emitted = self.batch.emissions.reshape(-1).take(self.own)
+        moved = parameters.transitions.reshape(-1).take(self.moves)
+        total = numpy.where(mask, emitted, 0.0).sum(0) + numpy.where(mask[1:], moved, 0.0).sum(0)
+        return total + parameters.start[self.first] + parameters.end[self.last]
+
+    def subtract(self, marginals: Marginals, weights: Array) -> Marginals:
+        """Subtract the gradient of the paths' scores.
+
+        marginals (Marginals): Of all paths; its tokens are written to.
+        weights (Array): Shape (n_sequences,): how much each path counts.
+        RETURNS (Marginals): The difference.
+        """
+        tokens, counts = marginals
+        by_token = numpy.where(self.batch.mask, weights, 0.0)
+        tokens.reshape(-1)[self.own] -= by_token
+        n = self.n_tags
+        start, end = (numpy.bincount(tags, weights, n) for tags in (self.first, self.last))
+        moves = numpy.bincount(self.moves.reshape(-1), by_token[1:].reshape(-1), n * n).reshape(n, n)
+        return Marginals(tokens, counts.minus(CRFParameters(start, moves, end)))
 
 
 def logsumexp(x: Array) -> Array:

@@ -2,6 +2,7 @@
 of ordinary size. Arrays only, no torch, no spaCy.
 """
 
+import math
 from typing import Callable, Optional, Tuple
 
 import numpy
@@ -38,11 +39,11 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     # Forward-backward with sums normalised every few steps; None unless it is exact.
     n_steps, n_rows, n_tags = batch.emissions.shape
     backwards = reversal(batch)
-    # As in `forward_backward`, before[t, d, b] without the emission of step t, and upto[t, d, b] with it.
-    before, upto = empty((n_steps, 2, n_rows, n_tags)), empty((n_steps, 2, n_rows, n_tags))
-    transitions = empty((2, n_tags, n_tags))
-    top_start, start_range = _exponentials(parameters.start, before[0, 0])
-    top_end, end_range = _exponentials(parameters.end, before[0, 1])
+    # As in `forward_backward`, upto[t, d, b] with the emission of step t, and before[t, b], forwards alone, without.
+    before, upto = empty((n_steps, n_rows, n_tags)), empty((n_steps, 2, n_rows, n_tags))
+    sums, transitions = empty((2, n_rows, n_tags)), empty((2, n_tags, n_tags))
+    top_start, start_range = _exponentials(parameters.start, sums[0])
+    top_end, end_range = _exponentials(parameters.end, sums[1])
     top_transition, transition_range = _exponentials(parameters.transitions, transitions[0])
     top_emission, emission_range = _exponentials(batch.emissions, upto[:, 0])
     if max(start_range, end_range, transition_range, emission_range) > WIDEST_RANGE:
@@ -50,24 +51,24 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     interval = 1 + int(WIDEST_RANGE / 2 / (transition_range + emission_range + 10.0))
     padding = None if backwards is None else ~batch.mask
     if padding is not None:
-        upto[:, 0][padding] = 0.0
-        before[:, 0][padding] = 0.0
+        upto[:, 0][padding] = before[padding] = 0.0
     upto[:, 1] = gather(upto[:, 0], backwards)
     transitions[1] = transitions[0].T
     ones = numpy.ones((n_tags, 1))
     norms = numpy.ones((n_steps, 2, n_rows, 1))
     with numpy.errstate(divide="ignore", invalid="ignore"):
         for t, n in enumerate(batch.n_running):
-            sums, own = before[t, :, :n], upto[t, :, :n]
             if t > 0:
-                numpy.matmul(upto[t - 1, :, :n], transitions, out=sums)
-            own *= sums
+                numpy.matmul(upto[t - 1, :, :n], transitions, out=sums[:, :n])
+            own = upto[t, :, :n]
+            own *= sums[:, :n]
+            before[t, :n] = sums[0, :n]
             if t % interval == 0:
                 norm = norms[t, :, :n]
                 numpy.matmul(own, ones, out=norm)
                 own /= norm
-        forwards, ways_on = before[:, 0], gather(upto[:, 1], backwards)
-        totals = numpy.einsum("tnc,tnc->tn", forwards, ways_on)
+        ways_on = gather(upto[:, 1], backwards)
+        totals = numpy.einsum("tnc,tnc->tn", before, ways_on)
         log_z = numpy.log(totals[0]) + numpy.log(norms[:, 1, :, 0]).sum(0)
     if padding is not None:
         totals[padding] = 1.0
@@ -81,7 +82,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
         if weights is not None:
             shares *= weights[:, None]
         edges = transitions[0] * numpy.matmul(upto[:-1, 0].swapaxes(1, 2), shares[1:]).sum(0)
-        shares *= forwards
+        shares *= before
         return count(batch, shares, edges)
 
     return log_z, marginals
@@ -90,7 +91,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
 def _exponentials(scores: Array, out: Array) -> Tuple[float, float]:
     # Write exp(scores - top); return top, and how far below it the lowest score is that is not forbidden.
     top = float(scores.max())
-    if not numpy.isfinite(top):
+    if not math.isfinite(top):
         return top, numpy.inf
     numpy.subtract(scores, top, out=out)
     lowest = float(out.min())

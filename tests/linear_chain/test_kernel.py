@@ -10,10 +10,10 @@ from hypothesis.extra.numpy import arrays
 from spacy_weakner.annotations.tags import SCHEMES, TagScheme
 from spacy_weakner.linear_chain.kernel import (
     CRFParameters,
+    Paths,
     forward_backward,
     logsumexp,
     pad,
-    path_scores,
 )
 from spacy_weakner.linear_chain.scaled import _scaled_partition, partition
 
@@ -146,7 +146,7 @@ def test_path_scores(case):
     batch = pad(emissions)
     random = numpy.random.RandomState(0)
     tags = [random.randint(0, case[0], len(e)) for e in emissions]
-    scores = path_scores(parameters, batch, batch.pad_like(tags, 0, "int64"))
+    scores = Paths(batch, batch.pad_like(tags, 0, "int64")).scores(parameters)
     expected = [brute_force.score(parameters, emissions[i], tags[i]) for i in batch.order]
     close(scores, expected)
 
@@ -239,7 +239,7 @@ def test_oracle_constrained_partition():
 
 def test_oracle_path_score():
     tags = numpy.array([[1], [2], [0]])
-    assert path_scores(ORACLE, pad([ORACLE_EMISSIONS]), tags)[0] == pytest.approx(1.8)
+    assert Paths(pad([ORACLE_EMISSIONS]), tags).scores(ORACLE)[0] == pytest.approx(1.8)
 
 
 def test_pad_and_unpad_keep_the_given_order():
