@@ -29,7 +29,7 @@ from spacy_weakner.span_ner.samplers import AllNegatives
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.model import build_token_classifier
-from spacy_weakner.training.base import TrainableHead
+from spacy_weakner.training.entities import EntityHead
 from spacy_weakner.ty import Entity, Tick
 
 # Added to the seed of every pipeline that a test makes: what is asserted has to hold for any, since other CPUs, and
@@ -162,7 +162,7 @@ class Recorder:
         return [rng.normal(size=size).astype("float32") for size in sizes], backprop
 
 
-def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[TrainableHead, Recorder]:
+def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[EntityHead, Recorder]:
     """An initialised head whose encoder gives random vectors and writes down how it is called."""
     recorder = Recorder(**encoder)
     made = {

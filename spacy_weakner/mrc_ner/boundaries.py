@@ -108,10 +108,10 @@ def cross_entropy(scores: Array, wanted: NDArray[numpy.bool_]) -> Tuple[Array, A
     RETURNS (Tuple[Array, Array]): Values, and their gradient; same shape, float64.
     """
     wide = numpy.asarray(scores, dtype="float64")
-    return numpy.logaddexp(0.0, numpy.where(wanted, -wide, wide)), chances(wide) - wanted
+    return numpy.logaddexp(0.0, numpy.where(wanted, -wide, wide)), probabilities(wide) - wanted
 
 
-def chances(scores: Array, temperature: float = 1.0) -> Array:
+def probabilities(scores: Array, temperature: float = 1.0) -> Array:
     """Probabilities of boundaries.
 
     scores (Array): Log-odds.

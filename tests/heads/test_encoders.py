@@ -44,7 +44,7 @@ def test_encoders_with_another_width_for_empty_docs(head, nlp, texts):
     ner, recorder = recorded_head(nlp, head, empty_width=0)
     lengths = [len(text.split()) for text in texts]
     docs = [make_doc(nlp, text) for text in texts]
-    assert [len(scores) for scores in ner.score_tokens(docs)] == lengths
+    assert [len(scores) for scores in ner.token_outputs(docs)] == lengths
     assert len(ner.predict(docs)) == len(texts)
     ner.update([make_example(nlp, text) for text in texts])
     assert [g.shape for g in recorder.gradients[0]] == [(n, 4 if n else 0) for n in lengths]

@@ -31,7 +31,7 @@ def test_initialisation_with_empty_docs(head, texts):
     nlp, ner = empty_pipeline(head)
     ner.initialize(lambda: [make_example(nlp, text) for text in texts], nlp=nlp, labels=["X"])
     docs = [make_doc(nlp, "a b")]
-    assert [len(scores) for scores in ner.score_tokens(docs)] == [2]
+    assert [len(scores) for scores in ner.token_outputs(docs)] == [2]
     assert len(ner.predict(docs)) == 1
 
 
@@ -60,7 +60,7 @@ def test_a_corpus_without_any_annotation_is_warned_about(head):
         ner.initialize(lambda: [make_example(nlp, "a b", annotated=False)] * 2, nlp=nlp, labels=["X"])
 
 
-@pytest.mark.parametrize("use", ["predict", "update", "score_tokens"])
+@pytest.mark.parametrize("use", ["predict", "update", "token_outputs"])
 def test_not_initialised(head, use):
     nlp, ner = empty_pipeline(head)
     ner.add_label("X")

@@ -149,9 +149,9 @@ def test_dropout_of_the_training_takes_effect(nlp, ner):
 def test_dropout_is_off_in_prediction(head):
     nlp = head_pipeline(head, **TALKATIVE[head])
     ner, docs = nlp.get_pipe(head), [raw(nlp, text) for text in TEXTS]
-    before = ner.score_tokens(docs), ner.predict(docs)
+    before = ner.token_outputs(docs), ner.predict(docs)
     ner.update(make_examples(nlp), drop=0.9)
-    assert same(before[0], ner.score_tokens(docs))
+    assert same(before[0], ner.token_outputs(docs))
     assert ner.predict(docs) == before[1]
 
 

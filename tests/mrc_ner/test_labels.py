@@ -58,7 +58,7 @@ def test_the_number_of_scores_is_two(n_outputs):
 def test_given_labels_choose_among_the_questions(labels):
     ner = mrc_pipeline(labels=labels).get_pipe("mrc_ner")
     assert ner.labels == tuple(labels) and list(ner.queries) == labels
-    assert ner.model.attrs["queries"] == [QUERIES[label] for label in labels]
+    assert ner.model_inputs([]).queries == [QUERIES[label] for label in labels]
 
 
 @pytest.mark.parametrize("queries", [None, {}])
@@ -104,7 +104,7 @@ def test_questions_asked_before_initialisation_come_first():
     ner.ask("ORG", "which company")
     ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
     assert ner.labels == ("ORG", "PER", "LOC")
-    assert ner.model.attrs["queries"] == ["which company", *QUERIES.values()]
+    assert ner.model_inputs([]).queries == ["which company", *QUERIES.values()]
 
 
 def test_a_label_of_the_corpus_that_nobody_asks_for(trained):

@@ -7,7 +7,7 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
-from spacy_weakner.training import learner
+from spacy_weakner.training import head
 
 from ..util import GOLD, TEXTS, entities_of, make_examples, raw, train
 from .util import GROUP, QUERIES, give_scores, log_odds, mrc_pipeline, table
@@ -176,7 +176,7 @@ def test_small_docs(trained, texts):
 
 @pytest.mark.parametrize("padded_tokens", [1, 12, 10000])
 def test_pipe_is_one_by_one_in_any_order_and_batch_size(monkeypatch, padded_tokens):
-    monkeypatch.setattr(learner, "PADDED_TOKENS", padded_tokens)
+    monkeypatch.setattr(head, "PADDED_TOKENS", padded_tokens)
     nlp = mrc_pipeline(nested=True, threshold=0.3)
     train(nlp, make_examples(nlp), steps=5)
     texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]

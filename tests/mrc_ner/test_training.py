@@ -24,7 +24,7 @@ from ..util import (
     same,
     train,
 )
-from .util import IDS, QUERIES, empty_pipe, mrc_config, mrc_pipeline, recorded_ner
+from .util import IDS, QUERIES, empty_pipe, mrc_config, mrc_pipeline, recorded_ner, vectors_of
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def ner(nlp):
 
 def scores_of(ner, doc):
     """Log-odds, one token and question at a time."""
-    (vectors,) = ner.model.predict([doc])
+    (vectors,) = vectors_of(ner, [doc])
     linear = ner.model.get_ref("head").layers[1]
     w, b = linear.get_param("W"), linear.get_param("b")
     return numpy.asarray([[w @ vector + b for vector in row] for row in vectors], dtype="float64")
@@ -66,7 +66,7 @@ def test_the_loss_is_the_mean_over_sentences(nlp, ner, positive_weight):
 
 def test_gradients_of_the_vectors_by_finite_differences(nlp, ner):
     examples = make_examples(nlp)
-    vectors = ner.model.predict([eg.predicted for eg in examples])
+    vectors = vectors_of(ner, [eg.predicted for eg in examples])
     _, found = ner.get_loss(examples, vectors)
     assert [own.shape for own in found] == [own.shape for own in vectors]
     for i, own in enumerate(vectors):
@@ -140,7 +140,7 @@ def test_a_loss_that_is_no_number(nlp, ner):
 def test_missing_tokens_have_exactly_no_gradient(nlp, ner, missing):
     text, entities = "a b c d New York", [(4, 6, "LOC")]
     example = make_example(nlp, text, entities, missing=missing)
-    vectors = ner.model.predict([example.predicted])
+    vectors = vectors_of(ner, [example.predicted])
     _, (gradient,) = ner.get_loss([example], vectors)
     silent = [i for i in range(6) if not gradient[i].any()]
     assert silent == missing
@@ -164,7 +164,7 @@ def test_a_doc_without_the_group_has_exactly_no_gradient():
 
 def test_a_doc_without_annotation_adds_no_gradient_to_a_batch(nlp, ner):
     examples = [make_example(nlp, "Anna went", annotated=False), *make_examples(nlp)]
-    _, gradient = ner.get_loss(examples, ner.model.predict([eg.predicted for eg in examples]))
+    _, gradient = ner.get_loss(examples, vectors_of(ner, [eg.predicted for eg in examples]))
     assert all_zero(gradient[:1])
     assert not all_zero(gradient[1:2])
 
@@ -275,7 +275,7 @@ def test_empty_docs_in_a_batch_change_nothing(nlp, ner):
 
 def test_get_loss_leaves_the_vectors_alone(nlp, ner):
     examples = make_examples(nlp)
-    vectors = ner.model.predict([eg.predicted for eg in examples])
+    vectors = vectors_of(ner, [eg.predicted for eg in examples])
     before = [v.copy() for v in vectors]
     _, gradient = ner.get_loss(examples, vectors)
     assert same(vectors, before)
