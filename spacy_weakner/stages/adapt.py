@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..annotations.formats import input_files, read_corpus
 from ..code_version import code_version
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
@@ -16,9 +17,8 @@ from ..files import check_output
 from .adapting.masking import Plan
 from .adapting.pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 from .adapting.runs import claimed, finished, published, work_folder
-from .formats import input_files, read_corpus
-from .hashes import hash_path
-from .pipelines import blank_pipeline
+from .runtime.hashes import hash_path
+from .runtime.pipelines import blank_pipeline
 
 MAX_LENGTH = 256
 PRECISIONS = ("no", "bf16", "fp16")

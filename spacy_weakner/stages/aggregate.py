@@ -11,6 +11,7 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..aggregation.decoding import Floats
+from ..aggregation.fitting import MAX_DOCS, Prepared, prepare
 from ..aggregation.methods import Combined, combine
 from ..aggregation.observations import Belief
 from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
@@ -22,9 +23,8 @@ from ..annotations.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
 from ..ty import Entity
-from .fitting import MAX_DOCS, Prepared, prepare
-from .hashes import hash_file, hash_text
-from .shards import Shards, spacy_inputs
+from .runtime.hashes import hash_file, hash_text
+from .runtime.shards import Shards, spacy_inputs
 
 UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")

@@ -12,6 +12,8 @@ from spacy.tokens import Doc
 from ..annotations import weak
 from ..annotations.corpus import SUFFIX, write_docs
 from ..annotations.entities import set_entities
+from ..annotations.formats import SentenceSplitter, input_files
+from ..annotations.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..progress import progress as show
@@ -19,11 +21,9 @@ from ..ty import Entity
 from .anchoring.pages import DUMP, SUFFIXES, WIKITEXT, Page, page_format, read_pages
 from .anchoring.paragraphs import Paragraph
 from .anchoring.wikitext import require_parser
-from .formats import SentenceSplitter, input_files
-from .hashes import hash_text
-from .output import SHARD_SIZE, check_there, is_folder, write_shards
-from .pipelines import blank_pipeline
-from .sentences import sentence_key
+from .runtime.hashes import hash_text
+from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from .runtime.pipelines import blank_pipeline
 
 LABEL = "Entity"
 SOURCE = "anchors"

@@ -16,9 +16,9 @@ from ..annotations import weak
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces
 from ..errors import Errors, WeaknerError, check_range
 from ..roster.augmentation import sample
-from .augmenting import MAX_PIECES, Place, Predictor, Reader, Window
-from .hashes import hash_path, hash_text
-from .shards import Shards, spacy_inputs
+from .augmenting.masked_lm import MAX_PIECES, Place, Predictor, Reader, Window
+from .runtime.hashes import hash_path, hash_text
+from .runtime.shards import Shards, spacy_inputs
 
 NO_MODEL = "none"
 BATCH_SIZE = 32

@@ -17,10 +17,10 @@ from ..needle.completion import BROKEN, is_broken, matched, soften
 from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
 from ..ty import Entity, PathScore
-from .devices import on_device
-from .hashes import hash_file, hash_model
-from .predictions import PathPredictor
-from .shards import run_shards
+from .runtime.devices import on_device
+from .runtime.hashes import hash_file, hash_model
+from .runtime.predictions import PathPredictor
+from .runtime.shards import run_shards
 
 RULES = ("unmatched", "all")
 BATCH_SIZE = 256

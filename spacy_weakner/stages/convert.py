@@ -10,14 +10,14 @@ from spacy.tokens import Doc
 from ..annotations import weak
 from ..annotations.conll import write_conll
 from ..annotations.corpus import SUFFIX, write_docs
+from ..annotations.formats import input_files, read_corpus
 from ..annotations.jsonl import write_jsonl
 from ..annotations.rows import DEFAULT_SOURCE
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..progress import progress as show
-from .formats import input_files, read_corpus
-from .output import SHARD_SIZE, check_there, is_folder, write_shards
-from .pipelines import blank_pipeline
+from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from .runtime.pipelines import blank_pipeline
 
 OUTPUT_SUFFIXES = (SUFFIX, ".jsonl", ".conll")
 

@@ -14,11 +14,11 @@ from spacy.vocab import Vocab
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from .devices import on_device
-from .hashes import hash_model
-from .predictions import TokenPredictor
-from .shards import Shards, spacy_inputs
-from .training import LAST, Member, Training, flat_config, train_all
+from .runtime.devices import on_device
+from .runtime.hashes import hash_model
+from .runtime.predictions import TokenPredictor
+from .runtime.shards import Shards, spacy_inputs
+from .runtime.training import LAST, Member, Training, flat_config, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")

@@ -9,20 +9,20 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..annotations.sentences import sentence_key
 from ..annotations.weak import group_entities, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
-from .devices import on_device
-from .hashes import hash_path
 from .labelling.blocks import corpus_inputs
 from .labelling.labellers import Labellers, prepare
 from .labelling.report import LabelReport, make_report
 from .labelling.sources import SettingError, Source, make_source, read_sources
-from .labelling.workers import Task, run_workers
-from .pipelines import blank_pipeline, load_pipeline
-from .scratch import scratch_folder
-from .sentences import sentence_key
-from .shards import WHOLE, Part, ShardReport, Shards
+from .runtime.devices import on_device
+from .runtime.hashes import hash_path
+from .runtime.pipelines import blank_pipeline, load_pipeline
+from .runtime.scratch import scratch_folder
+from .runtime.shards import WHOLE, Part, ShardReport, Shards
+from .runtime.workers import Task, run_workers
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000

@@ -12,8 +12,8 @@ from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold, keep_gold
 from ..errors import check_choice, check_range
 from ..ty import Entity
-from .hashes import hash_text
-from .shards import run_shards
+from .runtime.hashes import hash_text
+from .runtime.shards import run_shards
 
 UNMATCHED = ("outside", "missing")
 _HEX_DIGITS = 13  # 52 bits, which a float holds

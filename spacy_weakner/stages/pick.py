@@ -13,10 +13,10 @@ from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..ty import PAIRINGS, Entity, Picker
-from .devices import on_device
-from .hashes import hash_model
-from .pipelines import first_pipe, load_pipeline, run_before
-from .shards import run_shards
+from .runtime.devices import on_device
+from .runtime.hashes import hash_model
+from .runtime.pipelines import first_pipe, load_pipeline, run_before
+from .runtime.shards import run_shards
 
 BATCH_SIZE = 256
 

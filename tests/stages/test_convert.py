@@ -5,9 +5,9 @@ import spacy
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.formats import file_format, read_corpus
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.formats import file_format, read_corpus
 
 NLP = spacy.blank("en")
 ROWS = [

@@ -18,7 +18,7 @@ from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages import training
 from spacy_weakner.stages.ensemble import ensemble
-from spacy_weakner.stages.predictions import TokenPredictor
+from spacy_weakner.stages.runtime.predictions import TokenPredictor
 
 from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, fix_seed, make_doc, make_examples, train
 
@@ -303,7 +303,7 @@ def test_unusable_settings(tmp_path, corpus, trainings, setting, value):
 
 
 def test_members_are_trained_on_the_gpu(tmp_path, corpus, trainings, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.stages.devices.require_gpu", lambda gpu_id: None)
+    monkeypatch.setattr("spacy_weakner.stages.runtime.devices.require_gpu", lambda gpu_id: None)
     run(tmp_path, gpu_id=3)
     assert [call["gpu_id"] for call in trainings] == [3, 3]
 

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages.shards import receipt_path, run_shards
+from spacy_weakner.stages.runtime.shards import receipt_path, run_shards
 
 NLP = spacy.blank("en")
 
@@ -226,7 +226,7 @@ def test_a_shard_does_not_overwrite_a_whole_corpus_of_the_same_name(corpus, tmp_
 
 def test_another_version_redoes(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "out")
-    monkeypatch.setattr("spacy_weakner.stages.shards.code_version", lambda: "99.0")
+    monkeypatch.setattr("spacy_weakner.stages.runtime.shards.code_version", lambda: "99.0")
     assert run(corpus, tmp_path / "out").written == 3
     assert run(corpus, tmp_path / "out").skipped == 3
 

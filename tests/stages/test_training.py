@@ -17,8 +17,8 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages import training
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.crossfit import crossfit, read_folds
+from spacy_weakner.stages.runtime.training import Training, train_all, train_member
 from spacy_weakner.stages.sweep import sweep
-from spacy_weakner.stages.training import Training, train_all, train_member
 
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
 

@@ -13,12 +13,12 @@ from spacy.tokens import Doc
 from ...annotations.conll import read_conll
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
+from ...annotations.formats import SUFFIXES, file_format, input_files
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import Row, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
 from ...errors import Errors
 from ...files import read_lines
-from ...stages.formats import SUFFIXES, file_format, input_files
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines

@@ -14,8 +14,8 @@ from typing import Any, Dict, Iterator, List, Optional, Set
 
 from ...errors import Errors, WeaknerError
 from ...files import write_text
-from ..hashes import hash_file
-from ..scratch import scratch_folder
+from ..runtime.hashes import hash_file
+from ..runtime.scratch import scratch_folder
 
 RECEIPT = "receipt.json"
 _LOCK = "lock"

@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...annotations.corpus import SUFFIX
+from ...annotations.formats import docs_of_lines, input_files
 from ...files import read_lines
-from ..formats import docs_of_lines, input_files
-from ..hashes import hash_text
-from ..shards import ShardInput, spacy_inputs
+from ..runtime.hashes import hash_text
+from ..runtime.shards import ShardInput, spacy_inputs
 
 _NAME = "part-{:05d}" + SUFFIX
 

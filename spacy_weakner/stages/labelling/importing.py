@@ -17,11 +17,11 @@ from spacy.tokens import Doc
 
 from ...annotations.jsonl import at_line, parse_row
 from ...annotations.rows import Row, RowError, show
+from ...annotations.sentences import sentence_key
 from ...annotations.weak import get_id
 from ...errors import Errors, WeaknerError
 from ...files import decode_line, existing
 from ...gazetteer_ruler.array_file import open_arrays, write_arrays
-from ..sentences import sentence_key
 from .mentions import Found, find_mentions, read_mentions, row_text
 
 _INDEX = "{}.rows"

@@ -12,13 +12,13 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
+from ...annotations.sentences import sentence_keys
 from ...annotations.weak import doc_entities, group_entities, group_scores, set_source, weak_group
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
 from ...gazetteer_ruler.terms import make_term_list
 from ...ty import Entity
-from ..pipelines import load_pipeline
-from ..sentences import sentence_keys
+from ..runtime.pipelines import load_pipeline
 from .importing import LabelFile, index_labels, pack_lines
 from .mentions import Found
 from .sources import Source

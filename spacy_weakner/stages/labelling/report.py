@@ -6,8 +6,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 from spacy.tokens import Doc
 
 from ...errors import Errors, WeaknerError
-from ..pipelines import load_pipeline
-from ..shards import WHOLE, Part, ShardReport
+from ..runtime.pipelines import load_pipeline
+from ..runtime.shards import WHOLE, Part, ShardReport
 from .importing import count_lines
 from .labellers import Tally
 from .sources import Source

@@ -7,7 +7,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer
 from spacy_weakner.stages.augment import augment
-from spacy_weakner.stages.augmenting import Predictor
+from spacy_weakner.stages.augmenting.masked_lm import Predictor
 
 from ...util import make_doc, needs_transformers
 from .util import NLP, WORDS, make_model, many, run, texts

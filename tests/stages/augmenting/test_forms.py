@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations import weak
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.stages import augment as augment_module
-from spacy_weakner.stages.augmenting import Predictor, Reader
+from spacy_weakner.stages.augmenting.masked_lm import Predictor, Reader
 
 from ...util import SENTENCES, make_doc, needs_transformers
 from .util import NLP, make_model, many, run, texts

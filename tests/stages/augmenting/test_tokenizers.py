@@ -5,7 +5,7 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.encoders.transformer import MaskedLM, load_tokenizer
-from spacy_weakner.stages.augmenting import Predictor, Reader
+from spacy_weakner.stages.augmenting.masked_lm import Predictor, Reader
 
 from ...util import make_doc, needs_transformers
 from .util import NLP, make_model, run, texts

@@ -7,13 +7,13 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.conll import read_conll
-from ..annotations.corpus import read_docs
-from ..annotations.jsonl import at_line, read_rows
-from ..annotations.rows import DEFAULT_SOURCE, Row, doc_from_row
-from ..annotations.weak import get_id, set_id
 from ..errors import Errors, WeaknerError
 from ..files import existing, read_lines
+from .conll import read_conll
+from .corpus import read_docs
+from .jsonl import at_line, read_rows
+from .rows import DEFAULT_SOURCE, Row, doc_from_row
+from .weak import get_id, set_id
 
 FORMATS = ("jsonl", "conll", "text", "spacy")
 SUFFIXES: Dict[str, str] = {

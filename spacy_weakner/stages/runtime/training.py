@@ -15,10 +15,10 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from spacy.util import load_config
 from thinc.api import Config
 
-from ..code_version import code_version
-from ..errors import Errors, WeaknerError, check_range
-from ..files import existing, write_text
-from ..progress import Progress
+from ...code_version import code_version
+from ...errors import Errors, WeaknerError, check_range
+from ...files import existing, write_text
+from ...progress import Progress
 from .hashes import hash_path, hash_settings
 
 BEST, LAST = "model-best", "model-last"

@@ -14,8 +14,8 @@ from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.label import label
 from spacy_weakner.stages.labelling import workers
-from spacy_weakner.stages.scratch import scratch_folder
-from spacy_weakner.stages.shards import WHOLE, Part
+from spacy_weakner.stages.runtime.scratch import scratch_folder
+from spacy_weakner.stages.runtime.shards import WHOLE, Part
 
 NLP = spacy.blank("xx")
 SIZE = 4

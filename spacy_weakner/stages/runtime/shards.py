@@ -29,11 +29,11 @@ from typing import (
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import SUFFIX, bin_docs, corpus_files, read_bin, write_docs
-from ..code_version import code_version
-from ..errors import Errors, WeaknerError
-from ..files import atomic_path, check_output, write_text
-from ..progress import progress as show
+from ...annotations.corpus import SUFFIX, bin_docs, corpus_files, read_bin, write_docs
+from ...code_version import code_version
+from ...errors import Errors, WeaknerError
+from ...files import atomic_path, check_output, write_text
+from ...progress import progress as show
 from .hashes import hash_file, hash_settings, hash_text
 
 Transform = Callable[[Iterable[Doc]], Iterable[Doc]]

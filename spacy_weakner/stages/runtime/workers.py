@@ -19,7 +19,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 from ...errors import Errors, WeaknerError
 from ...files import write_text
 from ...progress import Progress
-from ..shards import Part, receipt_path
+from .shards import Part, receipt_path
 
 # Stages that have workers: each module has a function `run_worker(task, part)`.
 STAGES = {"label": "..label"}
