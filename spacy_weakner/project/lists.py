@@ -7,7 +7,7 @@ from ..annotations.weak import weak_group
 from ..files import atomic_folder
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..stages.label import TERMS_SOURCE
-from ..stages.labelling.labellers import ruler_settings
+from ..stages.labelling.preparing import ruler_settings
 from ..stages.labelling.sources import Source, read_sources
 from ..stages.runtime.pipelines import blank_pipeline
 

@@ -193,7 +193,7 @@ def adapt(
         with args.main_process_first(local=False):
             done = finished(output, made_from)
             if done is not None:
-                return AdaptReport(**done["report"])._replace(skipped=True)
+                return AdaptReport(**done.report)._replace(skipped=True)
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:
@@ -228,7 +228,7 @@ def adapt(
             new_head=masked_lm.new_head,
         )
         if is_main:
-            with published(output, {**made_from, "report": report._asdict()}) as new:
+            with published(output, made_from, report._asdict()) as new:
                 save_encoder(masked_lm, model, new)
             if not keep_checkpoints:
                 shutil.rmtree(work)

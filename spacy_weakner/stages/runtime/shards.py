@@ -6,38 +6,22 @@ its contents fit the receipt. It is overwritten or removed only if its receipt s
 this place.
 """
 
-import json
 import re
-from collections import Counter
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-    Protocol,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
-from ...annotations.corpus import SUFFIX, bin_docs, corpus_files, read_bin, write_docs
+from ...annotations.corpus import SUFFIX, corpus_files, write_docs
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError
-from ...files import atomic_path, check_output, write_text
+from ...files import atomic_path, check_output
 from ...progress import progress as show
 from .hashes import hash_file, hash_settings, hash_text
+from .inputs import ShardInput, spacy_inputs
+from .receipts import Receipt
+from .stage import R, Stage
 
-Transform = Callable[[Iterable[Doc]], Iterable[Doc]]
-Receipt = Dict[str, Any]
 # What `atomic_path` leaves behind if its process is killed.
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 
@@ -74,73 +58,6 @@ class Part(NamedTuple):
 WHOLE = Part(0, 1)
 
 
-class ShardInput(Protocol):
-    """What one shard is made from.
-
-    name (str): Name of the shard within the output folder, which ends in `.spacy`.
-    path (Path): The file that is read.
-    """
-
-    name: str
-    path: Path
-
-    def key(self) -> str:
-        """Hash of the contents."""
-
-    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
-        """Stream the Docs; and how many there are, if that is known."""
-
-
-class SpacyFile:
-    """A `.spacy` file as the input of one shard.
-
-    path (Path): The file.
-    name (str): Name of the shard.
-    """
-
-    def __init__(self, path: Path, name: str) -> None:
-        self.name = name
-        self.path = path
-
-    def key(self) -> str:
-        return hash_file(self.path)
-
-    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
-        bin_ = read_bin(self.path)
-        return bin_docs(bin_, vocab), len(bin_)
-
-
-def spacy_inputs(path: Path) -> List[ShardInput]:
-    """The `.spacy` files of a corpus, each as the input of one shard of the same name.
-
-    path (Path): A `.spacy` file or a folder of them.
-    RETURNS (List[ShardInput]): The inputs.
-    RAISES (WeaknerError): If there are none.
-    """
-    root = path if path.is_dir() else path.parent
-    return [SpacyFile(file_, file_.relative_to(root).as_posix()) for file_ in corpus_files(path)]
-
-
-class ShardReport(NamedTuple):
-    """What a run over shards did.
-
-    written (int): Shards made now.
-    skipped (int): Shards that were finished already.
-    docs_in (int): Docs read, also those of skipped shards.
-    docs_out (int): Docs written, also those of skipped shards.
-    counts (Counter[str]): What the transform counted, also in skipped shards.
-    replaced (int): Shards of an earlier run, made from another input or with other settings, that were made anew or
-        removed.
-    """
-
-    written: int
-    skipped: int
-    docs_in: int
-    docs_out: int
-    counts: "Counter[str]"
-    replaced: int = 0
-
-
 class _Job(NamedTuple):
     inputs: Sequence[ShardInput]
     output: Path
@@ -156,66 +73,50 @@ def receipt_path(shard: Path) -> Path:
     return shard.with_name(f"{shard.name}.json")
 
 
-def run_shards(
-    input_path: Path,
-    output_path: Path,
-    stage: str,
-    transform: Transform,
-    settings: Dict[str, Any],
-    vocab: Vocab,
-    *,
-    memory_zone: Optional[Callable[[], ContextManager[Any]]] = None,
-    progress: bool = False,
-    counts: Optional["Counter[str]"] = None,
-) -> ShardReport:
+def run_stage(stage: Stage[R], input_path: Path, output_path: Path, *, progress: bool = False) -> R:
     """Run a stage over every `.spacy` file of a corpus, in this process.
 
+    stage (Stage): The stage.
     input_path (Path): A `.spacy` file or a folder of them.
     output_path (Path): A folder, where every shard keeps its name; or a `.spacy` file, which takes all.
-    stage (str): Name of the stage.
-    settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
-    transform, vocab, memory_zone, progress, counts: See `Shards.run`.
-    RETURNS (ShardReport): What was done.
+    progress (bool): Show how far it has come.
+    RETURNS (Report): What was done.
     RAISES (WeaknerError): If there is no input, or the output would overwrite the input or foreign files.
     """
-    inputs = spacy_inputs(Path(input_path))
-    shards = Shards(input_path, output_path, stage, settings, inputs)
-    return shards.run(transform, vocab, memory_zone=memory_zone, progress=progress, counts=counts)
+    return Shards(stage.name, input_path, output_path).run(stage, progress=progress)
 
 
 class Shards:
     """The shards of a stage's output, and what each is made from.
 
+    stage (str): Name of the stage.
     input_path (Path): The input as its user gave it.
     output_path (Path): A folder, or a `.spacy` file that takes all.
-    stage (str): Name of the stage.
-    settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
-    inputs (Sequence[ShardInput]): One per shard.
+    inputs (Optional[Sequence[ShardInput]]): One per shard; None: the `.spacy` files of the input.
     part (Part): The share of this process. Other shards in the output are neither looked at nor touched.
     """
 
     def __init__(
         self,
+        stage: str,
         input_path: Path,
         output_path: Path,
-        stage: str,
-        settings: Dict[str, Any],
-        inputs: Sequence[ShardInput],
+        inputs: Optional[Sequence[ShardInput]] = None,
         part: Part = WHOLE,
     ) -> None:
         """Check the output.
 
         RAISES (WeaknerError): If it would overwrite the input or foreign files, or is one file where a part is wanted.
         """
-        self.input_path, self.output_path = Path(input_path), Path(output_path)
         self.stage = stage
+        self.input_path, self.output_path = Path(input_path), Path(output_path)
         self.part = part
-        self._fixed = {"stage": stage, "code": code_version(), "settings": hash_settings(settings)}
         if self.output_path.suffix not in ("", SUFFIX) and not self.output_path.is_dir():
             expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
             raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
         if self.is_file and part != WHOLE:
             raise WeaknerError(Errors.WK312.format(path=output_path))
+        inputs = spacy_inputs(self.input_path) if inputs is None else inputs
         if self.is_file:
             self._jobs = [_Job(inputs, self.output_path, None)]
         else:
@@ -231,82 +132,83 @@ class Shards:
         """Whether the output is one file."""
         return self.output_path.suffix == SUFFIX
 
-    def pending(self) -> Dict[int, Path]:
+    def pending(self, settings: Dict[str, Any]) -> Dict[int, Path]:
         """Shards that are still to be made.
 
+        settings (Dict[str, Any]): Those of the stage.
         RETURNS (Dict[int, Path]): Where they will be, by their number among the shards here, in the order in which they
             are made.
         """
-        return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job) is None}
+        found = enumerate(self._jobs)
+        return {i: job.output for i, job in found if self._finished(job, self._made_from(job, settings)) is None}
 
-    def run(
-        self,
-        transform: Transform,
-        vocab: Vocab,
-        *,
-        prepare: Optional[Callable[[], None]] = None,
-        memory_zone: Optional[Callable[[], ContextManager[Any]]] = None,
-        progress: bool = False,
-        counts: Optional["Counter[str]"] = None,
-    ) -> ShardReport:
+    def run(self, stage: Stage[R], *, progress: bool = False) -> R:
         """Make the shards that are not finished.
 
-        transform (Transform): Called once per shard with its Docs; gives the Docs to write.
-        vocab (Vocab): The vocabulary of the Docs.
-        prepare (Optional[Callable[[], None]]): Called once before the first shard that has to be made, outside of any
-            memory zone.
-        memory_zone (Optional[Callable[[], ContextManager[Any]]]): Opened around each shard, so that the vocabulary
-            does not grow from shard to shard: `nlp.memory_zone` if the transform runs a pipeline; None: that of
-            `vocab`.
+        stage (Stage): Is opened if there are any.
         progress (bool): Show how far it has come.
-        counts (Optional[Counter[str]]): What the transform counts into. It is emptied before each shard; its
-            values are kept in the receipts.
-        RETURNS (ShardReport): What was done.
+        RETURNS (Report): What was done.
         RAISES (WeaknerError): If there is no input.
         """
         self._remove_leftovers()
         stale = self._stale()
-        tally: Counter[str] = Counter() if counts is None else counts
-        total: Counter[str] = Counter()
-        written = docs_in = docs_out = 0
+        total = stage.report()
         # Of many shards each is short.
         many = len(self._jobs) > 1
-        for job in show(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
-            receipt = self._finished(job)
-            if receipt is None:
-                if prepare is not None and not written:
-                    prepare()
-                tally.clear()
-                with (memory_zone or vocab.memory_zone)():
-                    receipt = self._run_job(job, transform, vocab, progress and not many, tally)
-                written += 1
-            docs_in += receipt["docs_in"]
-            docs_out += receipt["docs_out"]
-            total.update(receipt["counts"])
-        if not docs_in and self.part == WHOLE:
+        try:
+            for job in show(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
+                made_from = self._made_from(job, stage.settings)
+                receipt = self._finished(job, made_from)
+                if receipt is not None:
+                    total.add(stage.report.from_json(receipt.report))
+                    total.skipped += 1
+                    continue
+                if not total.written:
+                    stage.open()
+                with stage.memory_zone():
+                    self._make(job, stage, made_from, progress and not many)
+                total.add(stage.stats)
+                total.written += 1
+        finally:
+            stage.close()
+        if not total.docs_in and self.part == WHOLE:
             raise WeaknerError(Errors.WK101.format(path=self.input_path))
         # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
         for path in stale:
             path.unlink()
             receipt_path(path).unlink()
         self._replaced.update(stale)
-        return ShardReport(written, len(self._jobs) - written, docs_in, docs_out, total, len(self._replaced))
+        total.replaced = len(self._replaced)
+        return total
+
+    def _make(self, job: _Job, stage: Stage[Any], made_from: Dict[str, Any], progress: bool) -> None:
+        stage.stats = stats = stage.report()
+
+        def read() -> Iterator[Doc]:
+            for input_ in job.inputs:
+                docs, total = input_.read(stage.vocab)
+                for doc in show(docs, total=total, desc=input_.name, unit="doc", enabled=progress):
+                    stats.docs_in += 1
+                    yield doc
+
+        with atomic_path(job.output) as temporary:
+            stats.docs = write_docs(temporary, stage(read()))
+            # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
+            # never a shard that nobody knows.
+            receipt = Receipt(made_from, {job.output.name: hash_file(temporary)}, stats.to_json())
+            receipt.write(receipt_path(job.output))
 
     def _check_there(self) -> None:
         """Refuse an output where files of others are."""
-        for job in self._jobs:
-            # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake.
-            if job.output.exists():
-                receipt = _read_receipt(job.output)
-                owner = self._owner(job.shard)
-                # A damaged receipt does not speak of another owner: its shard is made anew.
-                if receipt is None or any(receipt.get(key, value) != value for key, value in owner.items()):
-                    raise WeaknerError(Errors.WK300.format(path=job.output))
-        for path in self._stale():
-            owner = self._owner(path.relative_to(self.output_path).as_posix())
-            receipt = _read_receipt(path)
-            # Results of other runs, in a subfolder or as a single file, bear another name in their receipts.
-            if receipt is None or any(receipt.get(key) != value for key, value in owner.items()):
+        ours = [job.output for job in self._jobs if job.output.exists()]
+        for path in [*ours, *self._stale()]:
+            # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake. Results of
+            # other runs, in a subfolder or as a single file, bear another name in their receipts.
+            receipt = Receipt.read(receipt_path(path))
+            shard = None if self.is_file else path.relative_to(self.output_path).as_posix()
+            # A damaged receipt does not speak of another owner: its shard is made anew.
+            damaged = path in ours and receipt == Receipt({})
+            if receipt is None or (not damaged and receipt.differences({"stage": self.stage, "shard": shard})):
                 raise WeaknerError(Errors.WK300.format(path=path))
 
     def _stale(self) -> List[Path]:
@@ -327,56 +229,16 @@ class Shards:
             if path.with_name(name) in ours and path.is_file():
                 path.unlink(missing_ok=True)
 
-    def _owner(self, shard: Optional[str]) -> Receipt:
-        return {"stage": self.stage, "shard": shard}
+    def _made_from(self, job: _Job, settings: Dict[str, Any]) -> Dict[str, Any]:
+        found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(settings)}
+        return {**found, "shard": job.shard, "input": job.key()}
 
-    def _made_from(self, job: _Job) -> Receipt:
-        return {**self._fixed, "shard": job.shard, "input": job.key()}
-
-    def _finished(self, job: _Job) -> Optional[Receipt]:
+    def _finished(self, job: _Job, made_from: Dict[str, Any]) -> Optional[Receipt]:
         """The receipt of a shard that need not be made again. One of an earlier run is noted."""
-        receipt = _read_receipt(job.output)
-        if not receipt or not job.output.exists():
+        receipt = Receipt.read(receipt_path(job.output))
+        if receipt is None or not receipt.made_from or not job.output.exists():
             return None
-        # A missing key differs from the shard None.
-        if any(key not in receipt or receipt[key] != value for key, value in self._made_from(job).items()):
+        if receipt.differences(made_from):
             self._replaced.add(job.output)
             return None
-        return receipt if receipt.get("output") == hash_file(job.output) else None
-
-    def _run_job(self, job: _Job, transform: Transform, vocab: Vocab, progress: bool, tally: "Counter[str]") -> Receipt:
-        n_in = 0
-
-        def read() -> Iterator[Doc]:
-            nonlocal n_in
-            for input_ in job.inputs:
-                docs, total = input_.read(vocab)
-                for doc in show(docs, total=total, desc=input_.name, unit="doc", enabled=progress):
-                    n_in += 1
-                    yield doc
-
-        made_from = self._made_from(job)
-        with atomic_path(job.output) as temporary:
-            n_out = write_docs(temporary, transform(read()))
-            # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
-            # never a shard that nobody knows.
-            receipt = {
-                **made_from,
-                "output": hash_file(temporary),
-                "docs_in": n_in,
-                "docs_out": n_out,
-                "counts": dict(tally),
-            }
-            write_text(receipt_path(job.output), json.dumps(receipt, indent=2, sort_keys=True) + "\n")
-        return receipt
-
-
-def _read_receipt(shard: Path) -> Optional[Receipt]:
-    """The receipt of a shard: None if there is none, empty if it is damaged."""
-    try:
-        receipt = json.loads(receipt_path(shard).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        return {}
-    return receipt if isinstance(receipt, dict) else {}
+        return receipt if receipt.is_intact(job.output.parent) else None
