@@ -36,7 +36,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
             verdict = fit(self.corpora.folder, self.output, say=self.said.append, **given)
             assert Verdict.load(self.output / VERDICT) == verdict
             best = max((each.f1 for each in verdict.contenders if each.scores), default=None)
-            assert best is None or verdict.best.f1 == best
+            assert best is None or verdict.best.scores["f1"] == best
             return verdict
 
     made = Project()
