@@ -26,7 +26,7 @@ import numpy
 from ..annotations.tags import IntTags, TagScheme
 from ..batching import group_by_length
 from ..linear_chain.kernel import Batch, CRFParameters, pad
-from ..linear_chain.scaled import expectations
+from ..linear_chain.scaled import partition
 from .decoding import Floats
 from .observations import Belief, Source
 from .source_model import DEFAULT_RELIABILITY, HIT, SourceParameters, events, log_prior, maximise, prior
@@ -90,8 +90,8 @@ class LabelModel:
         for members in group_by_length([len(says) for says in docs], BATCH_TOKENS):
             did = [events(docs[i], len(self.labels)) for i in members]
             batch = pad([_emissions(log_events, what) for what in did])
-            tokens = batch.unpad(expectations(self._parameters(), batch).tokens)
-            for i, states in zip(members, tokens, strict=True):
+            _, marginals = partition(self._parameters(), batch)
+            for i, states in zip(members, batch.unpad(marginals(None).tokens), strict=True):
                 result[i] = states[:, :-1]
                 result[i][:, 0] += states[:, -1]
         return result
@@ -227,14 +227,15 @@ class _Data:
         met = numpy.zeros(len(self.patterns) * n_states)
         for members in group_by_length([len(ids) for ids in self.docs], BATCH_TOKENS):
             batch: Batch = pad([emissions[self.docs[i]] for i in members])
-            found = expectations(parameters, batch)
-            log_likelihood += float(found.log_z.sum())
-            start += found.counts.start
-            transitions += found.counts.transitions
+            log_z, marginals = partition(parameters, batch)
+            tokens, used = marginals(None)
+            log_likelihood += float(log_z.sum())
+            start += used.start
+            transitions += used.transitions
             ids = batch.pad_like([self.docs[i] for i in members], 0, "int64")
             # The probabilities of the padding are 0.
             places = ids[:, :, None] * n_states + numpy.arange(n_states)
-            met += numpy.bincount(places.ravel(), found.tokens.ravel(), minlength=len(met))
+            met += numpy.bincount(places.ravel(), tokens.ravel(), minlength=len(met))
         counts = []
         for column, table in zip(self.patterns.T, log_events, strict=True):
             count = numpy.zeros_like(table)

@@ -164,7 +164,8 @@ class CRFNer(TrainableHead):
 
         def loss(temperature: float) -> float:
             cooled = [own / temperature for own in emissions]
-            return float(sentence_losses(parameters.scaled(1 / temperature), cooled, tags).mean())
+            losses, _ = sentence_losses(parameters.scaled(1 / temperature), cooled, tags)
+            return float(losses.mean())
 
         return loss
 
