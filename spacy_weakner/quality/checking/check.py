@@ -9,6 +9,7 @@ from spacy.language import Language
 from ...annotations.rows import MISALIGNED
 from ...errors import check_choice, check_range
 from ...files import existing
+from ...stages.labelling.sources import Source
 from .completeness import check_annotated
 from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
@@ -17,7 +18,7 @@ from .language import check_language
 from .overlap import check_overlap, check_text
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
-from .terms import TermSettings, check_terms
+from .terms import check_terms
 from .text import CheckedText, check_steps, read_text
 from .tokens import check_misaligned, check_tokens
 
@@ -127,8 +128,8 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):
-            term_settings = TermSettings(settings.term_label)
-            counts = check_terms(there["terms"], where, settings.lang, longest, term_settings, findings)
+            source = Source("terms", "terms", str(there["terms"]), term_label=settings.term_label)
+            counts = check_terms(source, where, settings.lang, longest, findings)
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:
         with findings.guard(f"--sources {there['sources']}"):
