@@ -216,10 +216,9 @@ def test_token_classifier():
 def test_mrc_extractor():
     encoder = {"@architectures": "spacy_weakner.ConditionedEncoder.v1", "tok2vec": TOK2VEC}
     model = make("architectures", "spacy_weakner.MRCExtractor.v1", encoder=encoder)
-    model.attrs["queries"] = ["people", "some places", "things"]
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, Y=[])
-    assert model.predict(docs)[0].shape == (2, 3, 3 * 16)
+    asked = Queried([make_doc(NLP, "a b")], ["people", "some places", "things"])
+    model.initialize(X=asked, Y=[])
+    assert model.predict(asked)[0].shape == (2, 3, 3 * 16)
 
 
 def test_query_context_encoder(tiny_bert):

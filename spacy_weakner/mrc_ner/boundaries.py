@@ -100,7 +100,7 @@ def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.
     return float((weights * values).sum() / n_tokens), weights * gradient / n_tokens
 
 
-def chances(scores: Array, temperature: float = 1.0) -> Array:
+def probabilities(scores: Array, temperature: float = 1.0) -> Array:
     """Probabilities of boundaries.
 
     scores (Array): Log-odds.

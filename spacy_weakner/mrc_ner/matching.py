@@ -17,7 +17,7 @@ from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..losses import Array, binary_cross_entropy
-from .boundaries import ENDS, STARTS, Boundaries, chances
+from .boundaries import ENDS, STARTS, Boundaries, probabilities
 from .decoding import N_ENDS, Spans, pair_boundaries
 from .scoring import Shapes, as_rows, row_pairs
 from .typing import mention_spans
@@ -139,7 +139,7 @@ def match_odds(matcher: Model, vectors: List[Any], spans: List[Spans]) -> List[A
     return numpy.split(found, numpy.cumsum([len(own) for own in spans])[:-1].tolist())
 
 
-def match_chances(matcher: Model, vectors: Any, spans: Spans) -> Array:
+def match_probabilities(matcher: Model, vectors: Any, spans: Spans) -> Array:
     """The same for one Doc, as probabilities.
 
     matcher (Model): The layers.
@@ -147,7 +147,7 @@ def match_chances(matcher: Model, vectors: Any, spans: Spans) -> Array:
     spans (Spans): Shape (n, 3).
     RETURNS (Array): Shape (n,).
     """
-    return chances(match_odds(matcher, [vectors], [spans])[0])
+    return probabilities(match_odds(matcher, [vectors], [spans])[0])
 
 
 def match_misfits(matcher: Model, vectors: List[Any], pairs: List[Pairs]) -> List[Array]:

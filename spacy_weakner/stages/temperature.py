@@ -12,7 +12,7 @@ from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
-from ..ty import Tempered
+from ..training.entities import EntityHead
 from .devices import on_device
 from .pipelines import first_pipe, load_pipeline, run_before
 
@@ -112,8 +112,8 @@ def minimize(function: Callable[[float], float], low: float, high: float, steps:
     return (low + high) / 2.0
 
 
-def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, Tempered]:
-    found = first_pipe(nlp, Tempered, component)
+def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, EntityHead]:
+    found = first_pipe(nlp, EntityHead, component)
     if found is not None:
         return found
     named = f" and is named '{component}'" if component else ""

@@ -11,7 +11,6 @@ from spacy.language import Language
 from thinc.api import Optimizer
 
 from ..errors import Errors, WeaknerError, check_range
-from ..ty import Updated
 
 
 class ReduceOnPlateau:
@@ -53,7 +52,7 @@ class ReduceOnPlateau:
         if args["step"] == 0:
             self.best, self.waited, self.optimizer = -math.inf, 0, None
             for _, pipe in nlp.pipeline:
-                if isinstance(pipe, Updated):
+                if hasattr(pipe, "on_next_update"):
                     pipe.on_next_update(self._meet)
         elif performance is not self._seen:  # spaCy makes a new one at each evaluation
             self.report(self._read(performance))

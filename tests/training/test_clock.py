@@ -11,7 +11,7 @@ from spacy.util import load_config_from_str
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.clock import TrainingClock
-from spacy_weakner.ty import Clocked, Renewable, Tick
+from spacy_weakner.ty import Tick
 
 from ..util import SENTENCES, ClockRecorder, crf_pipeline, make_doc, make_examples
 
@@ -139,11 +139,6 @@ def test_components_that_want_no_clock_are_left_alone():
     nlp = spacy.blank("xx")
     nlp.add_pipe("sentencizer")
     tick(TrainingClock(read, total_steps=5, interval=1), nlp, (0, 0))
-
-
-def test_protocols():
-    assert isinstance(ClockRecorder(), Clocked)
-    assert isinstance(ClockRecorder(), Renewable)
 
 
 @pytest.mark.parametrize(
