@@ -53,12 +53,10 @@ class Plot(NamedTuple):
     """A plot.
 
     title (str): What it shows.
-    description (str): The same in words, for those who do not see it.
-    svg (str): An `<svg>` element.
+    svg (str): An `<svg>` element, with the same in words for those who do not see it.
     """
 
     title: str
-    description: str
     svg: str
 
 
@@ -267,7 +265,7 @@ def _legend_height(entries: Dict[str, Any]) -> float:
 def _finish(figure: "Figure", title: str, description: str, key: str) -> Plot:
     stream = io.StringIO()
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return Plot(title, description, _inline(stream.getvalue(), title, description, key))
+    return Plot(title, _inline(stream.getvalue(), title, description, key))
 
 
 def _inline(svg: str, title: str, description: str, key: str) -> str:
