@@ -117,7 +117,8 @@ class CRFNer(EntityHead[List[Floats2d], Target]):
 
         def loss(temperature: float) -> float:
             cooled = [own / temperature for own in emissions]
-            return float(sentence_losses(parameters.scaled(1 / temperature), cooled, tags).mean())
+            losses, _ = sentence_losses(parameters.scaled(1 / temperature), cooled, tags)
+            return float(losses.mean())
 
         return loss
 

@@ -12,10 +12,10 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors, Warnings, WeaknerError, check_range
-from ..losses import log_softmax
+from ..losses import log_softmax, sigmoid
 from ..training.factories import default_encoder, register_head
 from ..training.head import TrainableHead
-from .losses import exclusive_loss, independent_loss, sigmoid
+from .losses import exclusive_loss, independent_loss
 
 Row = NDArray[numpy.float64]
 

@@ -62,13 +62,3 @@ class TrainingClock:
             for _, pipe in nlp.pipeline:
                 if hasattr(pipe, "renew"):
                     pipe.renew(self.corpus(nlp))
-
-
-def make_training_clock(
-    corpus: Optional[Reader] = None,
-    total_steps: Optional[int] = None,
-    total_epochs: Optional[int] = None,
-    interval: int = 0,
-) -> TrainingClock:
-    """Create the clock; registered as `spacy_weakner.TrainingClock.v1`. Arguments as in `TrainingClock`."""
-    return TrainingClock(corpus, total_steps, total_epochs, interval)

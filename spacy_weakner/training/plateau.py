@@ -88,10 +88,3 @@ class ReduceOnPlateau:
             numbers = [name for name, value in (performance or {}).items() if isinstance(value, (int, float))]
             raise WeaknerError(Errors.WK043.format(score=self.score, scores=", ".join(numbers)))
         return float(score)
-
-
-def make_reduce_on_plateau(
-    score: str = "ents_f", factor: float = 0.5, patience: int = 3, min_rate: float = 1e-5
-) -> Callable[[Language, Dict[str, Any]], None]:
-    """Create the callback; registered as `spacy_weakner.ReduceOnPlateau.v1`. Arguments as in `ReduceOnPlateau`."""
-    return ReduceOnPlateau(score, factor, patience, min_rate)
