@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional, Union
+from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -13,11 +13,10 @@ from ..annotations.corpus import bare_copy
 from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..mrc_ner.component import MRCNer
 from ..ty import PAIRINGS, Entity
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model
-from .runtime.pipelines import first_pipe, load_pipeline, run_before
+from .runtime.pipelines import load_pipeline, run_before
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
 
@@ -99,7 +98,9 @@ class Pick(Stage[PickReport]):
         if pairing is not None:
             check_choice("pairing", pairing, PAIRINGS)
         self.nlp = load_pipeline(model)
-        found = first_pipe(self.nlp, MRCNer, component)
+        # A head that pairs starts of entities with ends.
+        pipes: List[Tuple[str, Any]] = [own for own in self.nlp.pipeline if hasattr(own[1], "pairing")]
+        found = next((own for own in pipes if component in (None, own[0])), None)
         if found is None:
             named = f" of the name '{component}'" if component else ""
             names = ", ".join(self.nlp.component_names)
