@@ -52,7 +52,7 @@ def register_head(
         name,
         assigns=list(assigns),
         default_config={p.name: blocks.get(p.name, p.default) for p in own},
-        default_score_weights=score_weights,
+        default_score_weights=dict(score_weights),
         func=make,
     )
     return make
