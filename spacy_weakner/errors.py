@@ -378,10 +378,6 @@ class Errors:
         "[WK411] {what}. Give a test set with candidates to compare (test, candidates), or a corpus of weak labels to "
         "analyse (labels), or both."
     )
-    WK412 = (
-        "[WK412] A report needs {package}, which is not installed, though spacy_weakner requires it. Install it: "
-        "pip install {package}."
-    )
     WK413 = (
         "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "
         "test set as it was before 'aggregate'."

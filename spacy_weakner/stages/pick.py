@@ -12,7 +12,6 @@ from ..annotations import weak
 from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..mrc_ner.component import MRCNer
 from ..ty import PAIRINGS, Entity
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model
@@ -97,7 +96,10 @@ class Pick(Stage[PickReport]):
         check_range("threshold", threshold, 0.0, 1.0)
         if pairing is not None:
             check_choice("pairing", pairing, PAIRINGS)
-        self.asked = Predictor(model, component, MRCNer, "answers questions", "an mrc_ner")
+        # Whatever it is, it pairs starts of entities with ends.
+        self.asked = Predictor(
+            model, component, lambda pipe: hasattr(pipe, "pairing"), "answers questions", "an mrc_ner"
+        )
         self.pipe = self.asked.pipe
         self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
         self.union = union

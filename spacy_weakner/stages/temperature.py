@@ -63,7 +63,11 @@ def fit_temperature(
         raise WeaknerError(Errors.WK300.format(path=output_path))
     with on_device(gpu_id):
         asked = Predictor(
-            model, component, EntityHead, "has probabilities that can be calibrated", "a head for entities"
+            model,
+            component,
+            lambda pipe: isinstance(pipe, EntityHead),
+            "has probabilities that can be calibrated",
+            "a head for entities",
         )
         nlp, name, pipe = asked.nlp, asked.name, asked.pipe
         examples = []

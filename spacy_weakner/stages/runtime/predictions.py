@@ -1,7 +1,7 @@
 """What a component of a trained pipeline says about Docs, without writing to them."""
 
 from pathlib import Path
-from typing import Any, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from ...errors import Errors, WeaknerError
 from ...ty import Entity, PathScore, PathScorer, TokenDistributions
 from .pipelines import load_pipeline, run_before
 
-TAGGERS = "a crf_ner or a token_ner"
 _DISTRIBUTIONS = "gives distributions over tags"
 
 
@@ -22,17 +21,26 @@ class Predictor:
 
     model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
     component (Optional[str]): Name of the component; None: the first one of the kind.
-    kind (Any): Class or protocol of the component.
+    is_one (Callable[[Any], bool]): Whether a component is of the kind.
     what (str): What it does, for messages.
     heads (str): Which components do that.
     RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
     """
 
-    def __init__(self, model: Union[str, Path], component: Optional[str], kind: Any, what: str, heads: str) -> None:
+    pipe: Any
+
+    def __init__(
+        self,
+        model: Union[str, Path],
+        component: Optional[str],
+        is_one: Callable[[Any], bool],
+        what: str,
+        heads: str = "a crf_ner or a token_ner",
+    ) -> None:
         self.model = str(model)
         self.nlp = load_pipeline(model)
         self._heads = heads
-        found = [(n, pipe) for n, pipe in self.nlp.pipeline if component in (None, n) and isinstance(pipe, kind)]
+        found = [(n, pipe) for n, pipe in self.nlp.pipeline if component in (None, n) and is_one(pipe)]
         if not found:
             raise self._no_pipe(what, component)
         self.name, self.pipe = found[0]
@@ -60,7 +68,7 @@ class PathPredictor(Predictor):
     """
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
-        super().__init__(model, component, PathScorer, "scores tag sequences", TAGGERS)
+        super().__init__(model, component, lambda pipe: isinstance(pipe, PathScorer), "scores tag sequences")
 
     def __call__(self, docs: List[Doc]) -> List[PathScore]:
         """Score Docs.
@@ -104,7 +112,7 @@ class TokenPredictor(Predictor):
     """
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
-        super().__init__(model, component, TokenDistributions, _DISTRIBUTIONS, TAGGERS)
+        super().__init__(model, component, lambda pipe: isinstance(pipe, TokenDistributions), _DISTRIBUTIONS)
 
     @property
     def labels(self) -> Tuple[str, ...]:
