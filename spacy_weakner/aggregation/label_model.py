@@ -24,6 +24,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import numpy
 
 from ..annotations.tags import IntTags, TagScheme
+from ..batching import group_by_length
 from ..linear_chain.kernel import Batch, CRFParameters, pad
 from ..linear_chain.scaled import partition
 from .decoding import Floats
@@ -86,7 +87,7 @@ class LabelModel:
         n_tags = 1 + 2 * len(self.labels)
         result = [numpy.zeros((len(says), n_tags)) for says in docs]
         log_events = [source.log_events() for source in self.sources]
-        for members in batches([len(says) for says in docs]):
+        for members in group_by_length([len(says) for says in docs], BATCH_TOKENS):
             did = [events(docs[i], len(self.labels)) for i in members]
             batch = pad([_emissions(log_events, what) for what in did])
             _, marginals = partition(self._parameters(), batch)
@@ -185,22 +186,6 @@ def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str])
     return LabelModel(tuple(labels), tuple(s.name for s in sources), fresh, transitions, tuple(given))
 
 
-def batches(lengths: Sequence[int]) -> Iterator[List[int]]:
-    """Group sequences of similar length; empty ones are left out.
-
-    lengths (Sequence[int]): Lengths of the sequences.
-    YIELDS (List[int]): Indices of the sequences of a batch.
-    """
-    members: List[int] = []
-    for i in sorted((i for i, n in enumerate(lengths) if n), key=lambda i: lengths[i]):
-        if members and (len(members) + 1) * lengths[i] > BATCH_TOKENS:
-            yield members
-            members = []
-        members.append(i)
-    if members:
-        yield members
-
-
 class _Data:
     """The Docs as patterns: most tokens are one of few combinations of what all sources do.
 
@@ -240,7 +225,7 @@ class _Data:
         log_likelihood, start = 0.0, numpy.zeros(n_states)
         transitions = numpy.zeros((n_states, n_states))
         met = numpy.zeros(len(self.patterns) * n_states)
-        for members in batches([len(ids) for ids in self.docs]):
+        for members in group_by_length([len(ids) for ids in self.docs], BATCH_TOKENS):
             batch: Batch = pad([emissions[self.docs[i]] for i in members])
             log_z, marginals = partition(parameters, batch)
             tokens, used = marginals(None)

@@ -189,28 +189,6 @@ def sample_negatives(tags: Array, rate: float) -> Array:
     return numpy.where(drawn[:, None], numpy.arange(tags.shape[1]) == 0, tags)
 
 
-def make_soft_label_crf(negative_rate: float = 0.2) -> SoftLabelCRF:
-    """Create the loss; registered as `spacy_weakner.SoftLabelCRF.v1`. Arguments as in `SoftLabelCRF`."""
-    return SoftLabelCRF(negative_rate)
-
-
-def make_crf_negative_log_likelihood(weak_weight: float = 1.0) -> CRFNegativeLogLikelihood:
-    """Create the loss; registered as `spacy_weakner.CRFNegativeLogLikelihood.v1`. Arguments as in
-    `CRFNegativeLogLikelihood`."""
-    return CRFNegativeLogLikelihood(weak_weight)
-
-
-def make_partial_crf(
-    negative_rate: float = 0.2,
-    entity_ratio: Optional[float] = None,
-    entity_ratio_margin: float = 0.05,
-    entity_ratio_weight: float = 10.0,
-    weak_weight: float = 1.0,
-) -> PartialCRF:
-    """Create the loss; registered as `spacy_weakner.PartialCRF.v1`. Arguments as in `PartialCRF`."""
-    return PartialCRF(negative_rate, entity_ratio, entity_ratio_margin, entity_ratio_weight, weak_weight)
-
-
 def _weighted(example: Example, scheme: TagScheme, weak_weight: float) -> Target:
     return Target(scheme.from_example(example), weak_weight if is_weak(example.reference) else 1.0)
 

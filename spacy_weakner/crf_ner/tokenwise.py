@@ -52,8 +52,3 @@ class TokenwiseLoss:
             gradient[known] = target.weight * log_softmax_gradient(log_probabilities, slope)
             total += target.weight * float(values.sum())
         return result._replace(loss=total / max(1, count_sentences(emissions)))
-
-
-def make_tokenwise_loss(loss: ProbabilityLoss, weak_weight: float = 1.0) -> TokenwiseLoss:
-    """Create the loss; registered as `spacy_weakner.TokenwiseLoss.v1`. Arguments as in `TokenwiseLoss`."""
-    return TokenwiseLoss(loss, weak_weight)

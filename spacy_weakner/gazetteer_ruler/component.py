@@ -21,10 +21,10 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
-from .columns import ColumnBuilder, TermColumns
+from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import annotate_entities
 from .home import Home
-from .table import AMBIGUITY, Matches, TableSettings, TermTable, select
+from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms
 from .tokenizing import attr_values, raw_values, tokenize_terms
 
@@ -205,10 +205,20 @@ class GazetteerRuler(Pipe):
         RETURNS (List[Entity]): (start, end, label), sorted.
         RAISES (WeaknerError): If there are no terms, or `attr` is LEMMA and the Doc has no lemmas.
         """
-        names = self._table.names
-        _, starts, ends, labels = self.match_batch([doc])
-        rows = zip(starts.tolist(), ends.tolist(), labels.tolist(), strict=True)
-        return [(start, end, names[label]) for start, end, label in rows]
+        return next(self.match_docs([doc]))
+
+    def match_docs(self, docs: Sequence[Doc]) -> Iterator[List[Entity]]:
+        """Find all matches in several Docs at once, without writing anything.
+
+        docs (Sequence[Doc]): The Docs.
+        YIELDS (List[Entity]): As `match`, for each Doc.
+        RAISES (WeaknerError): As `match`.
+        """
+        names, matches = self._table.names, self.match_batch(docs)
+        labels = [names[label] for label in matches.labels.tolist()]
+        rows = zip(matches.starts.tolist(), matches.ends.tolist(), labels, strict=True)
+        for n in numpy.bincount(matches.sequences, minlength=len(docs)).tolist():
+            yield list(islice(rows, n))
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
         """Find all matches in several Docs at once, without writing anything.
@@ -327,7 +337,7 @@ class GazetteerRuler(Pipe):
         return TermTable.build(columns, self._settings())
 
     def _check_selection(self, columns: TermColumns) -> None:
-        sizes = select(columns, self._settings()).sizes()
+        sizes = columns.select(self._settings()).sizes()
         if len(columns) and not sizes["plain"] and not sizes["exact"]:
             raise WeaknerError(Errors.WK204.format(name=self.name, count=len(columns), **sizes))
         util.logger.info(

@@ -106,8 +106,3 @@ def noise_aware_slope(loss: Weights, confidence: Weights) -> Weights:
         odds = 1.0 / numpy.expm1(numpy.maximum(loss, SMALLEST_LOSS))
     result: Weights = confidence - (1.0 - confidence) * odds
     return result
-
-
-def make_noise_aware_crf(level: str = "sentence", strong_weight: float = 1.0) -> NoiseAwareCRF:
-    """Create the loss; registered as `spacy_weakner.NoiseAwareCRF.v1`. Arguments as in `NoiseAwareCRF`."""
-    return NoiseAwareCRF(level, strong_weight)

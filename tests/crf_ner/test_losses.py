@@ -8,8 +8,6 @@ from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import (
     CRFNegativeLogLikelihood,
     PartialCRF,
-    make_crf_negative_log_likelihood,
-    make_partial_crf,
 )
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.linear_chain.kernel import CRFParameters, pad
@@ -343,14 +341,7 @@ def test_share_of_negatives(rate):
 )
 def test_settings_out_of_range(setting, value):
     with pytest.raises(WeaknerError, match=rf"WK005.*'{setting}' = {value}"):
-        make_partial_crf(**{setting: value})
-
-
-def test_makers():
-    assert make_crf_negative_log_likelihood(0.5) == CRFNegativeLogLikelihood(0.5)
-    assert make_crf_negative_log_likelihood() == CRFNegativeLogLikelihood()
-    assert make_partial_crf(0.1, 0.2, 0.3, 0.4, 0.5) == PartialCRF(0.1, 0.2, 0.3, 0.4, 0.5)
-    assert make_partial_crf() == PartialCRF()
+        PartialCRF(**{setting: value})
 
 
 @pytest.mark.parametrize("illegal", [[0, 2, 0], [MISSING, 1, 4], [0, 2, MISSING], [2, MISSING, MISSING]], ids=str)
