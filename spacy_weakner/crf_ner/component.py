@@ -15,7 +15,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..training.entities import Prediction
-from ..training.factories import default_blocks, register_head
+from ..training.factories import default_blocks, register_component
 from ..training.tagging import TaggingHead
 from ..ty import Entity, PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
@@ -188,4 +188,4 @@ class CRFNer(TaggingHead[Target]):
         return batch.restrict(batch.pad_like(allowed, True, "bool"))
 
 
-make_crf_ner = register_head("crf_ner", CRFNer, default_blocks("crf_ner", "model", "loss"))
+make_crf_ner = register_component("crf_ner", CRFNer, default_blocks("crf_ner", "model", "loss"))

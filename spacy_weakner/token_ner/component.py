@@ -16,7 +16,7 @@ from ..annotations.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..losses import Array
 from ..training.entities import Prediction
-from ..training.factories import default_blocks, register_head
+from ..training.factories import default_blocks, register_component
 from ..training.tagging import TaggingHead
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import PathScore
@@ -223,4 +223,4 @@ def _augmented_doc(example: Example) -> Doc:
     return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
 
 
-make_token_ner = register_head("token_ner", TokenNer, default_blocks("token_ner", "model", "objective"))
+make_token_ner = register_component("token_ner", TokenNer, default_blocks("token_ner", "model", "objective"))
