@@ -7,8 +7,6 @@ import gzip
 import json
 import math
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from functools import cache
@@ -25,6 +23,7 @@ from spacy_weakner.configs import encoder_settings, render_config
 from spacy_weakner.files import write_text
 from spacy_weakner.quality.compare import compare
 from spacy_weakner.quality.scores import Counts
+from spacy_weakner.stages.training import LOG, train_member
 
 ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
@@ -128,29 +127,18 @@ def config_file(recipe: str, size: str) -> Path:
 
 
 def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, float]:
-    """Train a pipeline with `spacy train` in a process of its own; a finished one is not trained again.
+    """Train a pipeline as `train_member` does, and note the time; a finished one is not trained again.
 
     config (Path): The config.
     output (Path): Folder for the pipelines.
     overrides (Dict[str, Any]): Values of the config by dotted name.
     RETURNS (Tuple[Path, float]): Folder that holds `model-best` and `model-last`, and the seconds it took.
     """
-    receipt = output / "seconds.json"
-    if receipt.exists():
-        return output, float(json.loads(receipt.read_text()))
-    arguments = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(output)]
-    for key, value in overrides.items():
-        arguments += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
-    log = output.with_suffix(".log")
-    log.parent.mkdir(parents=True, exist_ok=True)
+    noted = output / "seconds.json"
     started = time.perf_counter()
-    with log.open("w") as file_:
-        done = subprocess.run(arguments, stdout=file_, stderr=subprocess.STDOUT, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"training failed, see {log}:\n{log.read_text()[-3000:]}")
-    seconds = time.perf_counter() - started
-    receipt.write_text(json.dumps(seconds))
-    return output, seconds
+    if not train_member(config, output, overrides).skipped:
+        write_text(noted, json.dumps(time.perf_counter() - started))
+    return output, float(json.loads(noted.read_text()))
 
 
 def dev_scores(output: Path) -> List[Tuple[int, float]]:
@@ -159,7 +147,7 @@ def dev_scores(output: Path) -> List[Tuple[int, float]]:
     output (Path): As `train` gave it.
     RETURNS (List[Tuple[int, float]]): Steps, and F1 on dev in 0..100, as spaCy's logger has printed them.
     """
-    lines = (line.split() for line in output.with_suffix(".log").read_text(encoding="utf-8").splitlines())
+    lines = (line.split() for line in (output / LOG).read_text(encoding="utf-8").splitlines())
     return [(int(part[1]), float(part[3])) for part in lines if len(part) == 7 and part[0].isdigit()]
 
 

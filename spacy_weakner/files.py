@@ -16,10 +16,10 @@ from .errors import Errors, WeaknerError
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside the wanted one, and rename it when the block ends well. On an error or an
-    interrupt nothing stays behind.
+    """Give a temporary path beside the wanted one, for a file or a folder, and rename it when the block ends well. What
+    stands there already is replaced. On an error or an interrupt nothing stays behind.
 
-    path (Path): The wanted file.
+    path (Path): The wanted file or folder.
     YIELDS (Path): Where to write.
     """
     path = Path(path)
@@ -27,29 +27,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
         yield temporary
+        if temporary.is_dir() and path.exists():
+            shutil.rmtree(path)
         os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """The same for a folder. One that stands there already is replaced.
-
-    path (Path): The wanted folder.
-    YIELDS (Path): Where to write.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        yield temporary
-        if path.exists():
-            shutil.rmtree(path)
-        temporary.rename(path)
-    finally:
-        if temporary.exists():
+        if temporary.is_dir():
             shutil.rmtree(temporary)
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

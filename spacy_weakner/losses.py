@@ -123,33 +123,31 @@ def log_softmax_gradient(log_probabilities: Array, gradient: Array) -> Array:
     return gradient - xp.exp(log_probabilities) * gradient.sum(-1, keepdims=True)
 
 
+def sigmoid(scores: Array) -> Array:
+    """Probabilities of log-odds, none of which overflows.
+
+    scores (Array): Any shape.
+    RETURNS (Array): Same shape and type.
+    """
+    xp = get_array_module(scores)
+    return xp.exp(-xp.logaddexp(0.0, -scores))
+
+
+def binary_cross_entropy(scores: Array, truths: Array) -> Tuple[Array, Array]:
+    """-y log p - (1 - y) log(1 - p), where p is the sigmoid of a score.
+
+    scores (Array): Any shape.
+    truths (Array): Same shape: the wanted probabilities y, or what is true.
+    RETURNS (Tuple[Array, Array]): Values, and their gradient with respect to the scores; same shape, float64.
+    """
+    xp = get_array_module(scores)
+    wide = xp.asarray(scores, dtype="float64")
+    # log(1 + exp(s)) - y s, in parts that are all at least 0 where y is 0 or 1, so that nothing cancels.
+    values = xp.logaddexp(0.0, -xp.abs(wide)) + (xp.maximum(wide, 0.0) - truths * wide)
+    return values, sigmoid(wide) - truths
+
+
 def _expected(truths: Array, values: Array) -> Array:
     # 0 times infinity is 0 here.
     xp = get_array_module(truths)
     return (truths * xp.where(truths > 0.0, values, 0.0)).sum(-1)
-
-
-def make_categorical_crossentropy() -> CategoricalCrossentropy:
-    """Create the loss; registered as `spacy_weakner.CategoricalCrossentropy.v1`."""
-    return CategoricalCrossentropy()
-
-
-def make_kl_divergence() -> KLDivergence:
-    """Create the loss; registered as `spacy_weakner.KLDivergence.v1`."""
-    return KLDivergence()
-
-
-def make_mean_absolute_error() -> MeanAbsoluteError:
-    """Create the loss; registered as `spacy_weakner.MeanAbsoluteError.v1`."""
-    return MeanAbsoluteError()
-
-
-def make_mean_squared_error() -> MeanSquaredError:
-    """Create the loss; registered as `spacy_weakner.MeanSquaredError.v1`."""
-    return MeanSquaredError()
-
-
-def make_generalized_cross_entropy(q: float = 0.7) -> GeneralizedCrossEntropy:
-    """Create the loss; registered as `spacy_weakner.GeneralizedCrossEntropy.v1`. Arguments as in
-    `GeneralizedCrossEntropy`."""
-    return GeneralizedCrossEntropy(q)

@@ -1,14 +1,15 @@
 """Structural types: what stages may ask of any pipe, and small types that several rooms share."""
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 from spacy.tokens import Doc
-from spacy.training import Example
-from thinc.api import Optimizer
 from thinc.types import Floats2d
 
 # (start, end, label): token offsets, end exclusive.
 Entity = Tuple[int, int, str]
+Entities = Sequence[Entity]
+# Which ends a start of an entity is tried with: the nearest one, or all, of which the most probable ones stay.
+NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
 
 
 class Tick(NamedTuple):
@@ -69,74 +70,3 @@ class PathScorer(Protocol):
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best path per Doc with its score and log-probability."""
-
-
-@runtime_checkable
-class Tempered(Protocol):
-    """A component whose probabilities can be calibrated by a temperature."""
-
-    @property
-    def labels(self) -> Tuple[str, ...]:
-        """The entity labels."""
-
-    @property
-    def temperature(self) -> float:
-        """Divides the scores before they become probabilities."""
-
-    def set_temperature(self, temperature: float) -> None:
-        """Change it; it is saved with the component."""
-
-    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        """Negative log-likelihood of gold, as a function of the temperature."""
-
-
-# Which ends a picker tries with a start: the nearest one, or all, of which the most probable ones stay.
-NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
-
-
-@runtime_checkable
-class Picker(Protocol):
-    """A component that finds entities with a probability above a threshold, which can be set, as can be which ends
-    it tries with a start."""
-
-    threshold: float
-    pairing: str
-
-    @property
-    def queries(self) -> Dict[str, str]:
-        """What is asked for each label."""
-
-    def predict(self, docs: Iterable[Doc]) -> List[Any]:
-        """Find entities: objects whose `entities` do not overlap."""
-
-
-@runtime_checkable
-class Clocked(Protocol):
-    """A component that wants to know how far the training is."""
-
-    def tick(self, tick: Tick) -> None: ...
-
-
-@runtime_checkable
-class Updated(Protocol):
-    """A component that can tell which optimizer updates it."""
-
-    def on_next_update(self, hook: Callable[[Optimizer], None]) -> None: ...
-
-
-@runtime_checkable
-class Renewable(Protocol):
-    """A component that renews something (teacher, statistics) from the corpus at intervals."""
-
-    def renew(self, examples: Iterable[Example]) -> None: ...
-
-
-Entities = Sequence[Entity]
-
-
-@runtime_checkable
-class Statistician(Protocol):
-    """A component that counts what happens in training."""
-
-    def training_statistics(self) -> Dict[str, float]:
-        """What was counted since the last call, by name."""

@@ -15,6 +15,7 @@ PACKAGE = Path(spacy_weakner.__file__).parent
 # Arrows point downwards only. Folders of one row do not import each other.
 ROWS = [
     {
+        "_compat",
         "errors",
         "ty",
         "about",

@@ -13,8 +13,10 @@ from spacy_weakner.losses import (
     MeanAbsoluteError,
     MeanSquaredError,
     ProbabilityLoss,
+    binary_cross_entropy,
     log_softmax,
     log_softmax_gradient,
+    sigmoid,
 )
 
 
@@ -191,3 +193,31 @@ def test_log_softmax_of_huge_scores(score):
 
 def test_log_softmax_of_nothing():
     assert log_softmax(numpy.zeros((0, 3))).shape == (0, 3)
+
+
+# Of two classes
+
+
+def test_sigmoid():
+    assert sigmoid(numpy.asarray([-1000.0, 0.0, 1000.0])).tolist() == [0.0, 0.5, 1.0]
+    assert sigmoid(numpy.zeros((2, 3), dtype="float32")).dtype == "float32"
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.3, 1.0])
+def test_binary_cross_entropy_by_hand(truth):
+    scores = numpy.asarray([-3.0, -0.5, 0.0, 0.5, 3.0])
+    chances = [1 / (1 + math.exp(-score)) for score in scores]
+    values, gradient = binary_cross_entropy(scores, numpy.full(5, truth))
+    expected = [-truth * math.log(p) - (1 - truth) * math.log(1 - p) for p in chances]
+    numpy.testing.assert_allclose(values, expected, rtol=1e-12)
+    numpy.testing.assert_allclose(gradient, [p - truth for p in chances], rtol=1e-12)
+
+
+def test_binary_cross_entropy_of_the_sure():
+    scores, wanted = (
+        numpy.asarray([800.0, -800.0, 40.0, 800.0], dtype="float32"),
+        numpy.asarray([1, 0, 1, 0], dtype=bool),
+    )
+    values, gradient = binary_cross_entropy(scores, wanted)
+    assert values.tolist() == [0.0, 0.0, pytest.approx(math.exp(-40), rel=1e-9), 800.0]
+    assert gradient.tolist() == [0.0, 0.0, pytest.approx(-math.exp(-40), abs=1e-16), 1.0]

@@ -1,5 +1,6 @@
 """The golden list of what this package registers: everything is looked up, made from a config, and called."""
 
+import inspect
 import io
 import json
 import re
@@ -10,6 +11,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.util import registry
+from thinc.api import ConfigValidationError
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.crf_ner.component import CRFNer
@@ -113,6 +115,51 @@ def test_names_follow_the_conventions(group, name):
     assert re.fullmatch(patterns.get(group, r"spacy_weakner\.[A-Za-z]+\.v\d+"), name)
 
 
+# Most names are those of the classes themselves: configs see the signature of `__init__`
+
+
+def registered_classes():
+    made = [pair for pair in NAMES if pair[0] in ("thinc_losses", "spacy_misc", "spacy_readers", "spacy_callbacks")]
+    loaded = [(group, name, next(iter(entry_points(group=group, name=name))).load()) for group, name in made]
+    return [(group, name, found) for group, name, found in loaded if inspect.isclass(found)]
+
+
+def test_classes_have_the_names_that_they_are_registered_by_and_show_their_settings_alone():
+    classes = registered_classes()
+    assert len(classes) == 24
+    for _, name, found in classes:
+        assert name == f"spacy_weakner.{found.__name__}.v1"
+        assert not [setting for setting in inspect.signature(found).parameters if setting.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    "kind, name, settings, message",
+    [
+        ("losses", "PartialCRF", {"negative_rate": "much"}, "made -> negative_rate.*'much' is not <class 'float'>"),
+        ("losses", "PartialCRF", {"rate": 0.5}, "unexpected argument: 'rate'"),
+        ("losses", "TokenwiseLoss", {}, "missing required argument: 'loss'"),
+        ("misc", "FineTyping", {"_clusters": None}, "unexpected argument: '_clusters'"),
+        ("misc", "SelfTraining", {"_counts": {}}, "unexpected argument: '_counts'"),
+        ("misc", "SelfPicking", {"max_width": "wide"}, "made -> max_width"),
+        ("callbacks", "TrainingClock", {"total_steps": "many"}, "made -> total_steps"),
+        ("callbacks", "LoadWeights", {"path": "a", "parts": []}, "unexpected argument: 'parts'"),
+        ("readers", "JsonlCorpus", {"path": "a", "limit": "few"}, "made -> limit.*'few' is not <class 'int'>"),
+    ],
+)
+def test_settings_that_configs_refuse(kind, name, settings, message):
+    with pytest.raises(ConfigValidationError, match=message):
+        make(kind, f"spacy_weakner.{name}.v1", **settings)
+
+
+def test_configs_are_filled_with_the_defaults():
+    block = {"@callbacks": "spacy_weakner.ReduceOnPlateau.v1", "patience": 5}
+    filled = registry.fill({"made": block})["made"]
+    assert filled == {**block, "score": "ents_f", "factor": 0.5, "min_rate": 1e-5}
+    block = {"@misc": "spacy_weakner.FineTyping.v1"}
+    filled = registry.fill({"made": block})["made"]
+    assert filled == {**block, "n_types": 10, "gamma": 0.9, "realign": True, "max_entities": 50_000, "seed": 0}
+
+
 # Each made with real arguments and called once
 
 
@@ -169,10 +216,9 @@ def test_token_classifier():
 def test_mrc_extractor():
     encoder = {"@architectures": "spacy_weakner.ConditionedEncoder.v1", "tok2vec": TOK2VEC}
     model = make("architectures", "spacy_weakner.MRCExtractor.v1", encoder=encoder)
-    model.attrs["queries"] = ["people", "some places", "things"]
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, Y=[])
-    assert model.predict(docs)[0].shape == (2, 3, 3 * 16)
+    asked = Queried([make_doc(NLP, "a b")], ["people", "some places", "things"])
+    model.initialize(X=asked, Y=[])
+    assert model.predict(asked)[0].shape == (2, 3, 3 * 16)
 
 
 def test_query_context_encoder(tiny_bert):

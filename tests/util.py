@@ -23,13 +23,15 @@ from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.crf_ner.model import build_crf_tagger
 from spacy_weakner.losses import CategoricalCrossentropy
+from spacy_weakner.sentence_category.component import SentenceCategory
+from spacy_weakner.sentence_category.model import build_sentence_category
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.samplers import AllNegatives
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.model import build_token_classifier
-from spacy_weakner.training.base import TrainableHead
+from spacy_weakner.training.head import TrainableHead
 from spacy_weakner.ty import Entity, Tick
 
 # Added to the seed of every pipeline that a test makes: what is asserted has to hold for any, since other CPUs, and
@@ -56,7 +58,14 @@ HEADS: Dict[str, Dict[str, Any]] = {
         "sampler": ALL_SPANS,
     },
     "token_ner": {"model": {"@architectures": "spacy_weakner.TokenClassifier.v1"}},
+    "mrc_ner": {"model": {"@architectures": "spacy_weakner.MRCExtractor.v1"}},
+    "sentence_category": {"model": {"@architectures": "spacy_weakner.SentenceCategory.v1"}},
 }
+# Those that write entities, and those that may listen to the encoder of another component.
+ENTITY_HEADS = [name for name in HEADS if name != "sentence_category"]
+LISTENING_HEADS = [name for name in HEADS if name != "mrc_ner"]
+# What mrc_ner asks for.
+QUERIES = {"LOC": "where to", "PER": "who is it"}
 SENTENCES: List[Tuple[str, List[Entity]]] = [
     ("Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]),
     ("Paris likes Bob Smith", [(0, 1, "LOC"), (2, 4, "PER")]),
@@ -107,10 +116,17 @@ def make_examples(nlp: Language) -> List[Example]:
     return [make_example(nlp, text, entities) for text, entities in SENTENCES]
 
 
+def category_of(entities: Sequence[Entity]) -> str:
+    """The category that heads which classify sentences learn: the label of the first entity."""
+    return entities[0][2] if entities else "LOC"
+
+
 def head_config(name: str, tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dict[str, Any]:
     """Config of a small head."""
-    model = {**HEADS[name]["model"], "tok2vec": tok2vec or TOK2VEC}
-    return {**HEADS[name], "model": model, **settings}
+    encoder: Dict[str, Any] = {"tok2vec": tok2vec or TOK2VEC}
+    if name == "mrc_ner":
+        encoder = {"encoder": {"@architectures": "spacy_weakner.ConditionedEncoder.v1", **encoder}}
+    return {**HEADS[name], "model": {**HEADS[name]["model"], **encoder}, **settings}
 
 
 def head_pipeline(
@@ -118,6 +134,7 @@ def head_pipeline(
     tok2vec: Optional[Dict[str, Any]] = None,
     seed: int = 0,
     labels: Optional[Sequence[str]] = None,
+    examples: Callable[[Language], List[Example]] = make_examples,
     **settings: Any,
 ) -> Language:
     """An initialised pipeline with a small head. "xx" has the tokenizer that is made fastest."""
@@ -126,7 +143,9 @@ def head_pipeline(
     ner = nlp.add_pipe(name, config=head_config(name, tok2vec, **settings))
     for label in labels or ():
         ner.add_label(label)
-    nlp.initialize(None if labels else lambda: make_examples(nlp))
+    if name == "mrc_ner":
+        nlp.config["initialize"]["components"][name] = {"queries": QUERIES}
+    nlp.initialize(None if labels else lambda: examples(nlp))
     return nlp
 
 
@@ -171,9 +190,10 @@ def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[TrainableHe
         "token_ner": lambda: TokenNer(
             nlp.vocab, build_token_classifier(recorder.model), objective=HardLabels(CategoricalCrossentropy())
         ),
+        "sentence_category": lambda: SentenceCategory(nlp.vocab, build_sentence_category(recorder.model)),
     }
     ner = made[name]()
-    ner.initialize(lambda: make_examples(nlp))
+    ner.initialize(lambda: shared_examples(nlp, annotated=True))
     return ner, recorder
 
 
@@ -337,12 +357,14 @@ def shared_pipeline(
 
 
 def shared_examples(nlp: Language, annotated: bool) -> List[Example]:
-    """The sentences with tags of words and, if `annotated`, their entities."""
+    """The sentences with tags of words and, if `annotated`, their entities and a category."""
     examples = []
     for text, entities in SENTENCES:
         reference = make_doc(nlp, text, entities, annotated=annotated)
         for token in reference:
             token.tag_ = "NN" if token.text.istitle() else "VB"
+        if annotated:
+            reference.cats = {category_of(entities): 1.0}
         examples.append(Example(Doc(nlp.vocab, words=text.split()), reference))
     return examples
 

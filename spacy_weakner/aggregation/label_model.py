@@ -24,8 +24,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import numpy
 
 from ..annotations.tags import IntTags, TagScheme
+from ..batching import group_by_length
 from ..linear_chain.kernel import Batch, CRFParameters, pad
-from ..linear_chain.scaled import expectations
+from ..linear_chain.scaled import partition
 from .decoding import Floats
 from .observations import Belief, Source
 from .source_model import DEFAULT_RELIABILITY, HIT, SourceParameters, events, log_prior, maximise, prior
@@ -86,11 +87,11 @@ class LabelModel:
         n_tags = 1 + 2 * len(self.labels)
         result = [numpy.zeros((len(says), n_tags)) for says in docs]
         log_events = [source.log_events() for source in self.sources]
-        for members in batches([len(says) for says in docs]):
+        for members in group_by_length([len(says) for says in docs], BATCH_TOKENS):
             did = [events(docs[i], len(self.labels)) for i in members]
             batch = pad([_emissions(log_events, what) for what in did])
-            tokens = batch.unpad(expectations(self._parameters(), batch).tokens)
-            for i, states in zip(members, tokens, strict=True):
+            _, marginals = partition(self._parameters(), batch)
+            for i, states in zip(members, batch.unpad(marginals(None).tokens), strict=True):
                 result[i] = states[:, :-1]
                 result[i][:, 0] += states[:, -1]
         return result
@@ -185,22 +186,6 @@ def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str])
     return LabelModel(tuple(labels), tuple(s.name for s in sources), fresh, transitions, tuple(given))
 
 
-def batches(lengths: Sequence[int]) -> Iterator[List[int]]:
-    """Group sequences of similar length; empty ones are left out.
-
-    lengths (Sequence[int]): Lengths of the sequences.
-    YIELDS (List[int]): Indices of the sequences of a batch.
-    """
-    members: List[int] = []
-    for i in sorted((i for i, n in enumerate(lengths) if n), key=lambda i: lengths[i]):
-        if members and (len(members) + 1) * lengths[i] > BATCH_TOKENS:
-            yield members
-            members = []
-        members.append(i)
-    if members:
-        yield members
-
-
 class _Data:
     """The Docs as patterns: most tokens are one of few combinations of what all sources do.
 
@@ -240,16 +225,17 @@ class _Data:
         log_likelihood, start = 0.0, numpy.zeros(n_states)
         transitions = numpy.zeros((n_states, n_states))
         met = numpy.zeros(len(self.patterns) * n_states)
-        for members in batches([len(ids) for ids in self.docs]):
+        for members in group_by_length([len(ids) for ids in self.docs], BATCH_TOKENS):
             batch: Batch = pad([emissions[self.docs[i]] for i in members])
-            found = expectations(parameters, batch)
-            log_likelihood += float(found.log_z.sum())
-            start += found.counts.start
-            transitions += found.counts.transitions
+            log_z, marginals = partition(parameters, batch)
+            tokens, used = marginals(None)
+            log_likelihood += float(log_z.sum())
+            start += used.start
+            transitions += used.transitions
             ids = batch.pad_like([self.docs[i] for i in members], 0, "int64")
             # The probabilities of the padding are 0.
             places = ids[:, :, None] * n_states + numpy.arange(n_states)
-            met += numpy.bincount(places.ravel(), found.tokens.ravel(), minlength=len(met))
+            met += numpy.bincount(places.ravel(), tokens.ravel(), minlength=len(met))
         counts = []
         for column, table in zip(self.patterns.T, log_events, strict=True):
             count = numpy.zeros_like(table)

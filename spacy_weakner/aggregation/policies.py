@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 from spacy.tokens import Doc
 
 from ..annotations import weak
-from ..errors import Errors, WeaknerError
+from ..errors import check_choice
 from ..ty import Entity
 
 POLICIES = ("longest", "priority", "agreement", "drop")
@@ -50,9 +50,7 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
     priority (Sequence[str]): All sources, the most trusted first.
     RETURNS (List[Entity]): Entities from left to right.
     """
-    if policy not in POLICIES:
-        expected = " or ".join(POLICIES)
-        raise WeaknerError(Errors.WK005.format(setting="policy", value=policy, expected=expected))
+    check_choice("policy", policy, POLICIES)
     if policy == "drop":
         lost = {candidate.entity for candidate in contested(candidates)}
         return sorted({candidate.entity for candidate in candidates} - lost)

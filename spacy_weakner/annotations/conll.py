@@ -26,21 +26,13 @@ class _Line(NamedTuple):
     tag: Optional[str]
 
 
-def read_conll(
-    path: Path,
-    nlp: Language,
-    *,
-    token_column: int = 0,
-    tag_column: int = -1,
-    lines: Optional[Iterable[Tuple[int, str]]] = None,
-) -> Iterator[Doc]:
-    """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks.
-    Blank lines, `-DOCSTART-` lines and comments ("# ...") end a sentence.
+def read_conll(path: Path, nlp: Language, *, lines: Optional[Iterable[Tuple[int, str]]] = None) -> Iterator[Doc]:
+    """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: the first
+    holds the token, the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-` lines and
+    comments ("# ...") end a sentence.
 
     path (Path): The file; `.gz` is unpacked.
     nlp (Language): Its vocabulary is used.
-    token_column (int): The token's column, from 0; negative counts from the last.
-    tag_column (int): The tag's column. "O" is outside; "-" and "?" are missing.
     lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
     YIELDS (Doc): One Doc per sentence.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
@@ -50,17 +42,17 @@ def read_conll(
     for number, raw in enumerate(read_lines(path), start=1) if lines is None else lines:
         with at_line(path, number):
             columns = _split(raw)
-            if not columns or columns[0] == "-DOCSTART-" or _is_comment(raw, columns, width, tag_column):
+            if not columns or columns[0] == "-DOCSTART-" or _is_comment(raw, columns, width):
                 if sentence:
                     yield _make_doc(sentence, nlp)
                 sentence = []
                 continue
-            _check_width(columns, width, token_column, tag_column)
+            _check_width(columns, width)
             width = len(columns)
-            token = columns[token_column].strip()
+            token = columns[0].strip()
             if not token:
                 raise RowError("the token is empty")
-            sentence.append(_Line(token, _check_tag(columns[tag_column])))
+            sentence.append(_Line(token, _check_tag(columns[-1])))
     if sentence:
         yield _make_doc(sentence, nlp)
 
@@ -136,20 +128,19 @@ def _split(raw: str) -> List[str]:
     return line.split("\t") if "\t" in line else line.strip(" ").split()
 
 
-def _is_comment(raw: str, columns: Sequence[str], width: Optional[int], tag_column: int) -> bool:
+def _is_comment(raw: str, columns: Sequence[str], width: Optional[int]) -> bool:
     if not raw.startswith("# "):
         return False
     # "#" is also a token. Such a line is one if it has the file's columns and ends in a real tag.
-    if len(columns) < 2 or width not in (None, len(columns)) or not -len(columns) <= tag_column < len(columns):
+    if len(columns) < 2 or width not in (None, len(columns)):
         return True
-    tag = columns[tag_column]
+    tag = columns[-1]
     return tag != "O" and tag not in MISSING_TAGS and not _TAG.fullmatch(tag)
 
 
-def _check_width(columns: Sequence[str], width: Optional[int], *wanted: int) -> None:
-    least = max(2, *(i + 1 if i >= 0 else -i for i in wanted))
-    if len(columns) < least:
-        raise RowError(f"expected at least {least} columns, got {len(columns)}")
+def _check_width(columns: Sequence[str], width: Optional[int]) -> None:
+    if len(columns) < 2:
+        raise RowError(f"expected at least 2 columns, got {len(columns)}")
     if width is not None and len(columns) != width:
         raise RowError(f"expected {width} columns as in the lines before, got {len(columns)}")
 

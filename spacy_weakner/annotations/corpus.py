@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional
 
-import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing
 from .weak import stored_user_data
@@ -47,7 +47,7 @@ def bin_docs(bin_: DocBin, vocab: Vocab) -> Iterator[Doc]:
     vocab (Vocab): The vocabulary of the Docs.
     YIELDS (Doc): The Docs.
     """
-    docs, converters = bin_.get_docs(vocab), _Converters()
+    docs, converters = bin_.get_docs(vocab), MsgpackConverters()
     while True:
         with converters:
             doc = next(docs, None)
@@ -103,7 +103,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     docs (Iterable[Doc]): What to write.
     RETURNS (int): The number of Docs.
     """
-    bin_, converters = DocBin(store_user_data=True), _Converters()
+    bin_, converters = DocBin(store_user_data=True), MsgpackConverters()
     for doc in docs:
         kept, doc.user_data = doc.user_data, stored_user_data(doc)
         try:
@@ -114,19 +114,3 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
-
-
-class _Converters:
-    """The msgpack converters of this moment, used by srsly while this is entered. By itself it searches for them among
-    all that is registered, several times per Doc: most of the time of reading and writing."""
-
-    def __init__(self) -> None:
-        self._found = [(registry, registry.get_all()) for registry in (srsly.msgpack_encoders, srsly.msgpack_decoders)]
-
-    def __enter__(self) -> None:
-        for registry, found in self._found:
-            registry.get_all = found.copy
-
-    def __exit__(self, *_: object) -> None:
-        for registry, _found in self._found:
-            vars(registry).pop("get_all", None)

@@ -23,7 +23,9 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
     return sorted(chosen, key=lambda i: spans[i][0])
 
 
-def best_without_overlaps(spans: Sequence[Tuple[int, int]], weights: Any, n_tokens: int) -> List[int]:
+def best_without_overlaps(
+    spans: Sequence[Tuple[int, int]], weights: Any, n_tokens: int, least: float = 0.0
+) -> List[int]:
     """Choose the spans without overlaps whose weights have the largest sum. If the weights are probabilities of being
     right, it is the choice that is expected to hold the most right ones: two neighbours beat the span over both unless
     that is more probable than both together.
@@ -34,6 +36,7 @@ def best_without_overlaps(spans: Sequence[Tuple[int, int]], weights: Any, n_toke
     weights (Any): Shape (n,). What weighs nothing or less is not chosen. Of equal choices it is the one with the
         earlier spans of the list.
     n_tokens (int): Length of the sentence.
+    least (float): What a span must gain to be chosen: smaller gains are rounding errors.
     RETURNS (List[int]): Indices of those that are chosen, by start.
     """
     by_end: Dict[int, List[int]] = {}
@@ -44,7 +47,7 @@ def best_without_overlaps(spans: Sequence[Tuple[int, int]], weights: Any, n_toke
         best[end] = best[end - 1]
         for i in by_end.get(end, ()):
             value = best[spans[i][0]] + float(weights[i])
-            if value > best[end]:
+            if value > best[end] + least:
                 best[end], last[end] = value, i
     chosen: List[int] = []
     end = n_tokens

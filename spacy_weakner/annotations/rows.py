@@ -27,7 +27,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import Errors, WeaknerError
+from ..errors import WeaknerError, check_choice
 from ..ty import Entity
 from . import weak
 from .entities import set_entities
@@ -78,9 +78,7 @@ def doc_from_row(
     RETURNS (Doc): The Doc.
     RAISES (RowError): For anything malformed.
     """
-    if misaligned not in MISALIGNED:
-        expected = " or ".join(MISALIGNED)
-        raise WeaknerError(Errors.WK005.format(setting="misaligned", value=misaligned, expected=expected))
+    check_choice("misaligned", misaligned, MISALIGNED)
     foreign = foreign_layout(row)
     if foreign is not None:
         raise RowError(foreign)

@@ -5,17 +5,35 @@ import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Dict, Iterable, Iterator, List, Optional
+from typing import Annotated, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar
 
 import typer
-from wasabi import color
+from wasabi import color, msg
 from wasabi.util import locale_escape, supports_ansi
 
 from ..errors import Errors, WeaknerError
-from ..files import check_output
+from ..files import check_output, write_text
 
 INTERRUPTED = 130
-# Options of all commands that combine sources.
+AUTO = "auto"
+T = TypeVar("T", int, float)
+# Options that are the same in several commands.
+Gpu = Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")]
+TrainingGpu = Annotated[int, typer.Option(help="-1 is the CPU")]
+Processes = Annotated[int, typer.Option(help="How many pipelines are trained at a time")]
+Format = Annotated[Optional[str], typer.Option(help="Format of the input: jsonl, conll, text, spacy")]
+Tokenizer = Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")]
+Sentences = Annotated[bool, typer.Option(help="Split text without annotations into sentences")]
+Misaligned = Annotated[
+    str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
+]
+ShardSize = Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")]
+Bootstrap = Annotated[int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")]
+Baseline = Annotated[
+    Optional[str], typer.Option(help="Candidate that the others are compared with (default: the best F1)")
+]
+ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling")]
 Policy = Annotated[
     Optional[str], typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop")
 ]
@@ -67,6 +85,17 @@ def given(value: Optional[str]) -> Optional[Path]:
     return None if given_text(value) is None else Path(str(value))
 
 
+def number(setting: str, value: str, kind: Callable[[str], T]) -> Optional[T]:
+    """The same for a number, which "auto" leaves open."""
+    if value == AUTO:
+        return None
+    try:
+        return kind(value)
+    except ValueError:
+        expected = f"a number, or '{AUTO}'"
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected)) from None
+
+
 def listing(counts: Dict[str, int]) -> str:
     """Counts on one line.
 
@@ -88,6 +117,26 @@ def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
         if output.is_dir():
             raise WeaknerError(Errors.WK109.format(path=output))
         check_output(inputs, [output])
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file.
+
+    path (Path): The file.
+    value (object): What JSON can hold.
+    """
+    import srsly
+
+    write_text(path, srsly.json_dumps(value, indent=2) + "\n")
+
+
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of numbers, the first column of which names them.
+
+    header (Sequence[str]): Names of the columns.
+    rows (Sequence[Sequence[str]]): The cells.
+    """
+    msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
 
 
 def _fail(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import Sentences, reporting
 
 
 def adapt_cli(
@@ -43,7 +43,7 @@ def adapt_cli(
     lang: Annotated[str, typer.Option(help="Language of raw text; xx for several")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
     format: Annotated[Optional[str], typer.Option(help="Format of the inputs: jsonl, conll, text, spacy")] = None,
-    sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
+    sentences: Sentences = True,
 ) -> None:
     """Go on with the masked-language-model training of an encoder on text of the domain.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional, Tuple
 import typer
 from wasabi import msg
 
-from ._util import Policy, Sources, check_json, listing, reporting
+from ._util import Policy, Sources, check_json, listing, reporting, write_json
 
 if TYPE_CHECKING:
     from ..aggregation.observations import Belief
@@ -66,9 +66,6 @@ def aggregate_cli(
 ) -> None:
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
     with reporting():
-        import srsly
-
-        from ..files import write_text
         from ..quality.scores import as_json
         from ..stages.aggregate import aggregate
 
@@ -135,7 +132,7 @@ def aggregate_cli(
         if report.replaced:
             msg.info(f"Shards of an earlier run replaced: {report.replaced}")
         if report_output is not None:
-            write_text(report_output, srsly.json_dumps(as_json(report), indent=2) + "\n")
+            write_json(report_output, as_json(report))
             msg.good("Report", report_output)
 
 

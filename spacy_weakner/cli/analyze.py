@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import check_json, reporting
+from ._util import check_json, reporting, write_json
 
 if TYPE_CHECKING:
     from ..quality.tables import Table
@@ -29,10 +29,8 @@ def analyze_cli(
 ) -> None:
     """Audit weak labels: coverage, disagreement between sources and, where gold is known, their errors."""
     with reporting():
-        import srsly
-
-        from ..files import write_text
         from ..quality.analyze import analyze
+        from ..quality.scores import as_json
         from ..quality.tables import analysis_tables
 
         check_json(output, [corpus, *([] if gold is None else [gold])])
@@ -45,7 +43,7 @@ def analyze_cli(
         if analysis.gold is None:
             msg.warn("No gold is known here, so that nothing is said about how often the labels are right.")
         if output is not None:
-            write_text(output, srsly.json_dumps(analysis.to_json(), indent=2) + "\n")
+            write_json(output, as_json(analysis))
             msg.good("Analysis", output)
 
 

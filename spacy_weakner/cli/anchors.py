@@ -6,7 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import Overwrite, ShardSize, Tokenizer, reporting
 
 
 def anchors_cli(
@@ -20,9 +20,9 @@ def anchors_cli(
     max_length: Annotated[int, typer.Option(help="Leave out sentences with more tokens")] = 250,
     limit: Annotated[Optional[int], typer.Option(help="Stop after so many sentences")] = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
-    shard_size: Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")] = 5000,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")] = False,
+    tokenizer: Tokenizer = None,
+    shard_size: ShardSize = 5000,
+    overwrite: Overwrite = False,
 ) -> None:
     """Make a corpus of the links in wikis and web pages: sentences with their anchors as entities of one label."""
     with reporting():

@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
-from ._util import check_json, reporting
+from ._util import Gpu, check_json, reporting
 
 
 def calibrate_cli(
@@ -29,7 +29,7 @@ def calibrate_cli(
     n_bins: Annotated[int, typer.Option(help="Bins of the histogram, at most")] = 50,
     min_per_bin: Annotated[int, typer.Option(help="Sentences per bin, at least")] = 10,
     figure: Annotated[Optional[Path], typer.Option(help="Draw the calibration as SVG")] = None,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
     with reporting():

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, List, Optional
 
 import typer
-from wasabi import msg
 from wasabi.util import locale_escape
 
-from ._util import check_json, given_text, reporting, say
+from ..errors import check_range
+from ._util import AUTO, Misaligned, check_json, given_text, number, reporting, say, show_table, write_json
 
 if TYPE_CHECKING:
     from ..quality.checking.check import CheckReport
@@ -30,22 +30,20 @@ def check_cli(
     term_label: Annotated[str, typer.Option(help="Label of terms that come without one")] = "",
     max_steps: Annotated[str, typer.Option(help="Steps of the training")] = "",
     batch_words: Annotated[int, typer.Option(help="Words of each step")] = 500,
-    misaligned: Annotated[
-        str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
-    ] = "error",
+    misaligned: Misaligned = "error",
     configs: Annotated[str, typer.Option(help="Folder of the project's configs, which have to fit")] = "",
     output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
 ) -> None:
     """Check files and settings before anything is trained, all at once. What is "" or null counts as not given."""
     with reporting():
-        import srsly
-
-        from ..files import write_text
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
 
         given = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
         files = CheckedFiles(**{name: Path(value) for name, value in given.items() if given_text(value) is not None})
         check_json(output, [path for path in vars(files).values() if path is not None])
+        steps = number("max_steps", given_text(max_steps) or AUTO, int)
+        if steps is not None:
+            check_range("max_steps", steps, 1, None)
         settings = CheckedSettings(
             lang=lang,
             tokenizer=given_text(tokenizer),
@@ -54,14 +52,14 @@ def check_cli(
             gpu_id=gpu_id,
             labels=tuple(label for label in label or () if given_text(label) is not None),
             term_label=given_text(term_label),
-            max_steps=_number("max_steps", given_text(max_steps)),
+            max_steps=steps,
             batch_words=batch_words,
             misaligned=misaligned,
             configs=Path(configs) if given_text(configs) is not None else None,
         )
         report = examine(files, settings)
         if output is not None:
-            write_text(output, srsly.json_dumps(report.to_json(), indent=2) + "\n")
+            write_json(output, report.to_json())
             say("good", "Findings", output)
         show_report(report)
 
@@ -76,7 +74,7 @@ def show_report(report: "CheckReport") -> None:
         _show(finding)
     header, rows = report.table()
     if rows:
-        msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+        show_table(header, rows)
     warnings = sum(finding.level == "warning" for finding in report.findings)
     if report.errors:
         say("error", f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.")
@@ -90,17 +88,3 @@ def _show(finding: "Finding") -> None:
     typer.echo(f"  {locale_escape(finding.message)}")
     if finding.cure:
         typer.echo(locale_escape(f"  → {finding.cure}"))
-
-
-def _number(setting: str, value: Optional[str]) -> Optional[int]:
-    from ..errors import Errors, WeaknerError
-
-    if value is None:
-        return None
-    try:
-        number = int(value)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected="a number of at least 1"))
-    return number

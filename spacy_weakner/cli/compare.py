@@ -6,7 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import check_json, reporting
+from ._util import Baseline, Bootstrap, Gpu, ResamplingSeed, check_json, reporting, show_table, write_json
 
 
 def compare_cli(
@@ -23,20 +23,13 @@ def compare_cli(
         typer.Option(help="NAME=PATH: a further candidate, which is left out where there is none (repeatable)"),
     ] = None,
     output: Annotated[Optional[Path], typer.Option(help="Write the scores to this JSON file")] = None,
-    bootstrap: Annotated[
-        int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")
-    ] = 1000,
-    baseline: Annotated[
-        Optional[str], typer.Option(help="Candidate that the others are compared with (default: the best F1)")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling")] = 0,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    bootstrap: Bootstrap = 1000,
+    baseline: Baseline = None,
+    seed: ResamplingSeed = 0,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Score pipelines and label sets on one test set, in one table."""
     with reporting():
-        import srsly
-
-        from ..files import write_text
         from ..quality.candidates import parse_candidates
         from ..quality.compare import compare, format_table
 
@@ -55,7 +48,7 @@ def compare_cli(
             progress=True,
         )
         header, cells = format_table(rows)
-        msg.table(cells, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+        show_table(header, cells)
         if output is not None:
-            write_text(output, srsly.json_dumps([row.to_json() for row in rows], indent=2) + "\n")
+            write_json(output, [row.to_json() for row in rows])
             msg.good("Scores", output)

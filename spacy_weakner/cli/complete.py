@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import listing, reporting
+from ._util import Gpu, listing, reporting
 
 
 def complete_cli(
@@ -31,7 +31,7 @@ def complete_cli(
     soft: Annotated[
         bool, typer.Option("--soft", help="Write soft labels too: the model's probabilities, for SoftLabelCRF")
     ] = False,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
     with reporting():

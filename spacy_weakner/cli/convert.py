@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import listing, reporting
+from ._util import Format, Overwrite, Sentences, ShardSize, Tokenizer, listing, reporting
 
 
 def convert_cli(
@@ -14,17 +14,17 @@ def convert_cli(
         Path, typer.Argument(help="File or folder: .jsonl .conll .iob .bio .tsv .txt (or .gz), .spacy")
     ],
     output_path: Annotated[Path, typer.Argument(help="A .spacy, .jsonl or .conll file, or a folder for .spacy shards")],
-    format: Annotated[Optional[str], typer.Option(help="Format of the input: jsonl, conll, text, spacy")] = None,
+    format: Format = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
-    sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
+    tokenizer: Tokenizer = None,
+    sentences: Sentences = True,
     source: Annotated[str, typer.Option(help="Name for 'weak_ents' that are a plain list")] = "imported",
     limit: Annotated[Optional[int], typer.Option(help="Write at most so many documents")] = None,
     misaligned: Annotated[
         str, typer.Option(help="Spans of text that do not end at token borders: error, drop, expand or contract")
     ] = "error",
-    shard_size: Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")] = 5000,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")] = False,
+    shard_size: ShardSize = 5000,
+    overwrite: Overwrite = False,
 ) -> None:
     """Convert a corpus from or to JSONL, CoNLL columns, raw text and .spacy files."""
     with reporting():

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import Processes, TrainingGpu, reporting
 
 
 def crossfit_cli(
@@ -19,8 +19,8 @@ def crossfit_cli(
         Optional[Path], typer.Option(help="Other gold, to choose a checkpoint by (default: the last)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
-    processes: Annotated[int, typer.Option(help="How many pipelines are trained at a time")] = 1,
-    gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
+    processes: Processes = 1,
+    gpu_id: TrainingGpu = -1,
 ) -> None:
     """Train on all but a fold of the gold, for every fold, for 'calibrate'. Further options override the config, as for
     'spacy train'."""

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import TrainingGpu, reporting
 
 
 def ensemble_cli(
@@ -18,7 +18,7 @@ def ensemble_cli(
     members: Annotated[int, typer.Option(help="Number of pipelines")] = 5,
     processes: Annotated[int, typer.Option(help="How many are trained at a time")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first one; the others count on from there")] = 0,
-    gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
+    gpu_id: TrainingGpu = -1,
     component: Annotated[
         Optional[str], typer.Option(help="Their component (default: the first that gives distributions over tags)")
     ] = None,

@@ -1,19 +1,14 @@
 """`spacy weakner fit`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Callable, Optional, TypeVar
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from wasabi import msg
 
-from ..errors import Errors, WeaknerError
-from ._util import given, reporting, say
+from ._util import AUTO, Processes, Tokenizer, TrainingGpu, given, number, reporting, say, show_table
 
 if TYPE_CHECKING:
     from ..project.verdict import Verdict
-
-AUTO = "auto"
-T = TypeVar("T", int, float)
 
 
 def fit_cli(
@@ -24,7 +19,7 @@ def fit_cli(
     sources: Annotated[Optional[str], typer.Option(help="Or the file that declares the sources")] = None,
     size: Annotated[str, typer.Option(help="Size of the encoder in the configs")] = "cnn",
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
+    tokenizer: Tokenizer = None,
     minutes: Annotated[float, typer.Option(help="No training takes longer than about this")] = 10.0,
     max_steps: Annotated[str, typer.Option(help="Updates of each training; auto: from the size of the corpora")] = AUTO,
     strong_share: Annotated[
@@ -34,8 +29,8 @@ def fit_cli(
         str, typer.Option(help="Share of the unknown tokens taken as 'O'; auto: from the recall of the labels")
     ] = AUTO,
     seed: Annotated[int, typer.Option(help="Seed of all trainings and splits")] = 0,
-    processes: Annotated[int, typer.Option(help="How many pipelines are trained at a time")] = 1,
-    gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
+    processes: Processes = 1,
+    gpu_id: TrainingGpu = -1,
 ) -> None:
     """Train what makes sense for what there is, compare it with the term list, and choose."""
     with reporting():
@@ -51,9 +46,9 @@ def fit_cli(
             lang=lang,
             tokenizer=tokenizer,
             minutes=minutes,
-            max_steps=_number("max-steps", max_steps, int),
-            strong_share=_number("strong-share", strong_share, float),
-            negative_rate=_number("negative-rate", negative_rate, float),
+            max_steps=number("max-steps", max_steps, int),
+            strong_share=number("strong-share", strong_share, float),
+            negative_rate=number("negative-rate", negative_rate, float),
             seed=seed,
             processes=processes,
             gpu_id=gpu_id,
@@ -64,17 +59,6 @@ def fit_cli(
         say("good", "Verdict", output / VERDICT)
 
 
-def _number(setting: str, value: str, kind: Callable[[str], T]) -> Optional[T]:
-    """What a workflow passes on: a number, or "auto"."""
-    if value == AUTO:
-        return None
-    try:
-        return kind(value)
-    except ValueError:
-        expected = f"a number, or '{AUTO}'"
-        raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected)) from None
-
-
 def _show(verdict: "Verdict") -> None:
     rows = [
         (each.name, *(f"{each.scores[key]:.1f}" for key in ("p", "r", "f1")), _interval(each.scores))
@@ -83,7 +67,7 @@ def _show(verdict: "Verdict") -> None:
     ]
     if rows:
         on = "dev" if verdict.chosen_by == "dev" else "gold"
-        msg.table(rows, header=(f"on {on}", "P", "R", "F1", "F1 95 %"), divider=True, aligns=("l", *"r" * 4))
+        show_table((f"on {on}", "P", "R", "F1", "F1 95 %"), rows)
     for line in verdict.lines():
         say("info", line)
 

@@ -10,6 +10,9 @@ from wasabi import msg
 from ._util import reporting, say
 
 STDOUT = "-"
+_Lang = Annotated[str, typer.Option(help="Code of the language")]
+_Tokenizer = Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")]
+_Transformer = Annotated[Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")]
 
 init_app = typer.Typer(name="init", help="Write what a training begins with.", no_args_is_help=True)
 
@@ -21,11 +24,9 @@ def init_config_cli(
     size: Annotated[
         Optional[str], typer.Option(help="Encoder: cnn, bilstm, transformer or gpu (default: the recipe's first)")
     ] = None,
-    lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
-    transformer: Annotated[
-        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
-    ] = None,
+    lang: _Lang = "en",
+    tokenizer: _Tokenizer = None,
+    transformer: _Transformer = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show the recipes and their sizes")] = False,
 ) -> None:
@@ -57,11 +58,9 @@ def init_configs_cli(
     folder: Annotated[Path, typer.Argument(help="Folder for the configs; those of an earlier run are replaced")],
     recipe: Annotated[Optional[List[str]], typer.Argument(help="Recipes (default: all)")] = None,
     size: Annotated[str, typer.Option(help="Encoder, where a recipe has it; else the recipe's first")] = "cnn",
-    lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
-    transformer: Annotated[
-        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
-    ] = None,
+    lang: _Lang = "en",
+    tokenizer: _Tokenizer = None,
+    transformer: _Transformer = None,
 ) -> None:
     """Write the configs of several recipes, RECIPE.cfg each, into a folder."""
     with reporting():
@@ -94,12 +93,10 @@ def init_project_cli(
     test: Annotated[Optional[Path], typer.Option(help="The same, to score at the end (default: split off)")] = None,
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
     name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
-    lang: Annotated[str, typer.Option(help="Code of the language")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")] = None,
+    lang: _Lang = "en",
+    tokenizer: _Tokenizer = None,
     size: Annotated[str, typer.Option(help="Encoder: cnn, transformer or gpu")] = "cnn",
-    transformer: Annotated[
-        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
-    ] = None,
+    transformer: _Transformer = None,
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
     with reporting():

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Policy, Sources, check_json, reporting
+from ._util import Policy, Sources, check_json, reporting, show_table, write_json
 
 
 def judge_cli(
@@ -29,9 +29,6 @@ def judge_cli(
 ) -> None:
     """Measure weak labels on gold, name their worst terms, and propose better settings for term lists."""
     with reporting():
-        import srsly
-
-        from ..files import write_text
         from ..quality.judge import judge
         from ..quality.judging.tables import as_config, as_options, proposal_table, score_table, term_table
 
@@ -50,7 +47,7 @@ def judge_cli(
         )
         msg.divider(f"Weak labels on {result.scores.docs} of {result.docs} gold documents")
         header, cells = score_table(result)
-        msg.table(cells, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+        show_table(header, cells)
         if result.scores.counts.fp:
             kinds = {"borders": "wrong borders", "label": "wrong label", "nothing": "nothing there"}
             shares = (
@@ -64,7 +61,7 @@ def judge_cli(
         for proposal in result.proposals:
             msg.divider(f"Proposal for '{proposal.source}'")
             header, cells = proposal_table(proposal)
-            msg.table(cells, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+            show_table(header, cells)
             gain = proposal.difference
             bounds = f"{gain.low:+.1f} to {gain.high:+.1f}"
             msg.info(f"F1 {gain.f1:+.1f} ({bounds}), on sentences that did not choose the settings")
@@ -79,5 +76,5 @@ def judge_cli(
         if not result.warnings:
             msg.good("Nothing speaks against training on these labels")
         if output is not None:
-            write_text(output, srsly.json_dumps(result.to_json(), indent=2) + "\n")
+            write_json(output, result.to_json())
             msg.good("Figures", output)

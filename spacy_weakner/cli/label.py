@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Iterator, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import listing, reporting
+from ._util import Format, Gpu, Sentences, listing, reporting
 
 if TYPE_CHECKING:
     from ..stages.labelling.report import LabelReport, SourceReport
@@ -45,8 +45,8 @@ def label_cli(
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of raw text and of terms")] = "en",
     tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
-    format: Annotated[Optional[str], typer.Option(help="Format of the input: jsonl, conll, text, spacy")] = None,
-    sentences: Annotated[bool, typer.Option(help="Split text without annotations into sentences")] = True,
+    format: Format = None,
+    sentences: Sentences = True,
     exclude: Annotated[
         Optional[List[Path]], typer.Option(help="Corpus whose sentences are left out (repeatable)")
     ] = None,
@@ -56,7 +56,7 @@ def label_cli(
         Optional[str], typer.Option(help="i/n: make only this share of the shards; run once without it at the end")
     ] = None,
     workers: Annotated[int, typer.Option(help="Number of processes")] = 1,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""
     with reporting():

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import listing, reporting
+from ._util import Gpu, listing, reporting
 
 
 def pick_cli(
@@ -17,7 +17,7 @@ def pick_cli(
     pairing: Annotated[Optional[str], typer.Option(help="nearest or probable end; default: as in its config")] = None,
     union: Annotated[bool, typer.Option("--union", help="Keep the labels that are there, beside the picked")] = False,
     component: Annotated[Optional[str], typer.Option(help="Name of the component; default: the first mrc_ner")] = None,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Replace the labels of a corpus by what a model takes for entities, or add to them."""
     with reporting():

@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from ._util import given, reporting, say
+from ._util import Misaligned, Tokenizer, given, reporting, say
 
 
 def prepare_cli(
@@ -15,10 +15,8 @@ def prepare_cli(
     dev: Annotated[Optional[str], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
     test: Annotated[Optional[str], typer.Option(help="The same, to score at the end (default: split off)")] = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")] = None,
-    misaligned: Annotated[
-        str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
-    ] = "error",
+    tokenizer: Tokenizer = None,
+    misaligned: Misaligned = "error",
     seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
 ) -> None:
     """Convert what there is, and split dev and test off the gold where they are not given. An empty option, or "null",

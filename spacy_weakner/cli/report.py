@@ -6,7 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import Baseline, Bootstrap, Gpu, ResamplingSeed, reporting
 
 
 def report_cli(
@@ -29,14 +29,10 @@ def report_cli(
     title: Annotated[str, typer.Option(help="Title of the report")] = "Report",
     examples: Annotated[int, typer.Option(help="Sentences with errors to show of each candidate")] = 30,
     top: Annotated[int, typer.Option(help="Number of phrases in the lists of frequent errors")] = 10,
-    bootstrap: Annotated[
-        int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")
-    ] = 1000,
-    baseline: Annotated[
-        Optional[str], typer.Option(help="Candidate that the others are compared with (default: the best F1)")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling")] = 0,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    bootstrap: Bootstrap = 1000,
+    baseline: Baseline = None,
+    seed: ResamplingSeed = 0,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Write a comparison of candidates, an audit of weak labels, or both, into one HTML file."""
     with reporting():

@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
-from ._util import reporting
+from ._util import TrainingGpu, reporting
 
 
 def sweep_cli(
@@ -18,7 +18,7 @@ def sweep_cli(
     grid: Annotated[
         List[str], typer.Option(help="SETTING=VALUE,VALUE,... of the config (repeatable: all combinations are trained)")
     ],
-    gpu_id: Annotated[int, typer.Option(help="-1 is the CPU")] = -1,
+    gpu_id: TrainingGpu = -1,
 ) -> None:
     """Train every combination of some settings, and keep what is best on dev. Further options override the config, as
     for 'spacy train'."""

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import Gpu, reporting
 
 
 def temperature_cli(
@@ -16,7 +16,7 @@ def temperature_cli(
     component: Annotated[
         Optional[str], typer.Option(help="Its component (default: the first that can be calibrated)")
     ] = None,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Calibrate the probabilities of a pipeline on held-out gold. What it predicts stays the same."""
     with reporting():

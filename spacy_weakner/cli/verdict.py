@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from wasabi import msg
 
-from ._util import check_json, reporting, say
+from ._util import Gpu, ResamplingSeed, check_json, reporting, say, show_table
 
 
 def verdict_cli(
@@ -15,8 +14,8 @@ def verdict_cli(
     output: Annotated[Path, typer.Argument(help="The HTML file to write")],
     scores: Annotated[Optional[Path], typer.Option(help="Write the scores on test to this JSON file")] = None,
     title: Annotated[str, typer.Option(help="Title of the report")] = "Report",
-    seed: Annotated[int, typer.Option(help="Seed of the resampling")] = 0,
-    gpu_id: Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")] = -1,
+    seed: ResamplingSeed = 0,
+    gpu_id: Gpu = -1,
 ) -> None:
     """Score the candidates on test, once, and write a report that opens with the verdict."""
     with reporting():
@@ -32,7 +31,7 @@ def verdict_cli(
         )
         if rows:
             header, cells = format_table(rows)
-            msg.table(cells, header=("on test", *header[1:]), divider=True, aligns=("l", *"r" * (len(header) - 1)))
+            show_table(("on test", *header[1:]), cells)
         else:
             say("info", "There is no test set, so that nothing is scored but what the choice was made by.")
         say("good", "Report", output)

@@ -12,7 +12,6 @@ from ..losses import Array
 MIN_SIZE = 2
 # Smallest spread: equal vectors would have infinite weight.
 MIN_SPREAD = 1e-3
-DROPPED = -1
 
 
 class Clusters(NamedTuple):

@@ -35,7 +35,7 @@ class FineTyping:
     realign: bool = True
     max_entities: int = 50_000
     seed: int = 0
-    _clusters: Optional[Clusters] = field(default=None, repr=False)
+    _clusters: Optional[Clusters] = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_range("n_types", self.n_types, 2, None)
@@ -88,10 +88,3 @@ class FineTyping:
             if place < self.max_entities:
                 kept[place] = vector.copy()
         return numpy.asarray(kept)
-
-
-def make_fine_typing(
-    n_types: int = 10, gamma: float = 0.9, realign: bool = True, max_entities: int = 50_000, seed: int = 0
-) -> FineTyping:
-    """Create it; registered as `spacy_weakner.FineTyping.v1`. Arguments as in `FineTyping`."""
-    return FineTyping(n_types, gamma, realign, max_entities, seed)

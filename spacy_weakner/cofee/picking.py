@@ -78,10 +78,3 @@ def most_expected(spans: Spans, probabilities: Array, given: Spans) -> Spans:
     starts, ends, labels = spans.T
     weights = probabilities[starts, labels, STARTS] * probabilities[ends - 1, labels, ENDS]
     return spans[best_without_overlaps(spans[:, :2].tolist(), weights, len(probabilities))]
-
-
-def make_self_picking(
-    threshold: float = 0.1, union: bool = False, max_width: Optional[int] = 10, pairing: str = NEAREST
-) -> SelfPicking:
-    """Create it; registered as `spacy_weakner.SelfPicking.v1`. Arguments as in `SelfPicking`."""
-    return SelfPicking(threshold, union, max_width, pairing)

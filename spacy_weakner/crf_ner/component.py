@@ -3,7 +3,6 @@
 from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 import numpy
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -15,62 +14,16 @@ from ..annotations.tags import SCHEMES, TagScheme, make_scheme
 from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
-from ..training.base import Prediction, TrainableHead
-from ..training.defaults import default_config
+from ..training.entities import EntityHead, Prediction
+from ..training.factories import default_blocks, register_head
 from ..ty import Entity, PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
-DEFAULTS = default_config("crf_ner")
 
 
-@Language.factory(
-    "crf_ner",
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config={
-        "model": DEFAULTS["model"],
-        "loss": DEFAULTS["loss"],
-        "scheme": "BIO",
-        "constrain": True,
-        "scores": False,
-        "n_best": 0,
-        "head_learn_rate": 1.0,
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
-    },
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
-)
-def make_crf_ner(
-    nlp: Language,
-    name: str,
-    model: Model[List[Doc], List[Floats2d]],
-    loss: SequenceLoss,
-    scheme: str,
-    constrain: Union[bool, str],
-    scores: bool,
-    n_best: int,
-    head_learn_rate: float,
-    overwrite: bool,
-    scorer: Optional[Callable],
-) -> "CRFNer":
-    """Create the component; the arguments are those of `CRFNer`."""
-    return CRFNer(
-        nlp.vocab,
-        model,
-        name,
-        loss=loss,
-        scheme=scheme,
-        constrain=constrain,
-        scores=scores,
-        n_best=n_best,
-        head_learn_rate=head_learn_rate,
-        overwrite=overwrite,
-        scorer=scorer,
-    )
-
-
-class CRFNer(TrainableHead):
+class CRFNer(EntityHead[List[Floats2d], Target]):
     """Tag tokens with a linear-chain CRF and write the best sequence to `doc.ents`.
 
     Tokens whose annotation is missing are marginalised in training. What stands in `doc.ents` already is kept
@@ -147,10 +100,10 @@ class CRFNer(TrainableHead):
         """What the loss learns from of an example; see its `encode`."""
         return self.loss.encode(example, self.scheme)
 
-    def compute_loss(self, scores: List[Floats2d], targets: List[Target]) -> Tuple[float, List[Floats2d]]:
+    def compute_loss(self, outputs: List[Floats2d], targets: List[Target]) -> Tuple[float, List[Floats2d]]:
         """The configured loss; the gradient of the transition scores is added to their module."""
         ops = self.model.ops
-        emissions = [ops.to_numpy(s) for s in scores]
+        emissions = [ops.to_numpy(own) for own in outputs]
         parameters = crf_parameters(self.model) if self.constrain == DECODING else self._parameters()
         result = self.loss(parameters, emissions, targets)
         add_crf_gradient(self.model, result.parameters)
@@ -158,13 +111,14 @@ class CRFNer(TrainableHead):
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        emissions = self.score_tokens([eg.predicted for eg in used])
+        emissions = self.token_outputs([eg.predicted for eg in used])
         tags = [self.scheme.from_example(eg) for eg in used]
         parameters = self._parameters()
 
         def loss(temperature: float) -> float:
             cooled = [own / temperature for own in emissions]
-            return float(sentence_losses(parameters.scaled(1 / temperature), cooled, tags).mean())
+            losses, _ = sentence_losses(parameters.scaled(1 / temperature), cooled, tags)
+            return float(losses.mean())
 
         return loss
 
@@ -174,10 +128,10 @@ class CRFNer(TrainableHead):
     def nothing(self) -> Prediction:
         return Prediction([], [], [] if self.n_best else None)
 
-    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
         """Best sequences, and probabilities of entities where the settings ask for them."""
         scheme, parameters = self.scheme, self._parameters()
-        batch = self._restrict_to_free_tokens(docs, pad(scores))
+        batch = self._restrict_to_free_tokens(docs, pad(outputs))
         paths = viterbi(parameters, batch)
         found = [trim_whitespace(doc, scheme.decode(path.tags)) for doc, path in zip(docs, paths, strict=True)]
         if not self.scores and not self.n_best:
@@ -188,10 +142,10 @@ class CRFNer(TrainableHead):
         for doc, row, entities, others in zip(docs, numpy.argsort(batch.order), found, n_best, strict=True):
             candidates = {entity for path in others for entity in trim_whitespace(doc, scheme.decode(path.tags))}
             ordered = sorted({*entities, *candidates})
-            chances = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
-            own = [chances[entity] if self.scores else None for entity in entities]
+            probabilities = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
+            own = [probabilities[entity] if self.scores else None for entity in entities]
             listed = ordered if self.n_best else None  # the best sequence is one of the n best
-            result.append(Prediction(entities, own, listed, [chances[entity] for entity in listed or []]))
+            result.append(Prediction(entities, own, listed, [probabilities[entity] for entity in listed or []]))
         return result
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
@@ -201,13 +155,13 @@ class CRFNer(TrainableHead):
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
 
-        def marginals(docs: List[Doc], scores: List[Floats2d]) -> List[Floats2d]:
-            batch = pad(scores)
+        def marginals(_: List[Doc], emissions: List[Floats2d]) -> List[Floats2d]:
+            batch = pad(emissions)
             found = batch.unpad(self._lattice(self._parameters(), batch).token_marginals())
             return [rows.astype("float32") for rows in found]
 
         nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
-        return self.map_scores(docs, marginals, nothing)
+        return self.map_outputs(docs, marginals, nothing)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best tag sequence of every Doc, with its Viterbi score and its log-probability.
@@ -216,8 +170,8 @@ class CRFNer(TrainableHead):
         RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
         """
 
-        def score(docs: List[Doc], scores: List[Floats2d]) -> List[PathScore]:
-            tags, parameters, batch = self.scheme.tags, self._parameters(), pad(scores)
+        def score(_: List[Doc], emissions: List[Floats2d]) -> List[PathScore]:
+            tags, parameters, batch = self.scheme.tags, self._parameters(), pad(emissions)
             log_z = self._lattice(parameters, batch).log_z[numpy.argsort(batch.order)]
             result = []
             for path, total in zip(viterbi(parameters, batch), log_z, strict=True):
@@ -225,7 +179,7 @@ class CRFNer(TrainableHead):
                 result.append(PathScore([tags[t] for t in path.tags], path.score, log_probability))
             return result
 
-        return self.map_scores(docs, score, PathScore([], 0.0, 0.0))
+        return self.map_outputs(docs, score, PathScore([], 0.0, 0.0))
 
     def _parameters(self) -> CRFParameters:
         parameters = crf_parameters(self.model)
@@ -238,8 +192,8 @@ class CRFNer(TrainableHead):
     def _probabilities(self, lattice: Lattice, row: int, entities: List[Entity]) -> List[float]:
         scheme = self.scheme
         spans = [(start, end, scheme.span_tags(label, end - start)) for start, end, label in entities]
-        chances = entity_log_probabilities(lattice, row, spans, scheme.continuations())
-        return [float(numpy.exp(chance)) for chance in chances]
+        found = entity_log_probabilities(lattice, row, spans, scheme.continuations())
+        return [float(numpy.exp(log_probability)) for log_probability in found]
 
     def _restrict_to_free_tokens(self, docs: List[Doc], batch: Batch) -> Batch:
         # Tokens whose annotation has to stay are "O" to the decoder.
@@ -248,3 +202,6 @@ class CRFNer(TrainableHead):
             return batch
         allowed = [~tokens[:, None] | (numpy.arange(self.n_outputs) == 0) for tokens in preset]
         return batch.restrict(batch.pad_like(allowed, True, "bool"))
+
+
+make_crf_ner = register_head("crf_ner", CRFNer, default_blocks("crf_ner", "model", "loss"))

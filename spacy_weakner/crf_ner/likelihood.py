@@ -7,20 +7,23 @@ annotation this is the negative log-likelihood. Its gradient is the marginals of
 ones.
 """
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence, runtime_checkable
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, TagScheme
 from ..errors import Errors, WeaknerError
-from ..linear_chain.kernel import Array, Batch, CRFParameters, pad, path_scores
-from ..linear_chain.scaled import expectations
+from ..linear_chain.kernel import Array, Batch, CRFParameters, Paths, pad
+from ..linear_chain.scaled import partition
 
 Weights = NDArray[numpy.float64]
+# Of emissions, per sentence (n_tokens, n_tags), and of parameters.
+Gradient = Tuple[List[Array], CRFParameters]
+# A loss per sentence; and from a weight per sentence (None: all 1) to the gradient of the weighted sum.
+SentenceLosses = Tuple[Weights, Callable[[Optional[Weights]], Gradient]]
 
 
 class Target(NamedTuple):
@@ -75,17 +78,47 @@ class SequenceLoss(Protocol):
         """
 
 
-def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array]) -> Weights:
+def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array]) -> SentenceLosses:
     """log Z - log Z(allowed) of every sentence.
 
     parameters, emissions: See `SequenceLoss`.
     tags (Sequence[Array]): Per sentence (n_tokens,), -1 where missing.
-    RETURNS (Weights): Shape (n_sentences,), at least 0; 0 for sentences without any annotation.
+    RETURNS (SentenceLosses): Shape (n_sentences,), at least 0; 0 for sentences without any annotation. And a callback
+        that gives the gradient.
     RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
     """
     losses = numpy.zeros(len(tags))
-    _marginal_gradient(parameters, emissions, tags, None, losses)
-    return losses
+    used = _annotated(tags)
+    if not used:
+        # Nothing is known: every path is allowed and the loss is zero.
+        return losses, lambda weights: zero(parameters, emissions)[1:]
+    batch = pad([emissions[i] for i in used])
+    log_z, marginals = partition(parameters, batch)
+    padded = batch.pad_like([tags[i] for i in used], 0, "int64")
+    paths = Paths(batch, numpy.maximum(padded, 0))
+    agreeing = paths.scores(parameters)
+    # Complete rows need the score of one path, rows with holes a second lattice.
+    holes = numpy.flatnonzero((padded == MISSING).any(0))
+    if len(holes):
+        allowed = batch.select(holes)
+        wanted = padded[: len(allowed.emissions), holes, None]
+        allowed = allowed.restrict((wanted == MISSING) | (wanted == numpy.arange(len(parameters.start))))
+        agreeing[holes], marginals_of_holes = partition(parameters, allowed)
+    check_possible(agreeing, batch, used)
+    losses[numpy.asarray(used)[batch.order]] = numpy.maximum(0.0, log_z - agreeing)
+
+    def backprop(weights: Optional[Weights]) -> Gradient:
+        by_row = None if weights is None else weights[used][batch.order]
+        by_path = numpy.ones(len(used)) if by_row is None else by_row.copy()
+        by_path[holes] = 0.0
+        gradient, counts = paths.subtract(marginals(by_row), by_path)
+        if len(holes):
+            own, own_counts = marginals_of_holes(None if by_row is None else by_row[holes])
+            gradient[: len(own), holes] -= own
+            counts = counts.minus(own_counts)
+        return unpad(batch, gradient, emissions, used), counts
+
+    return losses, backprop
 
 
 def marginal_likelihood(
@@ -96,16 +129,14 @@ def marginal_likelihood(
 ) -> CRFGradient:
     """log Z - log Z(allowed) with its gradient, each sentence times its weight.
 
-    parameters, emissions: See `SequenceLoss`.
-    tags (Sequence[Array]): Per sentence (n_tokens,), -1 where missing.
+    parameters, emissions, tags: See `sentence_losses`.
     weights (Optional[Weights]): Shape (n_sentences,); may be negative. None: all 1.
     RETURNS (CRFGradient): Loss and gradient.
     RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
     """
-    losses = numpy.zeros(len(tags))
-    gradient, counts = _marginal_gradient(parameters, emissions, tags, weights, losses)
+    losses, backprop = sentence_losses(parameters, emissions, tags)
     total = losses.sum() if weights is None else losses @ weights
-    return CRFGradient(float(total) / max(1, count_sentences(emissions)), gradient, counts)
+    return CRFGradient(float(total) / max(1, count_sentences(emissions)), *backprop(weights))
 
 
 def count_sentences(emissions: Sequence[Array]) -> int:
@@ -115,8 +146,8 @@ def count_sentences(emissions: Sequence[Array]) -> int:
 
 def zero(parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
     """The loss and gradient of a batch that teaches nothing."""
-    zeros = [get_array_module(e).zeros(e.shape, dtype="float32") for e in emissions]
-    return CRFGradient(0.0, zeros, CRFParameters(*(get_array_module(p).zeros_like(p) for p in parameters)))
+    zeros = [numpy.zeros(e.shape, dtype="float32") for e in emissions]
+    return CRFGradient(0.0, zeros, CRFParameters(*map(numpy.zeros_like, parameters)))
 
 
 def add(a: CRFGradient, b: CRFGradient) -> CRFGradient:
@@ -138,8 +169,7 @@ def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequenc
     result: List[Array] = [None] * len(emissions)
     for i, gradient in zip(used, batch.unpad(padded.astype("float32")), strict=True):
         result[i] = gradient
-    xp = get_array_module(padded)
-    return [xp.zeros(e.shape, dtype="float32") if g is None else g for e, g in zip(emissions, result, strict=True)]
+    return [numpy.zeros(e.shape, dtype="float32") if g is None else g for e, g in zip(emissions, result, strict=True)]
 
 
 def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
@@ -150,53 +180,9 @@ def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
     used (Sequence[int]): Which of all sentences they are.
     RAISES (WeaknerError): If one of them is -inf.
     """
-    impossible = numpy.flatnonzero(to_numpy(log_z == -numpy.inf))
+    impossible = numpy.flatnonzero(log_z == -numpy.inf)
     if len(impossible):
         raise WeaknerError(Errors.WK007.format(index=used[batch.order[impossible].min()]))
-
-
-def to_numpy(x: Array) -> numpy.ndarray:
-    """An array on the host."""
-    on_host: numpy.ndarray = x if isinstance(x, numpy.ndarray) else x.get()
-    return on_host
-
-
-def _marginal_gradient(
-    parameters: CRFParameters,
-    emissions: Sequence[Array],
-    tags: Sequence[Array],
-    weights: Optional[Weights],
-    losses: Weights,
-) -> Any:
-    # Writes the unweighted losses, and returns the gradient of their weighted sum.
-    used = _annotated(tags)
-    if not used:
-        # Nothing is known: every path is allowed and the loss is zero.
-        nothing = zero(parameters, emissions)
-        return nothing.emissions, nothing.parameters
-    batch = pad([emissions[i] for i in used])
-    xp = get_array_module(batch.emissions)
-    by_row = numpy.ones(len(used)) if weights is None else weights[used][batch.order]
-    log_z, gradient, counts = expectations(parameters, batch, None if weights is None else by_row)
-    padded = batch.pad_like([tags[i] for i in used], 0, "int64")
-    # Complete rows need the score of one path, rows with holes a second lattice.
-    holes = to_numpy((padded == MISSING).any(0))
-    agreeing = path_scores(parameters, batch, xp.maximum(padded, 0))
-    own_counts = [_subtract_paths(gradient, batch, padded, numpy.where(holes, 0.0, by_row))]
-    if holes.any():
-        rows = numpy.flatnonzero(holes)
-        allowed = batch.select(rows)
-        wanted = padded[: len(allowed.emissions), rows, None]
-        allowed = allowed.restrict((wanted == MISSING) | (wanted == xp.arange(gradient.shape[2])))
-        found = expectations(parameters, allowed, None if weights is None else by_row[rows])
-        agreeing[rows] = found.log_z
-        gradient[: len(found.tokens), rows] -= found.tokens
-        own_counts.append(found.counts)
-    for own in own_counts:
-        counts = CRFParameters(*(a - b for a, b in zip(counts, own, strict=True)))
-    check_possible(agreeing, batch, used)
-    losses[numpy.asarray(used)[batch.order]] = numpy.maximum(0.0, to_numpy(log_z - agreeing))
-    return unpad(batch, gradient, emissions, used), counts
 
 
 def _annotated(tags: Sequence[Array]) -> List[int]:
@@ -206,20 +192,3 @@ def _annotated(tags: Sequence[Array]) -> List[int]:
     owners = numpy.repeat(numpy.arange(len(tags)), [len(t) for t in tags])
     known: List[int] = numpy.flatnonzero(numpy.bincount(owners[numpy.concatenate(tags) != MISSING])).tolist()
     return known
-
-
-def _subtract_paths(gradient: Array, batch: Batch, tags: Array, weights: Weights) -> CRFParameters:
-    """Subtract the weight of each row from the gradient at its tags, and count the parameters that they use."""
-    xp = get_array_module(gradient)
-    n_rows, n_tags = gradient.shape[1:]
-    by_row = xp.asarray(weights)
-    steps, rows = xp.nonzero(xp.asarray(batch.mask()) & (by_row != 0.0))
-    gradient[steps, rows, tags[steps, rows]] -= by_row[rows]
-    last = tags[xp.asarray(batch.lengths) - 1, xp.arange(n_rows)]
-    goes_on = steps > 0
-    steps, rows = steps[goes_on], rows[goes_on]
-    moves = tags[steps - 1, rows] * n_tags + tags[steps, rows]
-    # Tags of incomplete rows may be -1; their weight is 0.
-    start, end = (xp.bincount(xp.maximum(own, 0), by_row, n_tags) for own in (tags[0], last))
-    transitions = xp.bincount(moves, by_row[rows], n_tags * n_tags).reshape(n_tags, n_tags)
-    return CRFParameters(start, transitions, end)

@@ -10,13 +10,12 @@ from typing import List, Optional, Sequence, Set
 import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
 from ..annotations.weak import is_weak
 from ..errors import check_range
-from ..linear_chain.kernel import Array, Batch, CRFParameters, pad
-from ..linear_chain.scaled import expectations
+from ..linear_chain.kernel import Array, Batch, CRFParameters, Marginals, pad
+from ..linear_chain.scaled import partition
 from .likelihood import (
     CRFGradient,
     Target,
@@ -98,8 +97,8 @@ class PartialCRF:
         used = [i for i, e in enumerate(emissions) if len(e)]
         batch = pad([emissions[i] for i in used])
         n_tokens = int(batch.lengths.sum())
-        expected = expectations(parameters, batch)
-        deviation = float(expected.tokens[:, :, 1:].sum()) / n_tokens - float(self.entity_ratio or 0.0)
+        share = float(_marginals(parameters, batch).tokens[:, :, 1:].sum()) / n_tokens
+        deviation = share - float(self.entity_ratio or 0.0)
         excess = abs(deviation) - self.entity_ratio_margin
         if excess <= 0.0:
             return zero(parameters, emissions)
@@ -107,12 +106,11 @@ class PartialCRF:
         # tags but "O"; so its gradient is the derivative of the marginals along u (Pearlmutter 1994), taken by
         # central differences in float64.
         step = 1e-4
-        above, below = (expectations(parameters, _raise_entities(batch, sign * step)) for sign in (1, -1))
+        above, below = (_marginals(parameters, _raise_entities(batch, sign * step)) for sign in (1, -1))
         # Times the number of sentences, since the other gradient is a sum over them.
         scale = math.copysign(self.entity_ratio_weight, deviation) * len(used) / n_tokens / (2 * step)
         gradient = unpad(batch, (above.tokens - below.tokens) * scale, emissions, used)
-        parts = CRFParameters(*((a - b) * scale for a, b in zip(above.counts, below.counts, strict=True)))
-        return CRFGradient(self.entity_ratio_weight * excess, gradient, parts)
+        return CRFGradient(self.entity_ratio_weight * excess, gradient, above.counts.minus(below.counts).scaled(scale))
 
 
 @dataclass(frozen=True)
@@ -156,21 +154,21 @@ class SoftLabelCRF:
         self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array], used: List[int]
     ) -> CRFGradient:
         batch = pad([emissions[i] for i in used])
-        xp = get_array_module(batch.emissions)
-        model = expectations(parameters, batch)
+        log_z, marginals = partition(parameters, batch)
+        model = marginals(None)
         given = batch.pad_like([tags[i] for i in used], 1.0, "float64")
         with numpy.errstate(divide="ignore"):
-            beliefs = xp.log(xp.where(given.any(-1, keepdims=True), given, model.tokens))
+            beliefs = numpy.log(numpy.where(given.any(-1, keepdims=True), given, model.tokens))
         # q is a chain itself: its transitions cost nothing where they are legal.
-        legal = CRFParameters(*(xp.where(xp.isfinite(scores), 0.0, -xp.inf) for scores in parameters))
-        wanted = expectations(legal, Batch(beliefs, batch.lengths, batch.order))
-        check_possible(wanted.log_z, batch, used)
-        counts = CRFParameters(*(a - b for a, b in zip(model.counts, wanted.counts, strict=True)))
+        legal = CRFParameters(*(numpy.where(numpy.isfinite(scores), 0.0, -numpy.inf) for scores in parameters))
+        log_z_of_wanted, marginals = partition(legal, Batch(beliefs, batch.lengths, batch.order))
+        check_possible(log_z_of_wanted, batch, used)
+        wanted = marginals(None)
         scored = _expected(wanted.tokens, batch.emissions) + sum(map(_expected, wanted.counts, parameters))
-        entropy = wanted.log_z.sum() - _expected(wanted.tokens, beliefs)
-        total = float(model.log_z.sum() - scored - entropy)
+        entropy = log_z_of_wanted.sum() - _expected(wanted.tokens, beliefs)
+        total = float(log_z.sum() - scored - entropy)
         gradient = unpad(batch, model.tokens - wanted.tokens, emissions, used)
-        return CRFGradient(max(0.0, total) / count_sentences(emissions), gradient, counts)
+        return CRFGradient(max(0.0, total) / count_sentences(emissions), gradient, model.counts.minus(wanted.counts))
 
 
 def sample_negatives(tags: Array, rate: float) -> Array:
@@ -191,28 +189,6 @@ def sample_negatives(tags: Array, rate: float) -> Array:
     return numpy.where(drawn[:, None], numpy.arange(tags.shape[1]) == 0, tags)
 
 
-def make_soft_label_crf(negative_rate: float = 0.2) -> SoftLabelCRF:
-    """Create the loss; registered as `spacy_weakner.SoftLabelCRF.v1`. Arguments as in `SoftLabelCRF`."""
-    return SoftLabelCRF(negative_rate)
-
-
-def make_crf_negative_log_likelihood(weak_weight: float = 1.0) -> CRFNegativeLogLikelihood:
-    """Create the loss; registered as `spacy_weakner.CRFNegativeLogLikelihood.v1`. Arguments as in
-    `CRFNegativeLogLikelihood`."""
-    return CRFNegativeLogLikelihood(weak_weight)
-
-
-def make_partial_crf(
-    negative_rate: float = 0.2,
-    entity_ratio: Optional[float] = None,
-    entity_ratio_margin: float = 0.05,
-    entity_ratio_weight: float = 10.0,
-    weak_weight: float = 1.0,
-) -> PartialCRF:
-    """Create the loss; registered as `spacy_weakner.PartialCRF.v1`. Arguments as in `PartialCRF`."""
-    return PartialCRF(negative_rate, entity_ratio, entity_ratio_margin, entity_ratio_weight, weak_weight)
-
-
 def _weighted(example: Example, scheme: TagScheme, weak_weight: float) -> Target:
     return Target(scheme.from_example(example), weak_weight if is_weak(example.reference) else 1.0)
 
@@ -225,8 +201,12 @@ def _weights(targets: Sequence[Target]) -> Optional[Weights]:
 
 def _expected(probabilities: Array, scores: Array) -> Array:
     # 0 * -inf is 0 here: what cannot be does not count.
-    xp = get_array_module(probabilities)
-    return (probabilities * xp.where(probabilities > 0.0, scores, 0.0)).sum()
+    return (probabilities * numpy.where(probabilities > 0.0, scores, 0.0)).sum()
+
+
+def _marginals(parameters: CRFParameters, batch: Batch) -> Marginals:
+    _, marginals = partition(parameters, batch)
+    return marginals(None)
 
 
 def _raise_entities(batch: Batch, by: float) -> Batch:

@@ -6,7 +6,6 @@ from typing import Sequence, Set
 import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import get_array_module
 
 from ..annotations.tags import MISSING, TagScheme, hard_labels
 from ..annotations.weak import is_weak
@@ -47,15 +46,9 @@ class TokenwiseLoss:
             known = numpy.flatnonzero(target.tags != MISSING)
             if not len(known):
                 continue
-            xp = get_array_module(scores)
             log_probabilities = log_softmax(scores[known])
-            truths = xp.asarray(target.tags[known, None] == numpy.arange(scores.shape[1]), dtype="float64")
+            truths = (target.tags[known, None] == numpy.arange(scores.shape[1])).astype("float64")
             values, slope = self.loss(log_probabilities, truths)
             gradient[known] = target.weight * log_softmax_gradient(log_probabilities, slope)
             total += target.weight * float(values.sum())
         return result._replace(loss=total / max(1, count_sentences(emissions)))
-
-
-def make_tokenwise_loss(loss: ProbabilityLoss, weak_weight: float = 1.0) -> TokenwiseLoss:
-    """Create the loss; registered as `spacy_weakner.TokenwiseLoss.v1`. Arguments as in `TokenwiseLoss`."""
-    return TokenwiseLoss(loss, weak_weight)

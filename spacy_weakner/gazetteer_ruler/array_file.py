@@ -7,13 +7,14 @@ header    JSON: {"meta": {...}, "arrays": [{"name", "dtype", "size", "offset", "
 arrays    one-dimensional, little-endian, each at an offset that is a multiple of 64
 """
 
+import io
 import json
 import mmap
 import os
 import struct
 import zlib
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple, Union
+from typing import IO, Any, Dict, List, NamedTuple, Tuple, Union
 
 import numpy
 
@@ -140,22 +141,23 @@ def write_arrays(path: Path, meta: Dict[str, Any], arrays: Arrays) -> None:
     meta (Dict[str, Any]): What else to store: anything JSON can hold.
     arrays (Arrays): One-dimensional arrays of unsigned integers, by name.
     """
-    header, offsets = _layout(meta, arrays)
     with atomic_path(path) as temporary, temporary.open("wb") as file_:
-        file_.write(header)
-        for array, offset in zip(arrays.values(), offsets, strict=True):
-            file_.write(b"\0" * (offset - file_.tell()))
-            file_.write(_little(array).data)
+        _write(file_, meta, arrays)
 
 
 def dump_arrays(meta: Dict[str, Any], arrays: Arrays) -> bytes:
     """The contents that `write_arrays` would write, for `ArrayFile`."""
+    stream = io.BytesIO()
+    _write(stream, meta, arrays)
+    return stream.getvalue()
+
+
+def _write(stream: IO[bytes], meta: Dict[str, Any], arrays: Arrays) -> None:
     header, offsets = _layout(meta, arrays)
-    parts = bytearray(header)
+    stream.write(header)
     for array, offset in zip(arrays.values(), offsets, strict=True):
-        parts += b"\0" * (offset - len(parts))
-        parts += _little(array).data
-    return bytes(parts)
+        stream.write(b"\0" * (offset - stream.tell()))
+        stream.write(_little(array).data)
 
 
 def _layout(meta: Dict[str, Any], arrays: Arrays) -> Tuple[bytes, List[int]]:

@@ -51,6 +51,21 @@ class Ragged:
         return Ragged(numpy.concatenate([self.values, other.values]), offsets)
 
 
+class TableSettings(NamedTuple):
+    """What decides which terms are matched, and how.
+
+    acronym_length (int): The longest acronym that must match in exact case; 0 for none.
+    stop (List[str]): Terms that are not matched.
+    min_length (int): Number of characters below which a term is not matched.
+    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first", or nothing ("drop").
+    """
+
+    acronym_length: int
+    stop: List[str]
+    min_length: int
+    ambiguity: str
+
+
 class Selection(NamedTuple):
     """Rows by what the settings say about them.
 
@@ -149,21 +164,19 @@ class TermColumns:
             self.exact.take(rows),
         )
 
-    def select(self, *, acronym_length: int, stop: Sequence[str], min_length: int) -> Selection:
-        """Apply the settings of the component; see `make_gazetteer_ruler` for their meaning.
+    def select(self, settings: TableSettings) -> Selection:
+        """Apply the settings of the component.
 
-        acronym_length (int): The longest acronym that must match in exact case; 0 for none.
-        stop (Sequence[str]): Terms to skip.
-        min_length (int): Number of characters below which a term is skipped.
+        settings (TableSettings): The settings.
         RETURNS (Selection): Each row under one kind.
         """
-        short = self.characters < min_length
+        short = self.characters < settings.min_length
         stopped = numpy.zeros(len(self), dtype=bool)
-        if stop:
-            wanted = {folded(text) for text in stop}
+        if settings.stop:
+            wanted = {folded(text) for text in settings.stop}
             stopped = numpy.fromiter((folded(term.text) in wanted for term in self.terms()), bool, len(self))
         empty = numpy.diff(self.ids.offsets) == 0
-        exact = (self.characters <= acronym_length) & (numpy.diff(self.exact.offsets) > 0)
+        exact = (self.characters <= settings.acronym_length) & (numpy.diff(self.exact.offsets) > 0)
         left = numpy.ones(len(self), dtype=bool)
         kinds = {}
         for kind, mask in (("short", short), ("stop", stopped), ("empty", empty), ("exact", exact), ("plain", left)):

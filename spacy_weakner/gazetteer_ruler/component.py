@@ -21,10 +21,10 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
-from .columns import ColumnBuilder, TermColumns
+from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import annotate_entities
 from .home import Home
-from .table import AMBIGUITY, Matches, TableSettings, TermTable, select
+from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms
 from .tokenizing import attr_values, raw_values, tokenize_terms
 
@@ -327,7 +327,7 @@ class GazetteerRuler(Pipe):
         return TermTable.build(columns, self._settings())
 
     def _check_selection(self, columns: TermColumns) -> None:
-        sizes = select(columns, self._settings()).sizes()
+        sizes = columns.select(self._settings()).sizes()
         if len(columns) and not sizes["plain"] and not sizes["exact"]:
             raise WeaknerError(Errors.WK204.format(name=self.name, count=len(columns), **sizes))
         util.logger.info(

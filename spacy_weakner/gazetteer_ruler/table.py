@@ -7,26 +7,11 @@ import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
-from .columns import Selection, TermColumns
+from .columns import TableSettings, TermColumns
 from .hash_table import Ids
 from .trie import Hits, Index, Trie
 
 AMBIGUITY = ("all", "first", "drop")
-
-
-class TableSettings(NamedTuple):
-    """What decides which terms are matched, and how.
-
-    acronym_length (int): The longest acronym that must match in exact case; 0 for none.
-    stop (List[str]): Terms that are not matched.
-    min_length (int): Number of characters below which a term is not matched.
-    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first", or nothing ("drop").
-    """
-
-    acronym_length: int
-    stop: List[str]
-    min_length: int
-    ambiguity: str
 
 
 class Matches(NamedTuple):
@@ -82,7 +67,7 @@ class TermTable:
         settings (TableSettings): Which of them are matched.
         RETURNS (TermTable): The table.
         """
-        selection = select(columns, settings)
+        selection = columns.select(settings)
         names = sorted(columns.names)
         places = {name: number for number, name in enumerate(names)}
         numbers = numpy.asarray([places[name] for name in columns.names], dtype="int64")
@@ -184,11 +169,6 @@ class TermTable:
     def __getstate__(self) -> Dict[str, Any]:
         # A mapped file cannot be sent to another process, its contents can.
         return {**self.__dict__, "_columns": self.columns}
-
-
-def select(columns: TermColumns, settings: TableSettings) -> Selection:
-    """What the settings say about each term."""
-    return columns.select(acronym_length=settings.acronym_length, stop=settings.stop, min_length=settings.min_length)
 
 
 def _names(file_: ArrayFile) -> List[str]:

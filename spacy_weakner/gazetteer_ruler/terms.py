@@ -221,10 +221,6 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     raise _line_error(path, line, reason)
 
 
-def _tsv_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
-    return _csv_rows(path, label, delimiter="\t")
-
-
 def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
     for i, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -249,7 +245,7 @@ def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
 
 _FORMATS: Dict[str, Callable[[Path, Optional[str]], Iterator[_Row]]] = {
     ".csv": _csv_rows,
-    ".tsv": _tsv_rows,
+    ".tsv": partial(_csv_rows, delimiter="\t"),
     ".jsonl": _jsonl_rows,
     ".txt": _text_rows,
 }

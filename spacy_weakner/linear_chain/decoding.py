@@ -4,9 +4,9 @@ from itertools import pairwise
 from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy
-from thinc.api import get_array_module
+from numpy.lib.stride_tricks import sliding_window_view
 
-from .kernel import Array, Batch, CRFParameters, Lattice, logsumexp
+from .kernel import Array, Batch, CRFParameters, Lattice, empty, logsumexp
 
 
 class Path(NamedTuple):
@@ -28,22 +28,20 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
     batch (Batch): Emissions; -inf where a tag is not allowed.
     RETURNS (List[Path]): One per sequence, in the order that `pad` was given.
     """
-    xp = get_array_module(batch.emissions)
-    n_steps, n_rows, n_tags = batch.emissions.shape
+    n_steps, n_rows = batch.emissions.shape[:2]
     n_running = batch.n_running
-    best = xp.empty_like(batch.emissions)
+    best = empty(batch.emissions.shape)
     best[0] = parameters.start + batch.emissions[0]
-    transitions = parameters.transitions[:, None, :]
-    # (from, row, to): reducing over the first axis keeps the inner loops contiguous.
-    scores = xp.empty((n_tags, n_rows, n_tags))
+    step = _Step(parameters.transitions, n_rows)
     for t in range(1, n_steps):
-        n = n_running[t]
-        xp.add(best[t - 1, :n].T[:, :, None], transitions, out=scores[:, :n])
-        xp.max(scores[:, :n], axis=0, out=best[t, :n])
-        best[t, :n] += batch.emissions[t, :n]
-    tags = xp.zeros((n_steps, n_rows), dtype="int64")
-    total = xp.empty(n_rows)
-    to_next = xp.ascontiguousarray(parameters.transitions.T)
+        if n_running[t] <= step.n_rows // 2:
+            step = _Step(parameters.transitions, n_running[t])
+        # Sequences that have ended go on over padding until the rows are halved.
+        n = step.n_rows
+        numpy.add(step.best(best[t - 1, :n]), batch.emissions[t, :n], out=best[t, :n])
+    tags = numpy.zeros((n_steps, n_rows), dtype="int64")
+    total = numpy.empty(n_rows)
+    to_next = numpy.ascontiguousarray(parameters.transitions.T)
     running = 0
     for t in range(n_steps - 1, -1, -1):
         n = n_running[t]
@@ -54,7 +52,9 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
         if running:
             tags[t, :running] = (best[t, :running] + to_next[tags[t + 1, :running]]).argmax(-1)
         running = n
-    return _paths(batch, tags, total)
+    ordered = numpy.empty(n_rows)
+    ordered[batch.order] = total
+    return [Path(path, score) for path, score in zip(batch.unpad(tags), ordered.tolist(), strict=True)]
 
 
 def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
@@ -65,11 +65,10 @@ def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
     k (int): How many paths, at least 1.
     RETURNS (List[List[Path]]): Per sequence at most k paths, best first; fewer where there are no more.
     """
-    xp = get_array_module(batch.emissions)
     n_steps, n_rows, n_tags = batch.emissions.shape
     n_running = batch.n_running
     # (row, rank, tag): scores of the best `rank` ways to reach a tag.
-    best = xp.full((n_rows, k, n_tags), -xp.inf)
+    best = numpy.full((n_rows, k, n_tags), -numpy.inf)
     best[:, 0] = parameters.start + batch.emissions[0]
     history = [best]
     pointers = []
@@ -78,15 +77,15 @@ def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
         previous = history[-1][:n]
         scores = previous[:, :, :, None] + parameters.transitions
         scores = scores.reshape(n, k * n_tags, n_tags)
-        kept = xp.argsort(-scores, axis=1)[:, :k]
+        kept = numpy.argsort(-scores, axis=1)[:, :k]
         pointers.append(kept)
-        history.append(xp.take_along_axis(scores, kept, axis=1) + batch.emissions[t, :n, None])
+        history.append(numpy.take_along_axis(scores, kept, axis=1) + batch.emissions[t, :n, None])
     results: List[List[Path]] = [[] for _ in range(n_rows)]
     for row, given in enumerate(batch.order):
         length = int(batch.lengths[row])
         final = (history[length - 1][row] + parameters.end).reshape(-1)
-        for state in xp.argsort(-final)[:k].tolist():
-            if final[state] == -xp.inf:
+        for state in numpy.argsort(-final)[:k].tolist():
+            if final[state] == -numpy.inf:
                 break
             tags = numpy.empty(length, dtype="int64")
             score = float(final[state])
@@ -113,15 +112,14 @@ def entity_log_probabilities(
     continues (Array): Shape (n_tags, n_tags): [a, b] is True if b after a goes on with a's entity.
     RETURNS (List[float]): One per span, at most 0; -inf where there is no path.
     """
-    xp = get_array_module(lattice.alpha)
-    if lattice.log_z[row] == -xp.inf:
+    if lattice.log_z[row] == -numpy.inf:
         return [-numpy.inf] * len(spans)
     start_scores, transitions, end_scores = lattice.parameters
     emissions = lattice.batch.emissions[:, row]
     alpha, beta = lattice.alpha[:, row], lattice.beta[:, row]
     length = int(lattice.batch.lengths[row])
     log_z = float(lattice.log_z[row])
-    not_continued = xp.where(xp.asarray(continues), -xp.inf, transitions)
+    not_continued = numpy.where(continues, -numpy.inf, transitions)
     result = []
     for start, end, tags in spans:
         first, last = tags[0], tags[-1]
@@ -136,10 +134,29 @@ def entity_log_probabilities(
     return result
 
 
-def _paths(batch: Batch, tags: Array, scores: Array) -> List[Path]:
-    if not isinstance(tags, numpy.ndarray):
-        tags, scores = tags.get(), scores.get()
-    unpadded = batch.unpad(tags)
-    ordered = numpy.empty(len(scores))
-    ordered[batch.order] = scores
-    return [Path(path, float(score)) for path, score in zip(unpadded, ordered, strict=True)]
+class _Step:
+    """One step of Viterbi, laid out for arithmetic on whole arrays: sequences last, and pairs of tags by how far
+    `from` is behind `to`, so that the scores of all `from` at one distance are one piece of memory.
+
+    transitions (Array): Shape (n_tags, n_tags).
+    n_rows (int): Number of sequences.
+    """
+
+    def __init__(self, transitions: Array, n_rows: int) -> None:
+        n_tags = len(transitions)
+        to = numpy.arange(n_tags)
+        distances = (to[:, None] + to) % n_tags
+        self.n_rows = n_rows
+        self.transitions = empty((n_tags, n_tags * n_rows))
+        self.transitions.reshape(n_tags, n_tags, n_rows)[...] = transitions[distances, to][:, :, None]
+        self.twice = empty((2, n_tags, n_rows))
+        self.shifted = sliding_window_view(self.twice.reshape(-1), n_tags * n_rows)[:-1:n_rows]
+        self.scores = empty((n_tags, n_tags * n_rows))
+        self.result = empty((n_tags, n_rows))
+
+    def best(self, before: Array) -> Array:
+        """Scores of the best ways to each tag: shape (n_rows, n_tags), as those before."""
+        self.twice[...] = before.T
+        numpy.add(self.shifted, self.transitions, out=self.scores)
+        numpy.maximum.reduce(self.scores, axis=0, out=self.result.reshape(-1))
+        return self.result.T

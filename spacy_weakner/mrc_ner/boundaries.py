@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from spacy.training import Example
 
 from ..annotations.alignment import project, reference_spans, unclear_tokens, unknown_tokens
-from ..losses import Array
+from ..losses import Array, binary_cross_entropy, sigmoid
 from ..ty import Entity
 
 STARTS, ENDS = 0, 1
@@ -96,26 +96,15 @@ def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.
     n_tokens = target.known.any(axis=(1, 2)).sum()
     if not n_tokens:
         return 0.0, numpy.zeros(scores.shape)
-    values, gradient = cross_entropy(scores, target.wanted)
+    values, gradient = binary_cross_entropy(scores, target.wanted)
     return float((weights * values).sum() / n_tokens), weights * gradient / n_tokens
 
 
-def cross_entropy(scores: Array, wanted: NDArray[numpy.bool_]) -> Tuple[Array, Array]:
-    """-log of the probability of what is wanted.
-
-    scores (Array): Log-odds.
-    wanted (NDArray[numpy.bool_]): Same shape: what is true.
-    RETURNS (Tuple[Array, Array]): Values, and their gradient; same shape, float64.
-    """
-    wide = numpy.asarray(scores, dtype="float64")
-    return numpy.logaddexp(0.0, numpy.where(wanted, -wide, wide)), chances(wide) - wanted
-
-
-def chances(scores: Array, temperature: float = 1.0) -> Array:
+def probabilities(scores: Array, temperature: float = 1.0) -> Array:
     """Probabilities of boundaries.
 
     scores (Array): Log-odds.
     temperature (float): Divides them.
     RETURNS (Array): Same shape, float64.
     """
-    return numpy.exp(-numpy.logaddexp(0.0, -numpy.asarray(scores, dtype="float64") / temperature))
+    return sigmoid(numpy.asarray(scores, dtype="float64") / temperature)

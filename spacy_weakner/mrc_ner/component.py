@@ -10,86 +10,23 @@ from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
-from thinc.types import Floats2d
+from thinc.types import Floats3d
 
-from ..annotations.alignment import reference_spans
+from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..losses import Array
-from ..training.base import Prediction
-from ..training.defaults import default_config
+from ..training.entities import EntityHead, Prediction
+from ..training.factories import default_blocks, register_head
 from ..training.spans import warn_of_spans
-from ..training.taught import RENEWAL_BATCH, TaughtHead
-from ..training.teacher import require_own_encoder
+from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE
-from .boundaries import Boundaries, chances, read_boundaries
-from .decoding import Answers, ends_to_try, find_entities, pair_boundaries, resolve
-from .matching import Pairs, candidate_pairs, learn_matches, match_chances, match_misfits, match_odds
+from .boundaries import Boundaries, probabilities, read_boundaries
+from .decoding import Answers, Spans, ends_to_try, find_entities, pair_boundaries, resolve
+from .matching import Pairs, candidate_pairs, learn_matches, match_misfits, match_odds, match_probabilities
 from .queries import check_queries
 from .relabelling import Matches, Relabeller
 from .scoring import as_rows, learn_boundaries, score_boundaries, split_rows
 from .typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
-
-DEFAULTS = default_config("mrc_ner")
-
-
-@Language.factory(
-    "mrc_ner",
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config={
-        "model": DEFAULTS["model"],
-        "threshold": 0.5,
-        "max_width": 10,
-        "pairing": NEAREST,
-        "positive_weight": 1.0,
-        "match_weight": 0.1,
-        "relabel": None,
-        "typing": None,
-        "teacher_decay": 0.0,
-        "nested": False,
-        "spans_key": None,
-        "head_learn_rate": 1.0,
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
-    },
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
-)
-def make_mrc_ner(
-    nlp: Language,
-    name: str,
-    model: Model[List[Doc], List[Floats2d]],
-    threshold: float,
-    max_width: Optional[int],
-    pairing: str,
-    positive_weight: float,
-    match_weight: float,
-    relabel: Optional[Relabeller],
-    typing: Optional[Typing],
-    teacher_decay: float,
-    nested: bool,
-    spans_key: Optional[str],
-    head_learn_rate: float,
-    overwrite: bool,
-    scorer: Optional[Callable],
-) -> "MRCNer":
-    """Create the component; the arguments are those of `MRCNer`."""
-    return MRCNer(
-        nlp.vocab,
-        model,
-        name,
-        threshold=threshold,
-        max_width=max_width,
-        pairing=pairing,
-        positive_weight=positive_weight,
-        match_weight=match_weight,
-        relabel=relabel,
-        typing=typing,
-        teacher_decay=teacher_decay,
-        nested=nested,
-        spans_key=spans_key,
-        head_learn_rate=head_learn_rate,
-        overwrite=overwrite,
-        scorer=scorer,
-    )
 
 
 class Target(NamedTuple):
@@ -103,7 +40,7 @@ class Target(NamedTuple):
     mentions: Optional[Mentions] = None
 
 
-class MRCNer(TaughtHead):
+class MRCNer(EntityHead[List[Floats3d], Target]):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
@@ -114,7 +51,7 @@ class MRCNer(TaughtHead):
     entity's start times that of its end, and times that of their match if there is a matcher.
 
     vocab (Vocab): The shared vocabulary.
-    model (Model[List[Doc], List[Floats2d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
+    model (Model[Queried, List[Floats3d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
     threshold (float): Boundaries are predicted where their probability is above, and so are matches.
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
@@ -142,11 +79,12 @@ class MRCNer(TaughtHead):
 
     labels_have_weights = False
     head_parts = ("head", "match")
+    outputs_on_host = False
 
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[List[Doc], List[Floats2d]],
+        model: Model[Queried, List[Floats3d]],
         name: str = "mrc_ner",
         *,
         threshold: float = 0.5,
@@ -163,15 +101,7 @@ class MRCNer(TaughtHead):
         overwrite: bool = False,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            teacher_decay=teacher_decay,
-            head_learn_rate=head_learn_rate,
-            overwrite=overwrite,
-            scorer=scorer,
-        )
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
         check_range("match_weight", match_weight, 0.0, None)
@@ -190,16 +120,11 @@ class MRCNer(TaughtHead):
             raise WeaknerError(Errors.WK038.format(name=name, n_types=typing.n_types))
         self.typing = typing
         self.needs_clock = relabel is not None or typing is not None
-        self._relabels = False
+        # Types are found before the first update; labels are not replaced until the first renewal after it.
+        self._teacher: Teacher = Teacher(teacher_decay, at_start=typing is not None)
         self.nested = nested
         self.spans_key = spans_key
         self.cfg["queries"] = {}
-
-    @property
-    def teacher_at_start(self) -> bool:
-        """RETURNS (bool): Types are found before the first update; labels are not replaced until the first renewal
-        after it."""
-        return self.typing is not None
 
     # Labels and questions
 
@@ -223,8 +148,8 @@ class MRCNer(TaughtHead):
 
     @property
     def n_outputs(self) -> int:
-        """RETURNS (int): The number of labels."""
-        return len(self.labels)
+        """RETURNS (int): 2: one score for starts, and one for ends."""
+        return 2
 
     def initialize(
         self,
@@ -250,8 +175,6 @@ class MRCNer(TaughtHead):
         missing = [label for label in (*self.labels, *(labels or ())) if label not in self.cfg["queries"]]
         if missing or not self.cfg["queries"]:
             raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(missing) or "?"))
-        self._set_queries()
-        self._relabels = False
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
         unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
         if unasked and labels is None:  # else it is meant so, and an error when it is met
@@ -260,33 +183,19 @@ class MRCNer(TaughtHead):
             self.typing.reset()
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
-    def _set_queries(self, model: Optional[Model] = None) -> None:
-        # Weights may come from a component with other questions, and a teacher may be older than a question.
-        model = self.model if model is None else model
-        model.attrs["queries"] = [self.cfg["queries"][label] for label in self.labels]
+    def model_inputs(self, docs: List[Doc]) -> Queried:
+        """The Docs, with the questions as they are now: weights may come from a component with others, and a teacher
+        may be older than a question."""
+        return Queried(docs, [self.cfg["queries"][label] for label in self.labels])
 
     # Training
 
-    def example_labels(self, example: Example) -> Iterable[str]:
-        """The labels of an example's entities."""
-        return (span.label_ for span in reference_spans(example.reference, self.spans_key))
-
-    def is_annotated(self, example: Example) -> bool:
-        """Whether an example says anything on entities."""
-        if self.spans_key is not None:
-            return self.spans_key in example.reference.spans
-        return super().is_annotated(example)
-
-    def training_docs(self, examples: List[Example]) -> List[Doc]:
-        self._set_queries()
-        return super().training_docs(examples)
-
-    def encode_target(self, example: Example) -> Boundaries:
+    def encode_target(self, example: Example) -> Target:
         """Where the annotated entities of an example start and end."""
         label_ids = {label: i for i, label in enumerate(self.labels)}
-        return read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width)
+        return Target(read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width))
 
-    def encode_targets(self, examples: Iterable[Example]) -> List["Target"]:
+    def encode_targets(self, examples: Iterable[Example]) -> List[Target]:
         """The same of several examples; once there is a teacher, with what it says.
 
         examples (Iterable[Example]): The examples.
@@ -294,55 +203,54 @@ class MRCNer(TaughtHead):
         RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
         """
         examples = list(examples)
-        targets = [Target(own) for own in super().encode_targets(examples)]
+        targets = super().encode_targets(examples)
         if not self.needs_clock:
             return targets
-        teacher = self.ask_for_teacher()
+        teacher = self._teacher.of_update(self._tick, self.name)
         if teacher is None:
             return targets
         docs = [eg.predicted for eg in examples]
-        if self.relabel is not None and self._relabels:
-            said = self.map_scores(docs, partial(self._say, teacher), (numpy.zeros((0, self.n_outputs, 2)),), teacher)
+        if self.relabel is not None and self._teacher.step:
+            nothing: Any = (numpy.zeros((0, len(self.labels), 2)),)
+            said = self.map_outputs(docs, partial(self._say, teacher), nothing, model=teacher)
             targets = [Target(self.relabel(to.boundaries, *own)) for to, own in zip(targets, said, strict=True)]
         if self.typing is not None:
-            boundaries = [to.boundaries for to in targets]
-            found = self._mentions(docs, boundaries)
+            found = self._mentions(docs, targets)
             targets = [to._replace(mentions=own) for to, own in zip(targets, found, strict=True)]
         return targets
 
     def _say(self, teacher: Model, _: List[Doc], vectors: Any) -> List[Tuple[Array, Optional[Matches]]]:
         """What a teacher tells a relabeller."""
         matcher, scores = teacher.maybe_get_ref("match"), self._scores(vectors, teacher)
-        asked = [None if matcher is None else partial(match_chances, matcher, own) for own in vectors]
-        return list(zip(map(chances, scores), asked, strict=True))
+        asked = [None if matcher is None else partial(match_probabilities, matcher, own) for own in vectors]
+        return list(zip(map(probabilities, scores), asked, strict=True))
 
-    def _mentions(self, docs: List[Doc], targets: List[Boundaries]) -> List[Mentions]:
+    def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
         """The entities of some sentences, with their vectors by the teacher."""
-        spans = {id(doc): mention_spans(to, self.max_width) for doc, to in zip(docs, targets, strict=True)}
+        spans = [mention_spans(to.boundaries, self.max_width) for to in targets]
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
-        def read(some: List[Doc], vectors: Any) -> List[Mentions]:
-            return [
-                Mentions(spans[id(doc)], ops.to_numpy(pool(ops.xp, own[..., :width], spans[id(doc)])))
-                for doc, own in zip(some, vectors, strict=True)
-            ]
+        def read(_: List[Doc], vectors: Any, spans: List[Spans]) -> List[Mentions]:
+            pooled = [pool(ops.xp, own[..., :width], some) for own, some in zip(vectors, spans, strict=True)]
+            return list(map(Mentions, spans, map(ops.to_numpy, pooled)))
 
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
-        return self.map_scores(docs, read, nothing, self._teacher.model)
+        return self.map_outputs(docs, read, nothing, spans, model=self._teacher.model)
 
-    def look_through_teacher(self, examples: Iterable[Example]) -> None:
-        """Find types in the corpus.
+    def renew(self, examples: Iterable[Example]) -> None:
+        """Make the model as it is now the teacher, and find types in the corpus. The training clock calls this.
 
         examples (Iterable[Example]): The corpus.
         """
-        self._relabels = self.has_begun
+        if not (self.needs_clock and self._teacher.is_due(self._tick)):
+            return
+        self._teacher.renew(self.model, self._tick)
         if self.typing is not None and self.typing.renew(self._entity_vectors(examples)):
             begin_anew(self.model.get_ref("typing"))
 
     def _entity_vectors(self, examples: Iterable[Example]) -> Iterator[Array]:
         for batch in minibatch(examples, RENEWAL_BATCH):
-            boundaries = super().encode_targets(batch)
-            found = self._mentions([eg.predicted for eg in batch], boundaries)
+            found = self._mentions([eg.predicted for eg in batch], super().encode_targets(batch))
             yield from (own.vectors for own in found if len(own.spans))
 
     def finish_update(self, sgd: Optimizer) -> None:
@@ -354,15 +262,15 @@ class MRCNer(TaughtHead):
         if self.typing is not None:
             self.model.get_ref("typing").finish_update(self.at_head_rate(sgd))
 
-    def compute_loss(self, scores: List[Floats2d], targets: List["Target"]) -> Tuple[float, List[Floats2d]]:
+    def compute_loss(self, outputs: List[Floats3d], targets: List[Target]) -> Tuple[float, List[Floats3d]]:
         """The loss of all questions; gradients of the head are added to it.
 
-        scores (List[Floats2d]): Vectors of the tokens, per Doc (n_tokens, n_labels, width).
+        outputs (List[Floats3d]): Vectors of the tokens, per Doc (n_tokens, n_labels, width).
         targets (List[Target]): One per Doc.
-        RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
+        RETURNS (Tuple[float, List[Floats3d]]): Mean loss per sentence; per Doc the gradient of the sum.
         """
         xp: Any = self.model.ops.xp
-        vectors: List[Any] = list(scores)
+        vectors: List[Any] = list(outputs)
         wanted, shapes = [to.boundaries for to in targets], [own.shape for own in vectors]
         rows, head = as_rows(xp, vectors), self.model.get_ref("head")
         total, slope, odds = learn_boundaries(head, rows, shapes, wanted, self.positive_weight)
@@ -378,18 +286,17 @@ class MRCNer(TaughtHead):
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        targets = super().encode_targets(used)  # the gold, whatever a teacher says
-        golds = {id(eg.predicted): to for eg, to in zip(used, targets, strict=True)}
+        golds = [to.boundaries for to in super().encode_targets(used)]  # the gold, whatever a teacher says
 
-        def read(docs: List[Doc], vectors: Any) -> List[Array]:
-            scores, wanted = self._scores(vectors), [golds[id(doc)] for doc in docs]
+        def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
+            scores = self._scores(vectors)
             found = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, wanted, strict=True)]
             if self._matcher is None:
                 return found
             pairs = list(map(self._pairs, wanted, scores))
             return list(map(numpy.append, found, match_misfits(self._matcher, vectors, pairs)))
 
-        every = numpy.concatenate(self.map_scores([eg.predicted for eg in used], read, numpy.zeros(0)))
+        every = numpy.concatenate(self.map_outputs([eg.predicted for eg in used], read, numpy.zeros(0), golds))
         if not len(every):  # what is annotated does not align
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
@@ -400,23 +307,12 @@ class MRCNer(TaughtHead):
     def nothing(self) -> Prediction:
         return Prediction([], [], [] if self.nested else None)
 
-    def map_scores(self, docs: Iterable[Doc], function: Any, nothing: Any, model: Optional[Model] = None) -> List[Any]:
-        self._set_queries(model)
-        return super().map_scores(docs, function, nothing, model)
-
-    outputs_on_host = False
-
-    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
-        """Pair starts and ends.
-
-        docs (List[Doc]): Docs of like length, none of them empty.
-        scores (List[Floats2d]): Vectors of the tokens.
-        RETURNS (List[Prediction]): One per Doc.
-        """
-        boundaries, matcher = self._scores(scores), self._matcher
+    def decode(self, docs: List[Doc], outputs: List[Floats3d]) -> List[Prediction]:
+        """Pair starts and ends, and choose among what overlaps."""
+        boundaries, matcher = self._scores(outputs), self._matcher
         n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
-        spans = [pair_boundaries(chances(own) > self.threshold, self.max_width, n_ends) for own in boundaries]
-        matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(scores), spans)
+        spans = [pair_boundaries(probabilities(own) > self.threshold, self.max_width, n_ends) for own in boundaries]
+        matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(outputs), spans)
         read = partial(find_entities, labels=self.labels, threshold=self.threshold, temperature=self.temperature)
         answers = map(Answers, boundaries, spans, matches)
         found = [read(doc, own, self.preset_tokens(doc)) for doc, own in zip(docs, answers, strict=True)]
@@ -433,4 +329,7 @@ class MRCNer(TaughtHead):
 
     def _pairs(self, target: Boundaries, scores: Array) -> Pairs:
         """What a sentence teaches on matches."""
-        return candidate_pairs(target, chances(scores) > self.threshold, self.max_width)
+        return candidate_pairs(target, probabilities(scores) > self.threshold, self.max_width)
+
+
+make_mrc_ner = register_head("mrc_ner", MRCNer, default_blocks("mrc_ner", "model"))

@@ -10,9 +10,9 @@ from ..annotations.entities import trim_whitespace
 from ..annotations.overlaps import best_without_overlaps, without_overlaps
 from ..annotations.tags import BoolMask
 from ..losses import Array
-from ..training.base import Prediction
+from ..training.entities import Prediction
 from ..ty import NEAREST, Entity
-from .boundaries import ENDS, STARTS, chances
+from .boundaries import ENDS, STARTS, probabilities
 
 # Shape (n, 3): start, end and label.
 Spans = NDArray[numpy.int64]
@@ -98,7 +98,7 @@ def find_entities(
     if not len(answers.spans):
         return {}
     odds = numpy.full(len(answers.spans), numpy.inf) if answers.matches is None else answers.matches
-    sides = [(chances(answers.boundaries, by), chances(odds, by)) for by in (1.0, temperature)]
+    sides = [(probabilities(answers.boundaries, by), probabilities(odds, by)) for by in (1.0, temperature)]
     found: Dict[Entity, Tuple[float, float]] = {}
     for i in numpy.flatnonzero(sides[0][1] > threshold).tolist():
         first, after, k = answers.spans[i].tolist()

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats2d
 
-from ..losses import Array
-from .boundaries import ENDS, STARTS, Boundaries, chances, cross_entropy
+from ..losses import Array, binary_cross_entropy
+from .boundaries import ENDS, STARTS, Boundaries, probabilities
 from .decoding import N_ENDS, Spans, pair_boundaries
 from .scoring import Shapes, as_rows, row_pairs
 from .typing import mention_spans
@@ -116,7 +116,7 @@ def learn_matches(
         return 0.0, matcher.ops.xp.zeros_like(rows)
     scores, backprop = matcher.begin_update((rows, places))
     wanted = numpy.concatenate([own.wanted for own in pairs])
-    values, slope = cross_entropy(matcher.ops.to_numpy(scores)[:, 0], wanted)
+    values, slope = binary_cross_entropy(matcher.ops.to_numpy(scores)[:, 0], wanted)
     labels = [own.spans[:, 2] for own in pairs]
     shares = weight / numpy.concatenate([numpy.bincount(own)[own] for own in labels])
     gradient = (shares * slope)[:, None].astype("float32")
@@ -139,7 +139,7 @@ def match_odds(matcher: Model, vectors: List[Any], spans: List[Spans]) -> List[A
     return numpy.split(found, numpy.cumsum([len(own) for own in spans])[:-1].tolist())
 
 
-def match_chances(matcher: Model, vectors: Any, spans: Spans) -> Array:
+def match_probabilities(matcher: Model, vectors: Any, spans: Spans) -> Array:
     """The same for one Doc, as probabilities.
 
     matcher (Model): The layers.
@@ -147,7 +147,7 @@ def match_chances(matcher: Model, vectors: Any, spans: Spans) -> Array:
     spans (Spans): Shape (n, 3).
     RETURNS (Array): Shape (n,).
     """
-    return chances(match_odds(matcher, [vectors], [spans])[0])
+    return probabilities(match_odds(matcher, [vectors], [spans])[0])
 
 
 def match_misfits(matcher: Model, vectors: List[Any], pairs: List[Pairs]) -> List[Array]:

@@ -2,7 +2,6 @@
 
 from typing import Any, Callable, List, Optional, Tuple
 
-from spacy.tokens import Doc
 from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats3d
 
@@ -16,13 +15,12 @@ Vectors = List[Floats3d]
 
 def build_mrc_extractor(
     encoder: Model[Queried, List[Floats3d]], n_types: int = 0, match_width: int = 0, nO: Optional[int] = None
-) -> Model[List[Doc], List[Floats3d]]:
+) -> Model[Queried, List[Floats3d]]:
     """Build an extractor that finds the spans which answer questions. Registered as `spacy_weakner.MRCExtractor.v1`.
 
     Its output are the vectors of the tokens, one for each question. The reference "head" makes two scores of each: that
     an answer begins there, and that one ends there. It is called from the component, since some of what is learned is
-    learned from the vectors. Nothing depends on the number of questions, so that they can be changed at any time; they
-    stand in the attribute "queries".
+    learned from the vectors. Nothing depends on the number of questions, so that they can be changed at any time.
 
     There is dropout on the vectors; its rate is `training.dropout`.
 
@@ -33,7 +31,7 @@ def build_mrc_extractor(
     match_width (int): If above 0, there are layers with so wide a hidden one (reference "match") that tell which start
         belongs to which end, for entities that overlap: see `matching.py`. Otherwise the component's `pairing` does.
     nO (Optional[int]): The number of scores, 2.
-    RETURNS (Model[List[Doc], List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
+    RETURNS (Model[Queried, List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
     """
     head: Model[Any, Any] = chain(Dropout(), Linear(nO=nO))
     check_range("n_types", n_types, 0, None)
@@ -44,7 +42,6 @@ def build_mrc_extractor(
         init=_init,
         layers=[encoder, head],
         refs={"tok2vec": encoder, "head": head},
-        attrs={"queries": []},
     )
     if n_types:
         typing: Model[Any, Any] = Linear(nO=n_types)
@@ -57,16 +54,15 @@ def build_mrc_extractor(
     return model
 
 
-def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
+def _init(model: Model, X: Optional[Queried] = None, Y: Any = None) -> None:
     encoder, head = model.get_ref("tok2vec"), model.get_ref("head")
     if X is None:
         encoder.initialize()
         head.initialize()
         return
-    asked = Queried(X, model.attrs["queries"])
     check_outputs(head, 2)
-    encoder.initialize(X=asked)
-    vectors = encoder.predict(asked)[0]
+    encoder.initialize(X=X)
+    vectors = encoder.predict(X)[0]
     head.initialize(X=vectors[:1, 0], Y=model.ops.alloc2f(1, 2))
     if model.has_ref("typing"):
         width = vectors.shape[2] // encoder.attrs.get("parts", 1)
@@ -75,5 +71,5 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
         model.get_ref("match").initialize(X=vectors[:1, 0])
 
 
-def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
-    return model.get_ref("tok2vec")(Queried(docs, model.attrs["queries"]), is_train)
+def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
+    return model.get_ref("tok2vec")(asked, is_train)

@@ -9,14 +9,7 @@ from spacy.training import Example
 
 from ..annotations.tags import MISSING, TagScheme, hard_labels
 from ..annotations.weak import get_confidence, get_confidence_unit, is_weak
-from ..crf_ner.likelihood import (
-    CRFGradient,
-    Target,
-    Weights,
-    count_sentences,
-    marginal_likelihood,
-    sentence_losses,
-)
+from ..crf_ner.likelihood import CRFGradient, Target, Weights, count_sentences, sentence_losses
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..linear_chain.kernel import Array, CRFParameters
 
@@ -73,13 +66,13 @@ class NoiseAwareCRF:
         confidence = numpy.asarray([target.weight for target in targets], dtype="float64")
         n_known = numpy.asarray([int((own != MISSING).sum()) for own in tags], dtype="float64")
         units = numpy.maximum(1.0, n_known) if self.level == "token" else numpy.ones(len(tags))
+        losses, backprop = sentence_losses(parameters, emissions, tags)
         # -log P, per sentence or per token
-        losses = sentence_losses(parameters, emissions, tags) / units
+        losses = losses / units
         # Sentences without any annotation teach nothing.
         values = numpy.where(n_known > 0.0, units * noise_aware(losses, confidence), 0.0)
-        slopes = noise_aware_slope(losses, confidence)
-        gradient = marginal_likelihood(parameters, emissions, tags, slopes)
-        return gradient._replace(loss=float(values.sum()) / max(1, count_sentences(emissions)))
+        mean = float(values.sum()) / max(1, count_sentences(emissions))
+        return CRFGradient(mean, *backprop(noise_aware_slope(losses, confidence)))
 
 
 def log_unlikelihood(loss: Weights) -> Weights:
@@ -113,8 +106,3 @@ def noise_aware_slope(loss: Weights, confidence: Weights) -> Weights:
         odds = 1.0 / numpy.expm1(numpy.maximum(loss, SMALLEST_LOSS))
     result: Weights = confidence - (1.0 - confidence) * odds
     return result
-
-
-def make_noise_aware_crf(level: str = "sentence", strong_weight: float = 1.0) -> NoiseAwareCRF:
-    """Create the loss; registered as `spacy_weakner.NoiseAwareCRF.v1`. Arguments as in `NoiseAwareCRF`."""
-    return NoiseAwareCRF(level, strong_weight)

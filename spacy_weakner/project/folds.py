@@ -27,17 +27,16 @@ class Fold(NamedTuple):
     rest: Path
 
 
-def make_folds(gold: Path, folder: Path, *, folds: int = FOLDS, seed: int = 0) -> List[Fold]:
-    """Split the gold, by document where identifiers tell.
+def make_folds(gold: Path, folder: Path, *, seed: int = 0) -> List[Fold]:
+    """Split the gold, by document where identifiers tell, into `FOLDS` parts; fewer of fewer different sentences.
 
     gold (Path): The gold.
     folder (Path): Where the parts go.
-    folds (int): How many there are; fewer where there are fewer different sentences.
     seed (int): Seed of the split.
     RETURNS (List[Fold]): The folds.
     RAISES (WeaknerError): If only one sentence, or copies of one, have entities.
     """
-    parts = split_folds(list(read_docs(gold, Vocab())), folds, seed)
+    parts = split_folds(list(read_docs(gold, Vocab())), FOLDS, seed)
     if len(parts) > 1 and not learnable(parts):
         raise WeaknerError(Errors.WK693.format(path=gold))
     made = []

@@ -2,64 +2,38 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Iterator
 
 from ..annotations.corpus import corpus_files
 from ..errors import Errors, WeaknerError
 
 
-class Corpora(NamedTuple):
-    """The folder of a project's corpora.
+class Corpora:
+    """The folder of a project's corpora, and what is in it.
 
     folder (Path): The folder.
+    annotated (Path): The folder of all gold, whose sentences no text may hold.
+    gold (Path): Gold to train on.
+    dev (Path): Gold to choose by; may not exist.
+    test (Path): Gold that nothing is chosen by; may not exist.
+    text (Path): Text without labels.
+    splits (Path): What `prepare` has found and split.
+    labels (Path): What `judge` says of the weak labels.
+    gold_labelled (Path): The gold with weak labels beside it.
+    weak (Path): The text with aggregated weak labels; all other tokens are missing.
     """
 
-    folder: Path
-
-    @property
-    def annotated(self) -> Path:
-        """RETURNS (Path): The folder of all gold, whose sentences no text may hold."""
-        return self.folder / "annotated"
-
-    @property
-    def gold(self) -> Path:
-        """RETURNS (Path): Gold to train on."""
-        return self.annotated / "gold.spacy"
-
-    @property
-    def dev(self) -> Path:
-        """RETURNS (Path): Gold to choose by; may not exist."""
-        return self.annotated / "dev.spacy"
-
-    @property
-    def test(self) -> Path:
-        """RETURNS (Path): Gold that nothing is chosen by; may not exist."""
-        return self.annotated / "test.spacy"
-
-    @property
-    def text(self) -> Path:
-        """RETURNS (Path): Text without labels."""
-        return self.folder / "text"
-
-    @property
-    def splits(self) -> Path:
-        """RETURNS (Path): What `prepare` has found and split."""
-        return self.folder / "splits.json"
-
-    @property
-    def labels(self) -> Path:
-        """RETURNS (Path): What `judge` says of the weak labels."""
-        return self.folder / "labels.json"
-
-    @property
-    def gold_labelled(self) -> Path:
-        """RETURNS (Path): The gold with weak labels beside it."""
-        return self.folder / "gold-labelled.spacy"
-
-    @property
-    def weak(self) -> Path:
-        """RETURNS (Path): The text with aggregated weak labels; all other tokens are missing."""
-        return self.folder / "weak"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.annotated = folder / "annotated"
+        self.gold = self.annotated / "gold.spacy"
+        self.dev = self.annotated / "dev.spacy"
+        self.test = self.annotated / "test.spacy"
+        self.text = folder / "text"
+        self.splits = folder / "splits.json"
+        self.labels = folder / "labels.json"
+        self.gold_labelled = folder / "gold-labelled.spacy"
+        self.weak = folder / "weak"
 
 
 def has_docs(path: Path) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
 from ..annotations.weak import weak_group
-from ..files import atomic_folder
+from ..files import atomic_path
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.labellers import ruler_settings
@@ -59,7 +59,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
         # The same scores as those of trained pipelines are asked for.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
         path = folder / weak_group(source.name).replace(":", "-")
-        with atomic_folder(path) as temporary:
+        with atomic_path(path) as temporary:
             nlp.to_disk(temporary)
         made.append(ListPipeline(name, path, source.name))
     return made

@@ -16,7 +16,7 @@ from spacy.cli.package import package as spacy_package
 
 from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
-from ..files import atomic_folder, existing, write_text
+from ..files import atomic_path, existing, write_text
 from .verdict import Verdict, scores_text
 
 Scores = Dict[str, Any]
@@ -75,7 +75,7 @@ def package(
         folder = f"{full}-{version}"
         wheel = _build_wheel(built / folder)
         # What pip takes comes last: an interrupted packaging leaves no half of a package.
-        with atomic_folder(output / folder) as temporary:
+        with atomic_path(output / folder) as temporary:
             shutil.copytree(built / folder, temporary, ignore=shutil.ignore_patterns("build", "*.egg-info"))
     return Package(full, output / folder / "dist" / wheel)
 

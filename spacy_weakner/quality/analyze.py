@@ -4,7 +4,7 @@ known, how often and how they are wrong."""
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 
@@ -18,7 +18,6 @@ from ..progress import progress as show
 from .calibration import CalibrationCounter, Reliability
 from .evaluation import LengthRecall, recall_by_length
 from .relations import SpanIndex
-from .scores import as_json
 from .sources import ENTS, Overlap, OverlapCounter, SourceCounter, SourceReport, labels_by_source, source_name
 
 
@@ -57,11 +56,6 @@ class Analysis(NamedTuple):
     sources: List[SourceReport]
     overlaps: List[Overlap]
     calibration: Dict[str, Reliability]
-
-    def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it as JSON; percentages in [0, 100]."""
-        result: Dict[str, Any] = as_json(self)
-        return result
 
 
 def analyze(

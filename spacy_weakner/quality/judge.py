@@ -14,7 +14,6 @@ from ..annotations.corpus import read_docs, stream_docs
 from ..annotations.gold import Gold, find_gold
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..stages.aggregate import METHODS, UNION
-from ..stages.fitting import MAX_DOCS
 from ..stages.pipelines import blank_pipeline
 from .bootstrap import Bootstrap, Interval, f1, precision, recall
 from .judging.combining import Labels, combined_labels
@@ -106,7 +105,6 @@ def judge(
     lang: str = "en",
     bootstrap: int = SAMPLES,
     top: int = TOP,
-    max_docs: int = MAX_DOCS,
     seed: int = 0,
     progress: bool = False,
 ) -> Judgement:
@@ -114,7 +112,7 @@ def judge(
 
     labelled (Path): Gold corpus that sources have labelled: complete gold in `doc.ents` (or in the span group "gold",
         where `aggregate` has put it), and span groups `weak:<source>`. Documents without gold are passed over.
-    method, policy, sources, max_docs: As for `aggregate`. The weights of "weighted" are estimated on other folds of
+    method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of
         this gold.
     fit_on (Optional[Path]): Labelled text that a label model is fitted on; None: this corpus, without its gold. Sources
         that are in it and have no answers on gold are named.
@@ -140,7 +138,7 @@ def judge(
     fit_on = fit_on if method == "label_model" else None
     used = [*names, *absent] if fit_on is not None else names
     trusted = sorted(used) if sources is None else [name for name in sources if name in used]
-    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fit_on, max_docs=max_docs, seed=seed)
+    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fit_on, seed=seed)
     said = {name: _said(docs, golds, name) for name in names}
     alone: Dict[str, Labels] = {
         name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
@@ -151,20 +149,13 @@ def judge(
     scored = {key: _scores(sums, i, row) for i, (key, row) in enumerate(rows.items())}
     per_source = {name: scored["source", name]._replace(docs=_seen(alone[name])) for name in names}
     scores = scored["total", ""]._replace(docs=_seen(labels))
+    lists = [
+        name for name in names if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
+    ]
+    looked = {name: [sentence for sentence in said[name] if sentence is not None] for name in lists}
     proposals = [
-        proposal
-        for name in names
-        if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
-        and (
-            proposal := propose(
-                name,
-                [sentence for sentence in said[name] if sentence is not None],
-                policy,
-                samples=bootstrap,
-                seed=seed,
-                progress=progress,
-            )
-        )
+        propose(name, sentences, policy, samples=bootstrap, seed=seed, progress=progress)
+        for name, sentences in looked.items()
     ]
     keys = list(rows)
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
@@ -177,11 +168,7 @@ def judge(
         per_source={name: each.counts for name, each in per_source.items()},
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
-        found={
-            name: _share_found(said[name])
-            for name in names
-            if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
-        },
+        found={name: _share_found(sentences) for name, sentences in looked.items()},
         docs=len(docs),
         unlabelled=len(docs) - scores.docs,
     )
@@ -198,14 +185,14 @@ def judge(
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
         errors=_errors(golds, labels),
         worst_terms=find_worst_terms(docs, said, policy, top),
-        proposals=sorted(proposals, key=lambda proposal: -proposal.difference.f1),
+        proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
         warnings=concerns(figures),
     )
 
 
-def _share_found(sentences: Sequence[Optional[Sentence]]) -> float:
+def _share_found(sentences: Sequence[Sentence]) -> float:
     """Percent of the gold entities that are among the matches of a source, overlapping ones included."""
-    pairs = [(s.gold.entities, {m.candidate.entity for m in s.matches}) for s in sentences if s is not None]
+    pairs = [(s.gold.entities, {m.candidate.entity for m in s.matches}) for s in sentences]
     right = sum(len(gold & found) for gold, found in pairs)
     return 100.0 * right / max(1, sum(len(gold) for gold, _ in pairs))
 

@@ -139,16 +139,3 @@ class NoiseRobustLearning:
         }
         self._counts.clear()
         return result
-
-
-def make_noise_robust_learning(
-    loss: ProbabilityLoss,
-    drop_outside: float = 0.5,
-    threshold: Optional[float] = 0.7,
-    separate: bool = False,
-    minority: float = 0.9,
-    seed: int = 0,
-) -> NoiseRobustLearning:
-    """Create the objective; registered as `spacy_weakner.NoiseRobustLearning.v1`. Arguments as in
-    `NoiseRobustLearning`."""
-    return NoiseRobustLearning(loss, drop_outside, threshold, separate, minority, seed)

@@ -146,8 +146,3 @@ def sharpen(log_probabilities: Array, frequencies: Array) -> Array:
     known = numpy.isfinite(highest)
     weights = numpy.exp(scores - numpy.where(known, highest, 0.0))
     return weights / numpy.where(known, weights.sum(axis=1, keepdims=True), 1.0)
-
-
-def make_self_training(threshold: float = 0.8, agreement: bool = False, include_outside: bool = False) -> SelfTraining:
-    """Create the objective; registered as `spacy_weakner.SelfTraining.v1`. Arguments as in `SelfTraining`."""
-    return SelfTraining(threshold, agreement, include_outside)

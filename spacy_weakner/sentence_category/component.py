@@ -12,59 +12,15 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors, Warnings, WeaknerError, check_range
-from ..losses import log_softmax
-from ..training.defaults import default_encoder
-from ..training.learner import Learner
-from .losses import exclusive_loss, independent_loss, sigmoid
+from ..losses import log_softmax, sigmoid
+from ..training.factories import default_encoder, register_head
+from ..training.head import TrainableHead
+from .losses import exclusive_loss, independent_loss
 
 Row = NDArray[numpy.float64]
 
 
-@Language.factory(
-    "sentence_category",
-    assigns=["doc.cats"],
-    default_config={
-        "model": {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": default_encoder()},
-        "loss_weight": 1.0,
-        "exclusive_classes": True,
-        "head_learn_rate": 1.0,
-        "scorer": {"@scorers": "spacy_weakner.category_scorer.v1"},
-    },
-    default_score_weights={
-        "cats_score": 1.0,
-        "cats_score_desc": None,
-        "cats_micro_p": None,
-        "cats_micro_r": None,
-        "cats_micro_f": None,
-        "cats_macro_p": None,
-        "cats_macro_r": None,
-        "cats_macro_f": None,
-        "cats_macro_auc": None,
-        "cats_f_per_type": None,
-    },
-)
-def make_sentence_category(
-    nlp: Language,
-    name: str,
-    model: Model[List[Doc], Floats2d],
-    loss_weight: float,
-    exclusive_classes: bool,
-    head_learn_rate: float,
-    scorer: Optional[Callable],
-) -> "SentenceCategory":
-    """Create the component; the arguments are those of `SentenceCategory`."""
-    return SentenceCategory(
-        nlp.vocab,
-        model,
-        name,
-        loss_weight=loss_weight,
-        exclusive_classes=exclusive_classes,
-        head_learn_rate=head_learn_rate,
-        scorer=scorer,
-    )
-
-
-class SentenceCategory(Learner):
+class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
     """Classify sentences (Docs), and write the probabilities of their categories to `doc.cats`.
 
     It is spaCy's `textcat` on max-pooled token vectors, with two differences that make it a companion of entity
@@ -142,9 +98,6 @@ class SentenceCategory(Learner):
         if self.exclusive_classes and self.n_outputs < 2:
             raise WeaknerError(Errors.WK042.format(name=self.name, label=self.labels[0]))
 
-    def sample_output(self, docs: List[Doc]) -> Floats2d:
-        return self.model.ops.alloc2f(len(docs), self.n_outputs)
-
     def example_labels(self, example: Example) -> Iterable[str]:
         """The categories that an example mentions, also those that it says not to have."""
         return list(example.reference.cats)
@@ -187,16 +140,16 @@ class SentenceCategory(Learner):
         elif any(value not in (0.0, 1.0) for value in doc.cats.values()) or sum(doc.cats.values()) > 1:
             raise WeaknerError(Errors.WK041.format(text=doc.text[:50], cats=doc.cats, name=self.name))
 
-    def compute_loss(self, scores: Floats2d, targets: List[Row]) -> Tuple[float, Floats2d]:
+    def compute_loss(self, outputs: Floats2d, targets: List[Row]) -> Tuple[float, Floats2d]:
         """The cross-entropy of all Docs with a known category, times the weight.
 
-        scores (Floats2d): The model's output, shape (n_docs, n_categories).
+        outputs (Floats2d): Scores, shape (n_docs, n_categories).
         targets (List[Row]): One per Doc.
         RETURNS (Tuple[float, Floats2d]): Mean loss of these Docs; and the gradient of its sum.
         """
         ops, truths = self.model.ops, numpy.stack(targets)
         loss = exclusive_loss if self.exclusive_classes else independent_loss
-        values, gradient = loss(ops.to_numpy(scores), truths)
+        values, gradient = loss(ops.to_numpy(outputs), truths)
         n_known = int((~numpy.isnan(truths)).any(axis=1).sum())
         mean = float(values.sum()) / max(1, n_known)
         return self.loss_weight * mean, ops.asarray2f(self.loss_weight * gradient)
@@ -218,10 +171,10 @@ class SentenceCategory(Learner):
     def nothing(self) -> Row:
         return numpy.zeros(self.n_outputs)
 
-    def decode(self, docs: List[Doc], scores: List[Any]) -> List[Row]:
+    def decode(self, docs: List[Doc], outputs: List[Row]) -> List[Row]:
         """Probabilities of the categories, shape (n_categories,) for each Doc."""
-        stacked = numpy.stack(scores)
-        return list(numpy.exp(log_softmax(stacked)) if self.exclusive_classes else sigmoid(stacked))
+        scores = numpy.stack(outputs)
+        return list(numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores))
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Row]) -> None:
         """Write `doc.cats`; other categories that stand there stay.
@@ -231,3 +184,24 @@ class SentenceCategory(Learner):
         """
         for doc, row in zip(docs, predictions, strict=True):
             doc.cats.update(zip(self.labels, row.tolist(), strict=True))
+
+
+make_sentence_category = register_head(
+    "sentence_category",
+    SentenceCategory,
+    {"model": {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": default_encoder()}},
+    assigns=["doc.cats"],
+    score_weights={
+        "cats_score": 1.0,
+        "cats_score_desc": None,
+        "cats_micro_p": None,
+        "cats_micro_r": None,
+        "cats_micro_f": None,
+        "cats_macro_p": None,
+        "cats_macro_r": None,
+        "cats_macro_f": None,
+        "cats_macro_auc": None,
+        "cats_f_per_type": None,
+    },
+    scorer="spacy_weakner.category_scorer.v1",
+)

@@ -4,7 +4,7 @@ from typing import Tuple
 
 from thinc.api import get_array_module
 
-from ..losses import Array, CategoricalCrossentropy, log_softmax, log_softmax_gradient
+from ..losses import Array, CategoricalCrossentropy, binary_cross_entropy, log_softmax, log_softmax_gradient
 
 
 def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
@@ -29,19 +29,6 @@ def independent_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
     RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
     """
     xp = get_array_module(scores)
-    scores = xp.asarray(scores, dtype="float64")
     known = ~xp.isnan(truths)
-    truths = xp.where(known, truths, 0.0)
-    # -y log sigmoid(s) - (1 - y) log(1 - sigmoid(s)) = log(1 + exp(s)) - y s
-    values = xp.where(known, xp.logaddexp(0.0, scores) - truths * scores, 0.0)
-    return values.sum(axis=1), xp.where(known, sigmoid(scores) - truths, 0.0)
-
-
-def sigmoid(scores: Array) -> Array:
-    """Probabilities of independent categories.
-
-    scores (Array): Any shape.
-    RETURNS (Array): Same shape.
-    """
-    xp = get_array_module(scores)
-    return xp.exp(-xp.logaddexp(0.0, -scores))
+    values, gradient = binary_cross_entropy(scores, xp.where(known, truths, 0.0))
+    return xp.where(known, values, 0.0).sum(axis=1), xp.where(known, gradient, 0.0)

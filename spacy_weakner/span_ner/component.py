@@ -11,13 +11,12 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.alignment import reference_spans
 from ..annotations.tags import BoolMask
 from ..annotations.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..losses import log_softmax
-from ..training.base import Prediction, TrainableHead
-from ..training.defaults import default_config
+from ..training.entities import EntityHead, Prediction
+from ..training.factories import default_blocks, register_head
 from ..training.spans import warn_of_spans
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
@@ -27,55 +26,8 @@ from .samplers import NegativeSampler, entropy
 from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
 
-DEFAULTS = default_config("span_ner")
 
-
-@Language.factory(
-    "span_ner",
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config={
-        "model": DEFAULTS["model"],
-        "sampler": DEFAULTS["sampler"],
-        "max_width": 10,
-        "nested": False,
-        "spans_key": None,
-        "incorrect_spans_key": None,
-        "head_learn_rate": 1.0,
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
-    },
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
-)
-def make_span_ner(
-    nlp: Language,
-    name: str,
-    model: Model[List[Doc], List[Floats2d]],
-    sampler: NegativeSampler,
-    max_width: Optional[int],
-    nested: bool,
-    spans_key: Optional[str],
-    incorrect_spans_key: Optional[str],
-    head_learn_rate: float,
-    overwrite: bool,
-    scorer: Optional[Callable],
-) -> "SpanNer":
-    """Create the component; the arguments are those of `SpanNer`."""
-    return SpanNer(
-        nlp.vocab,
-        model,
-        name,
-        sampler=sampler,
-        max_width=max_width,
-        nested=nested,
-        spans_key=spans_key,
-        incorrect_spans_key=incorrect_spans_key,
-        head_learn_rate=head_learn_rate,
-        overwrite=overwrite,
-        scorer=scorer,
-    )
-
-
-class SpanNer(TrainableHead):
+class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     """Classify spans, and write those that are entities to `doc.ents`: the most probable first, without overlaps.
 
     It is trained on the annotated entities and on a few of the other spans, drawn anew in every update, so that
@@ -136,16 +88,10 @@ class SpanNer(TrainableHead):
 
     # Training
 
-    def example_labels(self, example: Example) -> Iterable[str]:
-        """The labels of an example's entities."""
-        return (span.label_ for span in reference_spans(example.reference, self.spans_key))
-
     def is_annotated(self, example: Example) -> bool:
         """Whether an example says anything on entities. A weakly labelled one does, even if nothing was found in it:
         its spans are candidates like those of others."""
-        if self.spans_key is not None:
-            return self.spans_key in example.reference.spans
-        return is_weak(example.reference) or super().is_annotated(example)
+        return (self.spans_key is None and is_weak(example.reference)) or super().is_annotated(example)
 
     def initialize(
         self,
@@ -176,27 +122,22 @@ class SpanNer(TrainableHead):
             max_width=self.max_width,
         )
 
-    def compute_loss(self, scores: List[Floats2d], targets: List[SpanTarget]) -> Tuple[float, List[Floats2d]]:
-        """Draw negatives and score them with the annotated spans; gradients of the scorer are added to it.
-
-        scores (List[Floats2d]): Vectors of the tokens.
-        targets (List[SpanTarget]): One per Doc.
-        RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
-        """
+    def compute_loss(self, outputs: List[Floats2d], targets: List[SpanTarget]) -> Tuple[float, List[Floats2d]]:
+        """Draw negatives and score them with the annotated spans; gradients of the scorer are added to it."""
         ops, head = self.model.ops, self.model.get_ref("head")
-        batch = self._draw(scores, targets)
+        batch = self._draw(outputs, targets)
         if not len(batch.spans) + len(batch.wrong_spans):
-            return 0.0, [ops.xp.zeros_like(own) for own in scores]
+            return 0.0, [ops.xp.zeros_like(own) for own in outputs]
         spans: Any = numpy.concatenate([batch.spans, batch.wrong_spans])
-        output, backprop = head.begin_update((concatenate(scores), ops.asarray(spans, dtype="int64")))
-        on_host = ops.to_numpy(output)
+        scores, backprop = head.begin_update((concatenate(outputs), ops.asarray(spans, dtype="int64")))
+        on_host = ops.to_numpy(scores)
         n = len(batch.spans)
         loss, gradient = cross_entropy(on_host[:n], batch.labels)
         more, wrong_gradient = unlikelihood(on_host[n:], batch.wrong_labels)
         self._count(batch, on_host)
         d_scores: Any = numpy.concatenate([gradient, wrong_gradient]).astype("float32")
         by_token = backprop(ops.asarray2f(d_scores))
-        used = [len(own) for own in scores]
+        used = [len(own) for own in outputs]
         parts = ops.xp.split(by_token, numpy.cumsum(used)[:-1].tolist())
         return (loss + more) / sum(length > 0 for length in used), list(parts)
 
@@ -258,16 +199,16 @@ class SpanNer(TrainableHead):
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        found = {id(eg.predicted): self.encode_target(eg) for eg in used}
+        targets = [self.encode_target(eg) for eg in used]
 
-        def score(docs: List[Doc], vectors: List[Floats2d]) -> List[Any]:
+        def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
             parts = _split(self._score(vectors, spans), spans)
-            labels = [_labels(found[id(doc)], len(own), self.max_width) for doc, own in zip(docs, spans, strict=True)]
+            labels = [_labels(own, len(some), self.max_width) for own, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
         nothing: Any = None
-        pairs = self.map_scores([eg.predicted for eg in used], score, nothing)
+        pairs = self.map_outputs([eg.predicted for eg in used], score, nothing, targets)
         scores = numpy.concatenate([scores for scores, _ in pairs]).astype("float64")
         labels = numpy.concatenate([labels for _, labels in pairs])
         return lambda temperature: cross_entropy(scores / temperature, labels)[0] / len(labels)
@@ -303,15 +244,10 @@ class SpanNer(TrainableHead):
     def nothing(self) -> Prediction:
         return Prediction([], [], [] if self.nested else None)
 
-    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
-        """Classify the spans of some Docs.
-
-        docs (List[Doc]): Docs of like length, none of them empty.
-        scores (List[Floats2d]): Vectors of the tokens.
-        RETURNS (List[Prediction]): One per Doc.
-        """
+    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
+        """Classify the spans of some Docs, and choose among those that overlap."""
         result = []
-        for doc, candidates in zip(docs, self._classify(docs, scores), strict=True):
+        for doc, candidates in zip(docs, self._classify(docs, outputs), strict=True):
             chosen = select(candidates, len(doc))
             result.append(
                 Prediction(
@@ -333,14 +269,14 @@ class SpanNer(TrainableHead):
         entities = numpy.flatnonzero(labels)
         rows, best = numpy.arange(len(entities)), labels[entities]
         ranks = log_softmax(scores[entities])[rows, best]
-        chances = numpy.exp(log_softmax(scores[entities], self.temperature)[rows, best])
+        probabilities = numpy.exp(log_softmax(scores[entities], self.temperature)[rows, best])
         borders = numpy.searchsorted(entities, numpy.cumsum([0, *map(len, spans)]))
         result = []
         for own, before, low, high in zip(
             spans, numpy.cumsum([0, *map(len, spans)]), borders, borders[1:], strict=False
         ):
             rows = entities[low:high]
-            result.append(Candidates(own[rows - before], labels[rows], chances[low:high], ranks[low:high]))
+            result.append(Candidates(own[rows - before], labels[rows], probabilities[low:high], ranks[low:high]))
         return result
 
     def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:
@@ -381,3 +317,6 @@ def _allowed(doc: Doc, preset: BoolMask, max_width: Optional[int]) -> Spans:
     if not is_space.any() and not preset.any():
         return spans
     return spans[~(touches(spans, preset) | is_space[spans[:, 0]] | is_space[spans[:, 1] - 1])]
+
+
+make_span_ner = register_head("span_ner", SpanNer, default_blocks("span_ner", "model", "sampler"))

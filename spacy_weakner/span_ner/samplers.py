@@ -185,28 +185,6 @@ def sample_without_replacement(log_weights: Floats, size: int) -> Indices:
     return numpy.argpartition(-keys, size)[:size]
 
 
-def make_all_negatives() -> AllNegatives:
-    """Create it; registered as `spacy_weakner.AllNegatives.v1`."""
-    return AllNegatives()
-
-
-def make_uniform_negative_sampler(ratio: float = 0.35, rounding: str = "ceil") -> UniformNegativeSampler:
-    """Create it; registered as `spacy_weakner.UniformNegativeSampler.v1`. Arguments as in `UniformNegativeSampler`."""
-    return UniformNegativeSampler(ratio, rounding)
-
-
-def make_weighted_negative_sampler(
-    ratio: float = 0.35,
-    rounding: str = "ceil",
-    exponent: float = 8.0,
-    n_epochs: float = 40.0,
-    include_outside: bool = True,
-) -> WeightedNegativeSampler:
-    """Create it; registered as `spacy_weakner.WeightedNegativeSampler.v1`. Arguments as in
-    `WeightedNegativeSampler`."""
-    return WeightedNegativeSampler(ratio, rounding, exponent, n_epochs, include_outside)
-
-
 def _check(ratio: float, rounding: str) -> None:
     check_range("ratio", ratio, 0.0, 1000.0)
     check_choice("rounding", rounding, ROUNDINGS)

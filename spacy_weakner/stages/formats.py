@@ -15,7 +15,6 @@ from ..annotations.weak import get_id, set_id
 from ..errors import Errors, WeaknerError
 from ..files import existing, read_lines
 
-FORMATS = ("jsonl", "conll", "text", "spacy")
 SUFFIXES: Dict[str, str] = {
     ".jsonl": "jsonl",
     ".conll": "conll",
@@ -32,7 +31,7 @@ def file_format(path: Path) -> Optional[str]:
     """Tell the format of a file from its name.
 
     path (Path): The file; an ending `.gz` is passed over, except that `.spacy` files are compressed already.
-    RETURNS (Optional[str]): One of `FORMATS`, or None.
+    RETURNS (Optional[str]): One of `SUFFIXES`, or None.
     """
     name = path.name.lower()
     plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
@@ -88,7 +87,7 @@ def read_corpus(
 
     path (Path): A file or a folder.
     nlp (Language): Its vocabulary and tokenizer are used.
-    format (Optional[str]): One of `FORMATS`; None: the suffixes tell.
+    format (Optional[str]): One of `SUFFIXES`; None: the suffixes tell.
     sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans in JSONL text that do not end at token borders: "error", "drop", "expand"

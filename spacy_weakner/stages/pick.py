@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -12,10 +12,10 @@ from ..annotations.corpus import bare_copy
 from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..ty import PAIRINGS, Entity, Picker
+from ..ty import PAIRINGS, Entity
 from .devices import on_device
 from .hashes import hash_model
-from .pipelines import first_pipe, load_pipeline, run_before
+from .pipelines import load_pipeline, run_before
 from .shards import run_shards
 
 BATCH_SIZE = 256
@@ -77,12 +77,15 @@ def pick(
         check_choice("pairing", pairing, PAIRINGS)
     with on_device(gpu_id):
         nlp = load_pipeline(model)
-        found = first_pipe(nlp, Picker, component)
-        if found is None:
+        # The settings belong to a component that pairs starts with ends.
+        pipes: List[Tuple[str, Any]] = [
+            (name, pipe) for name, pipe in nlp.pipeline if component in (None, name) and hasattr(pipe, "pairing")
+        ]
+        if not pipes:
             named = f" of the name '{component}'" if component else ""
             names = ", ".join(nlp.component_names)
             raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
-        name, pipe = found
+        name, pipe = pipes[0]
         pipe.threshold, pipe.pairing = threshold, pairing or pipe.pairing
         counts: Counter[str] = Counter()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..errors import Errors, WeaknerError
-from ..files import atomic_folder, write_text
+from ..files import atomic_path, write_text
 from ..progress import Progress
 from .hashes import hash_text
 from .training import BEST, Member, flat_config, train_member
@@ -84,7 +84,7 @@ def sweep(
         raise WeaknerError(Errors.WK362.format(output=output))
     best = max(scored, key=lambda trial: trial.member.score or 0.0)
     rows = [{"settings": t.settings, "score": t.member.score, "best": t is best} for t in trials]
-    with atomic_folder(output / BEST) as temporary:
+    with atomic_path(output / BEST) as temporary:
         shutil.copytree(best.member.output / BEST, temporary)
     write_text(output / RESULTS, json.dumps(rows, indent=2) + "\n")
     return SweepReport(trials, best, output / BEST)

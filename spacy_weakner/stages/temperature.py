@@ -11,8 +11,8 @@ from ..annotations.corpus import bare_copy, read_docs
 from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold
 from ..errors import Errors, WeaknerError
-from ..files import atomic_folder, check_output
-from ..ty import Tempered
+from ..files import atomic_path, check_output
+from ..training.entities import EntityHead
 from .devices import on_device
 from .pipelines import first_pipe, load_pipeline, run_before
 
@@ -84,7 +84,7 @@ def fit_temperature(
         before = loss(pipe.temperature)
         best = math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
         pipe.set_temperature(best)
-        with atomic_folder(output_path) as temporary:
+        with atomic_path(output_path) as temporary:
             nlp.to_disk(temporary)
         return TemperatureReport(name, best, before, loss(best), len(examples))
 
@@ -112,8 +112,8 @@ def minimize(function: Callable[[float], float], low: float, high: float, steps:
     return (low + high) / 2.0
 
 
-def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, Tempered]:
-    found = first_pipe(nlp, Tempered, component)
+def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, EntityHead]:
+    found = first_pipe(nlp, EntityHead, component)
     if found is not None:
         return found
     named = f" and is named '{component}'" if component else ""

@@ -3,7 +3,6 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -16,70 +15,28 @@ from ..annotations.tags import MISSING, SCHEMES, TagScheme, make_scheme, same_to
 from ..annotations.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..losses import Array
-from ..training.base import Prediction
-from ..training.defaults import default_config
-from ..training.taught import RENEWAL_BATCH, TaughtHead
-from ..training.teacher import require_own_encoder
+from ..training.entities import EntityHead, Prediction
+from ..training.factories import default_blocks, register_head
+from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import PathScore
 from .distribution import read_scores
 from .objective import Augmented, Objective, TokenBatch
-
-DEFAULTS = default_config("token_ner")
-
-
-@Language.factory(
-    "token_ner",
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config={
-        "model": DEFAULTS["model"],
-        "objective": DEFAULTS["objective"],
-        "scheme": "IO",
-        "teacher_decay": 0.0,
-        "head_learn_rate": 1.0,
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
-    },
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
-)
-def make_token_ner(
-    nlp: Language,
-    name: str,
-    model: Model[List[Doc], List[Floats2d]],
-    objective: Objective,
-    scheme: str,
-    teacher_decay: float,
-    head_learn_rate: float,
-    overwrite: bool,
-    scorer: Optional[Callable],
-) -> "TokenNer":
-    """Create the component; the arguments are those of `TokenNer`."""
-    return TokenNer(
-        nlp.vocab,
-        model,
-        name,
-        objective=objective,
-        scheme=scheme,
-        teacher_decay=teacher_decay,
-        head_learn_rate=head_learn_rate,
-        overwrite=overwrite,
-        scorer=scorer,
-    )
 
 
 class TokenTarget(NamedTuple):
     """What one sentence is trained on.
 
     rows (Array): One row per token; see `Objective.encode`.
-    doc (Doc): The sentence, for the teacher.
     augmented (bool): Whether an augmented form of it is in the batch.
+    teacher (Optional[Array]): Shape (n_tokens, n_tags): outputs of the teacher; None if there is none.
     """
 
     rows: Array
-    doc: Doc
     augmented: bool
+    teacher: Optional[Array] = None
 
 
-class TokenNer(TaughtHead):
+class TokenNer(EntityHead[List[Floats2d], TokenTarget]):
     """Classify tokens by two heads, whether a token belongs to an entity and which tag it has if it does, and write the
     entities to `doc.ents`.
 
@@ -113,15 +70,7 @@ class TokenNer(TaughtHead):
         overwrite: bool = False,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            teacher_decay=teacher_decay,
-            head_learn_rate=head_learn_rate,
-            overwrite=overwrite,
-            scorer=scorer,
-        )
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
         if scheme not in SCHEMES:
             raise WeaknerError(Errors.WK009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
         if objective.uses_teacher or objective.uses_augmented:
@@ -129,11 +78,7 @@ class TokenNer(TaughtHead):
         self.objective = objective
         self.needs_clock = objective.uses_teacher
         self.tag_scheme = scheme
-
-    @property
-    def teacher_at_start(self) -> bool:
-        """RETURNS (bool): What the objective says."""
-        return self.objective.teacher_at_start
+        self._teacher: Teacher = Teacher(teacher_decay, objective.teacher_at_start)
 
     @property
     def scheme(self) -> TagScheme:
@@ -159,7 +104,22 @@ class TokenNer(TaughtHead):
     def encode_target(self, example: Example) -> TokenTarget:
         """What the objective learns from of an example; see its `encode`."""
         augmented = self.objective.uses_augmented and get_augmented(example.reference) is not None
-        return TokenTarget(self.objective.encode(example, self.scheme), example.predicted, augmented)
+        return TokenTarget(self.objective.encode(example, self.scheme), augmented)
+
+    def encode_targets(self, examples: Iterable[Example]) -> List[TokenTarget]:
+        """The same of several examples; once there is a teacher, with what it says.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (List[TokenTarget]): One each.
+        RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
+        """
+        examples = list(examples)
+        targets = super().encode_targets(examples)
+        teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
+        if teacher is None:
+            return targets
+        said = self.token_outputs([eg.predicted for eg in examples], teacher)
+        return [target._replace(teacher=own) for target, own in zip(targets, said, strict=True)]
 
     def training_docs(self, examples: List[Example]) -> List[Doc]:
         """The Docs of the examples and, for objectives that want them, their augmented forms."""
@@ -168,39 +128,32 @@ class TokenNer(TaughtHead):
             return docs
         return docs + [_augmented_doc(eg) for eg in examples if get_augmented(eg.reference) is not None]
 
-    def compute_loss(self, scores: List[Floats2d], targets: List[TokenTarget]) -> Tuple[float, List[Floats2d]]:
-        """The objective on all tokens of the batch.
-
-        scores (List[Floats2d]): The model's output, for the Docs of `training_docs`.
-        targets (List[TokenTarget]): One per example.
-        RETURNS (Tuple[float, List[Floats2d]]): Mean loss per sentence; per Doc the gradient of the sum.
-        RAISES (WeaknerError): If the objective needs a teacher and there will never be one.
-        """
+    def compute_loss(self, outputs: List[Floats2d], targets: List[TokenTarget]) -> Tuple[float, List[Floats2d]]:
+        """The objective on all tokens of the batch."""
         ops, n = self.model.ops, len(targets)
-        outputs = [ops.to_numpy(own).reshape(-1, self.n_outputs) for own in scores]
-        batch = TokenBatch(numpy.concatenate(outputs[:n]), _concatenate(targets), self._ask_teacher(targets))
-        if len(outputs) > n:
-            starts = numpy.cumsum([0, *(len(own) for own in outputs[:n])])
+        scores = [ops.to_numpy(own).reshape(-1, self.n_outputs) for own in outputs]
+        batch = TokenBatch(numpy.concatenate(scores[:n]), *_concatenate(targets))
+        if len(scores) > n:
+            starts = numpy.cumsum([0, *(len(own) for own in scores[:n])])
             tokens = [
                 numpy.arange(start, start + len(target.rows))
                 for start, target in zip(starts, targets, strict=False)
                 if target.augmented
             ]
-            batch = batch._replace(augmented=Augmented(numpy.concatenate(outputs[n:]), numpy.concatenate(tokens)))
+            batch = batch._replace(augmented=Augmented(numpy.concatenate(scores[n:]), numpy.concatenate(tokens)))
         result = self.objective(batch)
         gradients = [result.outputs]
         if batch.augmented is not None:
             unused = result.augmented is None
             gradients.append(numpy.zeros_like(batch.augmented.outputs) if unused else result.augmented)
         gradient = numpy.concatenate(gradients).astype("float32")
-        parts: List[Any] = numpy.split(gradient, numpy.cumsum([len(own) for own in outputs])[:-1])
+        parts: List[Any] = numpy.split(gradient, numpy.cumsum([len(own) for own in scores])[:-1])
         n_sentences = sum(len(target.rows) > 0 for target in targets)
         return result.loss / max(1, n_sentences), [ops.asarray2f(part) for part in parts]
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        scores: List[Any] = list(self.score_tokens([eg.predicted for eg in used]))
-        outputs = numpy.concatenate(scores)
+        outputs = numpy.concatenate(self.token_outputs([eg.predicted for eg in used]))
         tags = numpy.concatenate([self.scheme.from_example(eg) for eg in used])
         rows = numpy.flatnonzero(tags != MISSING)
         if not len(rows):  # what is annotated does not align
@@ -209,31 +162,26 @@ class TokenNer(TaughtHead):
 
     # The teacher
 
-    def look_through_teacher(self, examples: Iterable[Example]) -> None:
-        """Let the objective see what the teacher makes of the corpus.
+    def renew(self, examples: Iterable[Example]) -> None:
+        """Make the model as it is now the teacher, and let the objective see what it says of the corpus. The training
+        clock calls this.
 
         examples (Iterable[Example]): The corpus.
         RAISES (WeaknerError): If it has no tokens.
         """
+        if not (self.needs_clock and self._teacher.is_due(self._tick)):
+            return
+        self._teacher.renew(self.model, self._tick)
         counts: List[int] = []
         self.objective.renew(self._observe(examples, counts))
         if not sum(counts):
             raise WeaknerError(Errors.WK037.format(name=self.name))
 
-    def _observe(self, examples: Iterable[Example], counts: List[int]) -> Iterator[Tuple[Array, Array]]:
+    def _observe(self, examples: Iterable[Example], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
         for batch in minibatch(examples, RENEWAL_BATCH):
-            targets = self.encode_targets(batch)
-            rows = _concatenate(targets)
+            rows, said = _concatenate(self.encode_targets(batch))
             counts.append(len(rows))
-            yield rows, self._ask_teacher(targets)
-
-    def _ask_teacher(self, targets: List[TokenTarget]) -> Any:
-        teacher = self.ask_for_teacher() if self.needs_clock else None
-        if teacher is None:
-            return None
-        nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
-        docs = [target.doc for target in targets]
-        return numpy.concatenate(self.map_scores(docs, lambda _, scores: scores, nothing, teacher))
+            yield rows, said
 
     def training_statistics(self) -> Dict[str, float]:
         """RETURNS (Dict[str, float]): What the objective counted since the last call."""
@@ -241,18 +189,16 @@ class TokenNer(TaughtHead):
 
     # Prediction
 
-    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
         """The best tag of every token, and the probabilities of the entities that they make."""
         result = []
-        for doc, outputs in zip(docs, scores, strict=True):
-            log_probabilities = read_scores(outputs).joint()
-            log_probabilities[self.preset_tokens(doc), 1:] = -numpy.inf
-            tags = log_probabilities.argmax(axis=1)
+        for doc, scores in zip(docs, outputs, strict=True):
+            joint = read_scores(scores).joint()
+            joint[self.preset_tokens(doc), 1:] = -numpy.inf
+            tags = joint.argmax(axis=1)
             entities = trim_whitespace(doc, self.scheme.decode(tags.tolist()))
-            chances = read_scores(outputs, self.temperature).joint()[numpy.arange(len(tags)), tags]
-            result.append(
-                Prediction(entities, [float(numpy.exp(chances[start:end].sum())) for start, end, _ in entities])
-            )
+            cooled = read_scores(scores, self.temperature).joint()[numpy.arange(len(tags)), tags]
+            result.append(Prediction(entities, [float(numpy.exp(cooled[i:j].sum())) for i, j, _ in entities]))
         return result
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
@@ -261,12 +207,8 @@ class TokenNer(TaughtHead):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-
-        def chances(_: List[Doc], scores: List[Floats2d]) -> List[Any]:
-            return [numpy.exp(read_scores(own, self.temperature).joint()).astype("float32") for own in scores]
-
-        nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
-        return self.map_scores(docs, chances, nothing)
+        found = (read_scores(own, self.temperature).joint() for own in self.token_outputs(docs))
+        return [numpy.exp(own).astype("float32") for own in found]
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """The best tags of every Doc, with the sum of their log-probabilities, before and after calibration.
@@ -274,23 +216,20 @@ class TokenNer(TaughtHead):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
         """
-        names = self.scheme.tags
-
-        def score(_: List[Doc], scores: List[Floats2d]) -> List[PathScore]:
-            result = []
-            for own in scores:
-                joint = read_scores(own).joint()
-                tags = joint.argmax(axis=1)
-                rows = numpy.arange(len(tags))
-                cooled = read_scores(own, self.temperature).joint()[rows, tags].sum()
-                result.append(PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled)))
-            return result
-
-        return self.map_scores(docs, score, PathScore([], 0.0, 0.0))
+        result, names = [], self.scheme.tags
+        for scores in self.token_outputs(docs):
+            joint = read_scores(scores).joint()
+            tags = joint.argmax(axis=1)
+            rows = numpy.arange(len(tags))
+            cooled = read_scores(scores, self.temperature).joint()[rows, tags].sum()
+            result.append(PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled)))
+        return result
 
 
-def _concatenate(targets: List[TokenTarget]) -> Array:
-    return numpy.concatenate([target.rows for target in targets])
+def _concatenate(targets: List[TokenTarget]) -> Tuple[Array, Optional[Array]]:
+    """What all tokens learn, and what the teacher says of them."""
+    said = [target.teacher for target in targets if target.teacher is not None]
+    return numpy.concatenate([target.rows for target in targets]), numpy.concatenate(said) if said else None
 
 
 def _augmented_doc(example: Example) -> Doc:
@@ -298,3 +237,6 @@ def _augmented_doc(example: Example) -> Doc:
     if len(words) != len(doc) or not same_tokens(doc, example.reference):
         raise WeaknerError(Errors.WK021.format(what="augmented words", text=example.reference.text[:50]))
     return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+
+
+make_token_ner = register_head("token_ner", TokenNer, default_blocks("token_ner", "model", "objective"))

@@ -61,8 +61,3 @@ def hard_label_loss(
         values, d_types[rows] = loss(scores.types[rows], one_hot(tags[rows] - 1, d_types.shape[1]))
         total += float(values.sum())
     return TokenGradient(total, scores.gradient(d_entity, d_types))
-
-
-def make_hard_labels(loss: ProbabilityLoss) -> HardLabels:
-    """Create the objective; registered as `spacy_weakner.HardLabels.v1`. Arguments as in `HardLabels`."""
-    return HardLabels(loss)

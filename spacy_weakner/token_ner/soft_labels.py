@@ -66,8 +66,3 @@ def split(probabilities: Array) -> "tuple[Array, Array]":
     chance = probabilities[:, 1:].sum(axis=1, keepdims=True)
     entity = numpy.concatenate([probabilities[:, :1], chance], axis=1)
     return entity, probabilities[:, 1:] / numpy.where(chance > 0.0, chance, 1.0)
-
-
-def make_soft_labels(separate: bool = False) -> SoftLabels:
-    """Create the objective; registered as `spacy_weakner.SoftLabels.v1`. Arguments as in `SoftLabels`."""
-    return SoftLabels(separate)

@@ -11,13 +11,14 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..errors import Errors, Warnings, WeaknerError, check_range
-from ..ty import Clocked, Renewable, Tick
+from ..ty import Tick
 
 Reader = Callable[[Language], Iterable[Example]]
 
 
 class TrainingClock:
-    """Callback for `[training.before_update]`.
+    """Callback for `[training.before_update]`: calls the method `tick` of all components that have one with a `Tick`,
+    and at each interval the method `renew` with the corpus.
 
     corpus (Optional[Reader]): Given to the components at each renewal.
     total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
@@ -55,19 +56,9 @@ class TrainingClock:
         done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
         tick = Tick(step, epoch, min(1.0, done), self.interval)
         for _, pipe in nlp.pipeline:
-            if isinstance(pipe, Clocked):
+            if hasattr(pipe, "tick"):
                 pipe.tick(tick)
         if self.interval and self.corpus is not None and step % self.interval == 0:
             for _, pipe in nlp.pipeline:
-                if isinstance(pipe, Renewable):
+                if hasattr(pipe, "renew"):
                     pipe.renew(self.corpus(nlp))
-
-
-def make_training_clock(
-    corpus: Optional[Reader] = None,
-    total_steps: Optional[int] = None,
-    total_epochs: Optional[int] = None,
-    interval: int = 0,
-) -> TrainingClock:
-    """Create the clock; registered as `spacy_weakner.TrainingClock.v1`. Arguments as in `TrainingClock`."""
-    return TrainingClock(corpus, total_steps, total_epochs, interval)

@@ -6,15 +6,13 @@ from typing import IO, Any, Callable, Dict, Optional, Tuple
 
 from spacy.language import Language
 
-from ..ty import Statistician
-
 LogStep = Callable[[Optional[Dict[str, Any]]], None]
 Setup = Callable[..., Tuple[LogStep, Callable[[], None]]]
 
 
 def make_statistics_logger(path: Path, logger: Setup) -> Setup:
     """Write a JSON line at each evaluation: step, epoch, score, losses, and what the components have counted since the
-    last one. Registered as `spacy_weakner.StatisticsLogger.v1`.
+    last one (their `training_statistics`). Registered as `spacy_weakner.StatisticsLogger.v1`.
 
     path (Path): The file; what it held before is replaced.
     logger (Setup): The logger that prints, e.g. `spacy.ConsoleLogger.v1`.
@@ -50,6 +48,6 @@ def _row(nlp: Language, info: Dict[str, Any]) -> Dict[str, Any]:
         "losses": {name: float(loss) for name, loss in info["losses"].items()},
     }
     for name, pipe in nlp.pipeline:
-        if isinstance(pipe, Statistician):
+        if hasattr(pipe, "training_statistics"):
             row[name] = pipe.training_statistics()
     return row

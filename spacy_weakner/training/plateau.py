@@ -11,7 +11,6 @@ from spacy.language import Language
 from thinc.api import Optimizer
 
 from ..errors import Errors, WeaknerError, check_range
-from ..ty import Updated
 
 
 class ReduceOnPlateau:
@@ -53,7 +52,7 @@ class ReduceOnPlateau:
         if args["step"] == 0:
             self.best, self.waited, self.optimizer = -math.inf, 0, None
             for _, pipe in nlp.pipeline:
-                if isinstance(pipe, Updated):
+                if hasattr(pipe, "on_next_update"):
                     pipe.on_next_update(self._meet)
         elif performance is not self._seen:  # spaCy makes a new one at each evaluation
             self.report(self._read(performance))
@@ -89,10 +88,3 @@ class ReduceOnPlateau:
             numbers = [name for name, value in (performance or {}).items() if isinstance(value, (int, float))]
             raise WeaknerError(Errors.WK043.format(score=self.score, scores=", ".join(numbers)))
         return float(score)
-
-
-def make_reduce_on_plateau(
-    score: str = "ents_f", factor: float = 0.5, patience: int = 3, min_rate: float = 1e-5
-) -> Callable[[Language, Dict[str, Any]], None]:
-    """Create the callback; registered as `spacy_weakner.ReduceOnPlateau.v1`. Arguments as in `ReduceOnPlateau`."""
-    return ReduceOnPlateau(score, factor, patience, min_rate)

@@ -155,18 +155,6 @@ def make_docbin_corpus(
     return DocBinCorpus(path, gold_preproc=gold_preproc, max_length=max_length, limit=limit, augmenter=augmenter)
 
 
-def make_jsonl_corpus(path: Path, limit: int = 0) -> Reader:
-    """Create the reader; registered as `spacy_weakner.JsonlCorpus.v1`. Arguments as in `JsonlCorpus`."""
-    return JsonlCorpus(path, limit)
-
-
-def make_strong_weak_corpus(
-    strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0
-) -> Reader:
-    """Create the reader; registered as `spacy_weakner.StrongWeakCorpus.v1`. Arguments as in `StrongWeakCorpus`."""
-    return StrongWeakCorpus(strong, weak, strong_share, seed)
-
-
 def make_example(doc: Doc) -> Example:
     """Make an example whose predicted Doc has the words of the reference and nothing else.
 

@@ -6,26 +6,60 @@ from typing import Any, Optional
 from thinc.api import Model
 
 from ..errors import Errors, WeaknerError, check_range
+from ..ty import Tick
+
+# Sentences of the corpus that a teacher reads at once, at a renewal.
+RENEWAL_BATCH = 256
 
 
 class Teacher:
-    """A snapshot of a model, renewed by the training clock.
+    """A model as it was at the last renewal by the training clock. It is not stored with the component.
 
     decay (float): How much of the old teacher stays at a renewal: 0 replaces it, and above that the teacher is a moving
         average of the weights (Tarvainen and Valpola 2017).
-    RAISES (WeaknerError): If it is not between 0 and 1.
+    at_start (bool): Whether the model that training begins with teaches; otherwise the first teacher is that of the
+        first renewal after the start.
+    RAISES (WeaknerError): If the decay is not between 0 and 1.
     """
 
-    def __init__(self, decay: float = 0.0) -> None:
+    def __init__(self, decay: float = 0.0, at_start: bool = False) -> None:
         check_range("teacher_decay", decay, 0.0, 1.0)
         self.decay = decay
-        self.model: Optional[Model] = None
+        self.at_start = at_start
+        self.reset()
 
-    def renew(self, model: Model) -> None:
+    def reset(self) -> None:
+        """Another training begins, with no teacher yet."""
+        self.model: Optional[Model] = None
+        self.step = 0
+
+    def is_due(self, tick: Optional[Tick]) -> bool:
+        """Whether a renewal makes a teacher.
+
+        tick (Optional[Tick]): What the training clock has told last.
+        RETURNS (bool): Not before the first update, unless there has to be one from the start.
+        """
+        return self.at_start or (tick is not None and tick.step > 0)
+
+    def of_update(self, tick: Optional[Tick], name: str) -> Optional[Model]:
+        """Who teaches an update.
+
+        tick (Optional[Tick]): What the training clock has told last.
+        name (str): Name of the component.
+        RETURNS (Optional[Model]): The model; None before the first renewal.
+        RAISES (WeaknerError): If there should be one already, or never will be.
+        """
+        if self.model is None and (self.at_start or tick is None or tick.interval == 0):
+            raise WeaknerError(Errors.WK029.format(name=name))
+        return self.model
+
+    def renew(self, model: Model, tick: Optional[Tick] = None) -> None:
         """Take over the weights of a model.
 
         model (Model): The model; not changed later by what happens to the teacher, nor the other way round.
+        tick (Optional[Tick]): What the training clock has told last; its step is kept, 0 without one.
         """
+        self.step = 0 if tick is None else tick.step
         if self.decay == 0.0:
             self.model = None  # there are never three at a time
         if self.model is None:

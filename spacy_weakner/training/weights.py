@@ -91,11 +91,6 @@ class LoadWeights:
             raise WeaknerError(message)
 
 
-def make_load_weights(path: Path, components: Optional[Dict[str, List[str]]] = None) -> Callable[[Language], Language]:
-    """Create the callback; registered as `spacy_weakner.LoadWeights.v1`. Arguments as in `LoadWeights`."""
-    return LoadWeights(path, components)
-
-
 def _get_pipe(nlp: Language, name: str, message: str, path: str = "") -> Any:
     if name not in nlp.component_names:
         raise WeaknerError(message.format(name=name, path=path, names=", ".join(nlp.component_names)))

@@ -66,9 +66,9 @@ def test_missing_tags(tmp_path):
     assert iob(doc) == "-B-O"
 
 
-def test_columns_can_be_chosen(tmp_path):
-    path = write(tmp_path / "a.tsv", "1\tO\tNew\tB-X\n2\tB-C\tYork\tO\n")
-    (doc,) = read_conll(path, NLP, token_column=2, tag_column=1)
+def test_columns_between_the_token_and_its_tag_are_passed_over(tmp_path):
+    path = write(tmp_path / "a.tsv", "New\t1\tB-X\tO\nYork\t2\tO\tB-C\n")
+    (doc,) = read_conll(path, NLP)
     assert [t.text for t in doc] == ["New", "York"]
     assert weak.doc_entities(doc) == [(1, 2, "C")]
 
@@ -107,12 +107,6 @@ def test_malformed_lines_are_named(tmp_path, line, reason):
     path = write(tmp_path / "bad.conll", f"fine\tO\n\n{line}\n")
     with pytest.raises(WeaknerError, match=rf"WK103.*bad\.conll, line 3: {reason}"):
         list(read_conll(path, NLP))
-
-
-def test_too_few_columns_for_the_choice(tmp_path):
-    path = write(tmp_path / "bad.conll", "a\tO\n")
-    with pytest.raises(WeaknerError, match="line 1: expected at least 4 columns"):
-        list(read_conll(path, NLP, tag_column=3))
 
 
 def test_missing_and_damaged_files(tmp_path):

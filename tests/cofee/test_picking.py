@@ -6,7 +6,7 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.cofee.picking import SelfPicking, make_self_picking
+from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
 from spacy_weakner.mrc_ner.relabelling import Relabeller
@@ -196,8 +196,7 @@ def test_nothing_to_pick_from(pairing, union):
 
 def test_it_is_a_relabeller_with_its_settings():
     assert isinstance(SelfPicking(), Relabeller)
-    assert make_self_picking() == SelfPicking(0.1, False, 10)
-    assert make_self_picking(0.3, True, None, "probable") == SelfPicking(0.3, True, None, pairing="probable")
+    assert SelfPicking() == SelfPicking(threshold=0.1, union=False, max_width=10, pairing="nearest")
 
 
 @pytest.mark.parametrize("settings", [{"threshold": -0.1}, {"threshold": 1.1}, {"max_width": 0}, {"pairing": "flat"}])

@@ -104,7 +104,7 @@ def test_missing_tokens_have_exactly_no_gradient(nlp):
     for tensor in (module.start_transitions, module.transitions, module.end_transitions):
         tensor.data.zero_()
     ner.constrain = False
-    _, (gradient,) = ner.get_loss([eg], ner.score_tokens([eg.predicted]))
+    _, (gradient,) = ner.get_loss([eg], ner.token_outputs([eg.predicted]))
     assert numpy.abs(gradient[0]).max() > 0.1
     assert numpy.abs(gradient[1:]).max() < 1e-7
 

@@ -11,7 +11,7 @@ from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
 from spacy_weakner.crf_ner.losses import SoftLabelCRF
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.linear_chain.kernel import CRFParameters, pad
-from spacy_weakner.linear_chain.scaled import expectations
+from spacy_weakner.linear_chain.scaled import partition
 
 from ..linear_chain import brute_force
 from ..util import crf_config, crf_pipeline, entities_of, make_example, train
@@ -112,8 +112,8 @@ def test_where_nothing_is_known_the_model_is_taken_at_its_word():
     beliefs = soft_labels(LENGTHS)
     holes = [b.copy() for b in beliefs]
     holes[1][2] = 0.0
-    batch = pad([emissions[1]])
-    beliefs[1][2] = expectations(parameters, batch).tokens[2, 0]
+    _, marginals = partition(parameters, pad([emissions[1]]))
+    beliefs[1][2] = marginals(None).tokens[2, 0]
     result, expected = SILENT_ROWS(parameters, emissions, holes), LOSS(parameters, emissions, beliefs)
     close(result.loss, expected.loss)
     same_gradient(result, expected)

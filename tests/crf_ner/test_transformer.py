@@ -135,8 +135,8 @@ def test_empty_docs_do_not_change_what_is_learned(tiny_bert, make):
 def test_empty_docs_keep_their_place(tiny_bert):
     nlp = own(tiny_bert)
     ner, texts = nlp.get_pipe("crf_ner"), ["", "Anna went to York", "", "Bob", ""]
-    found = ner.score_tokens([make_doc(nlp, text) for text in texts])
-    alone = [ner.score_tokens([make_doc(nlp, text)])[0] for text in texts]
+    found = ner.token_outputs([make_doc(nlp, text) for text in texts])
+    alone = [ner.token_outputs([make_doc(nlp, text)])[0] for text in texts]
     assert same(found, alone, tolerance=1e-5)
 
 

@@ -321,7 +321,7 @@ def test_it_returns_from_bytes_and_disk(tmp_path, reload, kind):
     other = reload(nlp, tmp_path)
     assert same(*(weights(own.get_pipe("crf_ner").model) for own in (nlp, other)))
     docs = [make_doc(nlp, text) for text in TEXTS]
-    assert same(*(own.get_pipe("crf_ner").score_tokens(docs) for own in (nlp, other)))
+    assert same(*(own.get_pipe("crf_ner").token_outputs(docs) for own in (nlp, other)))
 
 
 def test_another_dropout_may_load_the_weights(tmp_path):
@@ -360,8 +360,8 @@ def test_pipe_is_one_by_one(kind):
     nlp = head_pipeline("crf_ner", {**CONFIG, "kind": kind})
     docs = [Doc(nlp.vocab, words=text.split()) for text in ("", "Bob", *TEXTS, "Anna " * 30)]
     ner = nlp.get_pipe("crf_ner")
-    together = ner.score_tokens(docs)
-    assert same(together, [ner.score_tokens([doc])[0] for doc in docs], tolerance=1e-5)
+    together = ner.token_outputs(docs)
+    assert same(together, [ner.token_outputs([doc])[0] for doc in docs], tolerance=1e-5)
 
 
 @pytest.mark.parametrize("settings", [{"kind": "soft"}, {"kind": "unscaled"}, {"heads": 2}])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
-from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, Ragged, TermColumns, has_inner_capital
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, Ragged, TableSettings, TermColumns, has_inner_capital
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]
@@ -120,7 +120,7 @@ def test_nothing_new_changes_nothing():
 )
 def test_select(terms, acronym_length, stop, min_length, has_exact):
     columns = make_columns(terms, has_exact)
-    selection = columns.select(acronym_length=acronym_length, stop=stop, min_length=min_length)
+    selection = columns.select(TableSettings(acronym_length, stop, min_length, "all"))
     folded = {" ".join(text.split()).casefold() for text in stop}
     expected = {"plain": [], "exact": [], "short": [], "stop": [], "empty": []}
     for i, (term, _, ids, exact) in enumerate(rows(columns)):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays, open_arrays
-from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder
-from spacy_weakner.gazetteer_ruler.table import AMBIGUITY, TableSettings, TermTable, _sorted, select
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings
+from spacy_weakner.gazetteer_ruler.table import AMBIGUITY, TermTable, _sorted
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.gazetteer_ruler.trie import Hits
 
@@ -172,7 +172,7 @@ def test_long_matches_far_behind_do_not_overflow():
 
 def test_settings_select_terms():
     columns = make_columns([Term("X", "a"), Term("X", "AB"), Term("X", "abc"), Term("X", "bb")])
-    sizes = select(columns, SETTINGS._replace(stop=["BB"], min_length=2)).sizes()
+    sizes = columns.select(SETTINGS._replace(stop=["BB"], min_length=2)).sizes()
     assert sizes == {"plain": 1, "exact": 1, "short": 1, "stop": 1, "empty": 0}
 
 

@@ -1,7 +1,8 @@
 import pytest
 import spacy
 
-from ..util import HEADS, head_pipeline, make_examples, train
+from ..util import HEADS, train
+from .util import examples, pipeline
 
 
 @pytest.fixture(scope="module", params=HEADS)
@@ -13,7 +14,7 @@ def head(request):
 @pytest.fixture
 def nlp(head):
     """A pipeline with an untrained head."""
-    return head_pipeline(head)
+    return pipeline(head)
 
 
 @pytest.fixture
@@ -27,8 +28,8 @@ def paths(tmp_path_factory):
     """Of every head a pipeline that knows its sentences by heart, on disk."""
     folder = tmp_path_factory.mktemp("heads")
     for name in HEADS:
-        trained = head_pipeline(name)
-        train(trained, make_examples(trained))
+        trained = pipeline(name)
+        train(trained, examples(trained))
         trained.to_disk(folder / name)
     return folder
 

@@ -1,12 +1,19 @@
-"""What is written to Docs, and entities that are there already."""
+"""What heads of entities write to Docs, and entities that are there already."""
 
 import pytest
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
 
-from ..util import GOLD, TEXTS, head_pipeline, make_doc, raw
-from .util import TALKATIVE
+from ..util import ENTITY_HEADS, GOLD, TEXTS, make_doc, raw, train
+from .util import TALKATIVE, pipeline, stir
+
+
+@pytest.fixture(scope="module", params=ENTITY_HEADS)
+def head(request):
+    return request.param
+
 
 SMALL = pytest.mark.parametrize(
     "texts", [[], [""], ["", ""], ["", "Bob", ""], [" "], ["\n\n", "Bob"], ["Bob"], ["  \n "]]
@@ -45,7 +52,7 @@ def test_blocked_tokens_stay_and_get_no_entity_unless_overwritten(load, overwrit
 
 
 def test_preset_entities_everywhere_leave_nothing_to_predict(head):
-    nlp = head_pipeline(head, **TALKATIVE[head])
+    nlp = pipeline(head, **TALKATIVE[head])
     preset = [(0, 2, "X"), (2, 3, "Y")]
     doc = nlp(make_doc(nlp, "a b c", preset))
     assert doc_entities(doc) == preset
@@ -90,7 +97,7 @@ def test_small_docs(load, head, texts, talkative):
 
 def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
     # Untrained heads find more.
-    nlp, group = head_pipeline(head, **TALKATIVE[head]), f"pred:{head}"
+    nlp, group = stir(pipeline(head, **TALKATIVE[head]), head), f"pred:{head}"
     texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
 
     def run(texts, size):
@@ -103,3 +110,14 @@ def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
     expected = {text: run([text], 1)[text] for text in texts}
     assert any(entities for entities, _, _ in expected.values())
     assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected
+
+
+# Tokens
+
+
+def test_two_tokenisations_in_training(head, nlp):
+    predicted = Doc(nlp.vocab, words=["New", "Yor", "k", "ishere"], spaces=[True, False, True, False])
+    reference = Doc(nlp.vocab, words=["New", "York", "is", "here"], spaces=[True, True, False, False])
+    reference.set_ents([Span(reference, 0, 2, "LOC")], default="outside")
+    train(nlp, [Example(predicted, reference)])
+    assert doc_entities(nlp.get_pipe(head)(predicted.copy())) == [(0, 3, "LOC")]

@@ -1,9 +1,16 @@
-"""Scores of an evaluation, and those of entities."""
+"""Scores of an evaluation of heads of entities, and those of entities."""
 
 import pytest
 
-from ..util import GOLD, TEXTS, entities_of, make_example, make_examples, raw
-from .util import TALKATIVE, empty_pipeline
+from spacy_weakner.training.entities import EntityHead
+
+from ..util import ENTITY_HEADS, GOLD, TEXTS, entities_of, make_example, make_examples, raw
+from .util import TALKATIVE, stir
+
+
+@pytest.fixture(scope="module", params=ENTITY_HEADS)
+def head(request):
+    return request.param
 
 
 def test_the_scorer_is_used(trained):
@@ -15,10 +22,6 @@ def test_the_scorer_is_used(trained):
 def test_false_entities_of_sentences_without_any_count(trained):
     scores = trained.evaluate([make_example(trained, "Bob"), make_example(trained, TEXTS[1], GOLD[1])])
     assert (scores["ents_p"], scores["ents_r"]) == (pytest.approx(2 / 3), 1.0)
-
-
-def test_without_a_scorer(head):
-    assert empty_pipeline(head, scorer=None)[1].score([]) == {}
 
 
 def test_scores_are_probabilities(load, head):
@@ -39,9 +42,14 @@ def test_temperature_changes_scores_but_not_entities(load, head):
 
 
 @pytest.mark.parametrize("temperature", [0.05, 20.0])
-def test_temperature_changes_no_entity_of_an_untrained_head(nlp, ner, temperature):
+def test_temperature_changes_no_entity_of_an_untrained_head(nlp, ner, head, temperature):
+    stir(nlp, head)
     texts = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g"]
     before = entities_of(nlp, texts)
     ner.set_temperature(temperature)
     assert entities_of(nlp, texts) == before
     assert any(before)
+
+
+def test_it_can_be_calibrated(ner):
+    assert isinstance(ner, EntityHead)

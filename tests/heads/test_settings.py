@@ -5,19 +5,33 @@ import spacy
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
-from spacy_weakner.ty import Clocked, Tempered
-
-from .util import empty_pipeline
+from ..util import QUERIES
+from .util import CATEGORY, empty_pipeline
 
 # Settings that a trained head can be loaded with, none of them the default.
 SETTINGS = {
     "crf_ner": {"scores": True, "n_best": 2, "constrain": False},
     "span_ner": {"max_width": 3, "nested": True, "spans_key": "x", "incorrect_spans_key": "y"},
     "token_ner": {},
+    "mrc_ner": {
+        "threshold": 0.2,
+        "max_width": 3,
+        "pairing": "probable",
+        "positive_weight": 4.0,
+        "match_weight": 0.5,
+        "nested": True,
+        "spans_key": "x",
+    },
+    CATEGORY: {"loss_weight": 0.3},
 }
 # Settings that have to stay as they were.
-FIXED = {"crf_ner": {"scheme": "IOBES"}, "span_ner": {}, "token_ner": {"scheme": "BIO"}}
-COMMON = {"overwrite": True, "head_learn_rate": 7.0}
+FIXED = {
+    "crf_ner": {"scheme": "IOBES"},
+    "span_ner": {},
+    "token_ner": {"scheme": "BIO", "teacher_decay": 0.25},
+    "mrc_ner": {"teacher_decay": 0.5},
+    CATEGORY: {"exclusive_classes": False},
+}
 # The setting that decides what is learned, another value of it than the default, and a setting within.
 OBJECTIVES = {
     "crf_ner": ("loss", {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.25}),
@@ -26,7 +40,13 @@ OBJECTIVES = {
         "objective",
         {"@misc": "spacy_weakner.HardLabels.v1", "loss": {"@losses": "spacy_weakner.MeanSquaredError.v1"}},
     ),
+    "mrc_ner": ("relabel", {"@misc": "spacy_weakner.SelfPicking.v1", "threshold": 0.3}),
+    CATEGORY: ("scorer", {"@scorers": "spacy.textcat_scorer.v2"}),
 }
+
+
+def settings_of(head):
+    return {**SETTINGS[head], **({} if head == CATEGORY else {"overwrite": True}), "head_learn_rate": 7.0}
 
 
 def test_unknown_settings_are_refused(head):
@@ -35,11 +55,12 @@ def test_unknown_settings_are_refused(head):
 
 
 def test_only_what_training_creates_is_in_cfg(trained, head):
-    assert trained.get_pipe(head).cfg == {"labels": ["LOC", "PER"], "temperature": 1.0}
+    more = {"mrc_ner": {"temperature": 1.0, "queries": QUERIES}, CATEGORY: {"positive_label": None}}
+    assert trained.get_pipe(head).cfg == {"labels": ["LOC", "PER"], **more.get(head, {"temperature": 1.0})}
 
 
 def test_settings_of_the_loading_config_win(load, head):
-    settings = {**SETTINGS[head], **COMMON}
+    settings = settings_of(head)
     key, objective = OBJECTIVES[head]
     ner = load(**settings, **{key: objective}).get_pipe(head)
     assert {name: getattr(ner, name) for name in settings} == settings
@@ -47,7 +68,7 @@ def test_settings_of_the_loading_config_win(load, head):
 
 
 def test_config_round_trip(head):
-    settings = {**SETTINGS[head], **COMMON}
+    settings = settings_of(head)
     key, objective = OBJECTIVES[head]
     nlp, ner = empty_pipeline(head, **settings, **FIXED[head], **{key: objective})
     again = load_model_from_config(Config().from_str(nlp.config.to_str(), interpolate=False))
@@ -56,14 +77,24 @@ def test_config_round_trip(head):
     assert {name: getattr(other, name) for name in settings} == settings
     assert getattr(other, key) == getattr(ner, key) == spacy.registry.resolve({"it": objective})["it"]
     assert getattr(other, "tag_scheme", None) == FIXED[head].get("scheme")
+    if "teacher_decay" in FIXED[head]:
+        assert other._teacher.decay == FIXED[head]["teacher_decay"]
+    assert getattr(other, "exclusive_classes", None) == FIXED[head].get("exclusive_classes")
 
 
 def test_what_it_assigns_and_which_scores_are_shown(nlp, head):
-    assert nlp.analyze_pipes()["summary"][head]["assigns"] == ["doc.ents", "token.ent_iob", "token.ent_type"]
-    expected = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
+    assigned, expected = ["doc.ents", "token.ent_iob", "token.ent_type"], {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
+    expected["ents_per_type"] = None
+    if head == CATEGORY:
+        spacy.blank("xx").add_pipe("textcat")
+        assigned, expected = ["doc.cats"], spacy.Language.get_factory_meta("textcat").default_score_weights
+    assert nlp.analyze_pipes()["summary"][head]["assigns"] == assigned
     assert nlp.get_pipe_meta(head).default_score_weights == expected
 
 
-def test_protocols(ner):
-    assert isinstance(ner, Clocked)
-    assert isinstance(ner, Tempered)
+def test_the_clock_and_the_optimizer_reach_it(ner):
+    assert callable(ner.tick) and callable(ner.on_next_update)
+
+
+def test_without_a_scorer(head):
+    assert empty_pipeline(head, scorer=None)[1].score([]) == {}

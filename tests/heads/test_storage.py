@@ -3,13 +3,10 @@
 import pytest
 
 from ..util import (
+    ENTITY_HEADS,
     GOLD,
-    HEADS,
     TEXTS,
     entities_in_processes,
-    entities_of,
-    make_example,
-    make_examples,
     raw,
     reload_bytes,
     reload_copy,
@@ -18,32 +15,34 @@ from ..util import (
     train,
     weights,
 )
-from .util import TALKATIVE, empty_pipeline
+from .util import CATEGORY, TALKATIVE, answers, as_lists, empty_pipeline, example, examples, gold_of
 
 
 @pytest.mark.parametrize("reload", [reload_bytes, reload_disk, reload_copy])
 def test_a_reloaded_pipeline_is_the_same(load, head, tmp_path, reload):
     nlp = load(**TALKATIVE[head])
     ours = nlp.get_pipe(head)
-    ours.set_temperature(2.0)
+    if head != CATEGORY:
+        ours.set_temperature(2.0)
     other = reload(nlp, tmp_path)
     theirs = other.get_pipe(head)
     docs = [raw(nlp, text) for text in TEXTS]
     assert theirs.cfg == ours.cfg
     assert same(weights(ours.model), weights(theirs.model))
-    assert ours.predict(docs) == theirs.predict(docs)
-    assert entities_of(other, TEXTS) == entities_of(nlp, TEXTS) == GOLD
+    assert as_lists(head, ours.predict(docs)) == as_lists(head, theirs.predict(docs))
+    assert answers(head, other, TEXTS) == answers(head, nlp, TEXTS) == gold_of(head)
 
 
-def test_a_copy_is_independent(trained, tmp_path):
+def test_a_copy_is_independent(trained, head, tmp_path):
     other = reload_copy(trained, tmp_path)
-    train(other, [make_example(other, text) for text in TEXTS])
-    assert entities_of(other, TEXTS) == [[]] * 4
-    assert entities_of(trained, TEXTS) == GOLD
+    train(other, [example(other, text) for text in TEXTS])
+    assert answers(head, other, TEXTS) == [[] if head != CATEGORY else "LOC"] * 4
+    assert answers(head, trained, TEXTS) == gold_of(head)
 
 
-def test_a_reloaded_pipeline_trains_on(trained, head):
-    assert train(trained, make_examples(trained), steps=1)[head] < 0.5
+def test_a_reloaded_pipeline_trains_on(load, head, tmp_path):
+    trained = reload_bytes(load(), tmp_path)
+    assert train(trained, examples(trained), steps=1)[head] < 0.5
 
 
 def test_a_pipeline_that_is_not_initialised_is_stored(head, tmp_path):
@@ -55,5 +54,5 @@ def test_a_pipeline_that_is_not_initialised_is_stored(head, tmp_path):
 
 
 def test_in_a_new_process_and_in_two(paths):
-    found = entities_in_processes([paths / name for name in HEADS], ["", *TEXTS])
-    assert found == [[[], *GOLD]] * 2 * len(HEADS)
+    found = entities_in_processes([paths / name for name in ENTITY_HEADS], ["", *TEXTS])
+    assert found == [[[], *GOLD]] * 2 * len(ENTITY_HEADS)

@@ -157,12 +157,3 @@ def test_oracle_constrained_best_path():
     batch = pad([ORACLE_EMISSIONS])
     assert tuple(viterbi(ORACLE_CONSTRAINED, batch)[0].tags) == (0, 1, 2)
     assert len(k_best(ORACLE_CONSTRAINED, batch, 27)[0]) == 13
-
-
-def test_on_cupy():
-    cupy = pytest.importorskip("cupy")
-    parameters, emissions = random_case(CASES[1])
-    on_gpu = CRFParameters(*map(cupy.asarray, parameters)), pad([cupy.asarray(e) for e in emissions])
-    expected = viterbi(parameters, pad(emissions))
-    for gpu_path, cpu_path in zip(viterbi(*on_gpu), expected, strict=True):
-        assert gpu_path.tags.tolist() == cpu_path.tags.tolist()

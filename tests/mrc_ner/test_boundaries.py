@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_weakner.annotations.weak import doc_entities
-from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, chances, mark, read_boundaries
+from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, mark, probabilities, read_boundaries
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import SENTENCES, make_example
@@ -266,7 +266,7 @@ def test_inputs_are_left_alone():
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 4.0])
 def test_chances(temperature):
     scores = numpy.asarray([-1e4, -3.0, 0.0, 0.1, 2.0, 1e4])
-    found = chances(scores, temperature)
+    found = probabilities(scores, temperature)
     expected = [1 / (1 + math.exp(min(-x / temperature, 700))) for x in scores]
     assert found.tolist() == pytest.approx(expected)
     assert found[0] == 0.0 and found[-1] == 1.0 and found.dtype == "float64"

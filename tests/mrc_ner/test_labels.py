@@ -20,14 +20,10 @@ from ..util import (
     TEXTS,
     TOK2VEC,
     entities_of,
-    fix_seed,
-    make_doc,
     make_example,
     make_examples,
     raw,
-    same,
     train,
-    weights,
 )
 from .util import QUERIES, conditioned, empty_pipe, mrc_config, mrc_pipeline
 
@@ -58,7 +54,7 @@ def test_the_number_of_scores_is_two(n_outputs):
 def test_given_labels_choose_among_the_questions(labels):
     ner = mrc_pipeline(labels=labels).get_pipe("mrc_ner")
     assert ner.labels == tuple(labels) and list(ner.queries) == labels
-    assert ner.model.attrs["queries"] == [QUERIES[label] for label in labels]
+    assert ner.model_inputs([]).queries == [QUERIES[label] for label in labels]
 
 
 @pytest.mark.parametrize("queries", [None, {}])
@@ -104,7 +100,7 @@ def test_questions_asked_before_initialisation_come_first():
     ner.ask("ORG", "which company")
     ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
     assert ner.labels == ("ORG", "PER", "LOC")
-    assert ner.model.attrs["queries"] == ["which company", *QUERIES.values()]
+    assert ner.model_inputs([]).queries == ["which company", *QUERIES.values()]
 
 
 def test_a_label_of_the_corpus_that_nobody_asks_for(trained):
@@ -218,23 +214,6 @@ def test_questions_in_the_config(tmp_path, how):
     assert ner.queries == QUERIES and ner.is_initialized
 
 
-def test_labels_of_init_labels_initialise_alike():
-    nlp, other = mrc_pipeline(), spacy.blank("xx")
-    fix_seed(0)
-    ner = empty_pipe(other)
-    labels = json.loads(json.dumps(nlp.get_pipe("mrc_ner").label_data))
-    other.config["initialize"]["components"]["mrc_ner"] = {"labels": labels, "queries": QUERIES}
-    other.initialize(lambda: make_examples(other))
-    assert same(weights(ner.model), weights(nlp.get_pipe("mrc_ner").model))
-
-
-@pytest.mark.parametrize("get_examples", [lambda: None, lambda: [], lambda: ["text"], []])
-def test_get_examples_of_wrong_shapes(get_examples):
-    nlp = spacy.blank("xx")
-    with pytest.raises((TypeError, ValueError), match=r"E930|E978"):
-        empty_pipe(nlp).initialize(get_examples, nlp=nlp, queries=QUERIES)
-
-
 @pytest.mark.parametrize("texts", [[""], ["", "a b"]])
 def test_initialisation_with_empty_docs(texts):
     nlp = spacy.blank("xx")
@@ -242,21 +221,6 @@ def test_initialisation_with_empty_docs(texts):
     ner.initialize(lambda: (make_example(nlp, text) for text in texts), nlp=nlp, queries=QUERIES)
     assert ner.model.get_ref("head").get_dim("nO") == 2
     assert ner.model.get_ref("head").layers[1].get_dim("nI") == 48
-
-
-def test_initialisation_without_examples():
-    nlp = spacy.blank("xx")
-    empty_pipe(nlp)
-    nlp.config["initialize"]["components"]["mrc_ner"] = {"queries": QUERIES}
-    nlp.initialize()
-    assert nlp.get_pipe("mrc_ner").is_initialized
-
-
-def test_a_corpus_without_any_annotation_is_warned_about():
-    nlp = spacy.blank("xx")
-    with pytest.warns(UserWarning, match=r"\[WK900\].*'mrc_ner'"):
-        examples = [make_example(nlp, "a b", annotated=False)] * 2
-        empty_pipe(nlp).initialize(lambda: examples, nlp=nlp, queries=QUERIES)
 
 
 @pytest.mark.parametrize("key", [None, "x"])
@@ -279,16 +243,6 @@ def test_a_group_that_no_example_has_is_warned_about():
     ner = empty_pipe(nlp, spans_key="x")
     with pytest.warns(UserWarning, match=r"\[WK902\].*'mrc_ner'.*'x'"):
         ner.initialize(lambda: make_examples(nlp)[:1], nlp=nlp, queries=QUERIES)
-
-
-@pytest.mark.parametrize("use", ["predict", "update"])
-def test_not_initialised(use):
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp)
-    ner.ask("X", "who")
-    argument = [make_example(nlp, "a")] if use == "update" else [make_doc(nlp, "a")]
-    with pytest.raises(WeaknerError, match=r"\[WK008\] 'mrc_ner'"):
-        getattr(ner, use)(argument)
 
 
 def test_an_encoder_of_another_component_is_refused():

@@ -14,13 +14,13 @@ from spacy_weakner.ty import Tick
 
 from ..span_ner.util import add_group
 from ..util import all_zero, clear_gradients, gradients, make_example, make_examples, same, weights
-from .util import IDS, OVERLAPPING, found_in, loss_by_hand, matching_pipeline, odds_by_hand, overlapping
+from .util import IDS, OVERLAPPING, found_in, loss_by_hand, matching_pipeline, odds_by_hand, overlapping, vectors_of
 
 
 def test_the_loss_is_that_of_boundaries_and_matches():
     nlp = matching_pipeline(match_weight=0.7)
     ner, examples = nlp.get_pipe("mrc_ner"), overlapping(nlp)
-    vectors = ner.model.predict([eg.predicted for eg in examples])
+    vectors = vectors_of(ner, [eg.predicted for eg in examples])
     odds = ner._scores(vectors)
     targets = [read_boundaries(eg, IDS, spans_key="x", max_width=10) for eg in examples]
     pairs = [candidate_pairs(to, own > 0, 10) for to, own in zip(targets, odds, strict=True)]
@@ -32,7 +32,7 @@ def test_the_loss_is_that_of_boundaries_and_matches():
 def test_gradients_of_the_vectors_by_finite_differences():
     nlp = matching_pipeline(match_weight=1.0)
     ner, examples = nlp.get_pipe("mrc_ner"), overlapping(nlp)
-    vectors = ner.model.predict([eg.predicted for eg in examples])
+    vectors = vectors_of(ner, [eg.predicted for eg in examples])
     _, found = ner.get_loss(examples, vectors)
     for index in [(0, 0, 0), (2, 0, 20), (4, 0, 47), (1, 1, 5)]:
         sides = []
@@ -49,7 +49,7 @@ def test_missing_tokens_have_exactly_no_gradient(missing):
     nlp = matching_pipeline(make_examples, spans_key=None, threshold=0.0)
     ner = nlp.get_pipe("mrc_ner")
     example = make_example(nlp, "a b c d e f", [(2, 4, "LOC")] if 2 not in missing else [], missing=missing)
-    vectors = ner.model.predict([example.predicted])
+    vectors = vectors_of(ner, [example.predicted])
     _, (gradient,) = ner.get_loss([example], vectors)
     assert [i for i in range(6) if not gradient[i].any()] == missing
 
@@ -114,7 +114,7 @@ def test_held_out_loss_is_that_of_boundaries_and_matches():
     nlp = matching_pipeline()
     ner, examples = nlp.get_pipe("mrc_ner"), overlapping(nlp)
     loss = ner.held_out_loss([*examples, make_example(nlp, "")])
-    vectors = ner.model.predict([eg.predicted for eg in examples])
+    vectors = vectors_of(ner, [eg.predicted for eg in examples])
     for temperature in (1.0, 3.0):
         values = []
         for eg, own, odds in zip(examples, vectors, ner._scores(vectors), strict=True):

@@ -35,6 +35,7 @@ from .util import (
     odds_by_hand,
     overlapping,
     table,
+    vectors_of,
 )
 
 
@@ -112,7 +113,7 @@ def test_decoding_by_brute_force(threshold, max_width):
         odds = numpy.random.RandomState(seed).normal(size=(n, 2, 2)) * 2 + 1
         give_scores(nlp, odds)
         doc = make_doc(nlp, " ".join("abcdefghijk"[:n]), annotated=False)
-        expected = brute_force(ner, ner.model.predict([doc])[0], odds, max_width)
+        expected = brute_force(ner, vectors_of(ner, [doc])[0], odds, max_width)
         doc = nlp(doc)
         found = dict(zip(group_entities(doc, GROUP), group_scores(doc, GROUP), strict=True))
         assert found == pytest.approx(expected, rel=1e-4)

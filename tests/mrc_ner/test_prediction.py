@@ -7,9 +7,9 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
-from spacy_weakner.training import learner
+from spacy_weakner.training import head
 
-from ..util import GOLD, TEXTS, entities_of, make_examples, raw, train
+from ..util import TEXTS, make_examples, raw, train
 from .util import GROUP, QUERIES, give_scores, log_odds, mrc_pipeline, table
 
 LABELS = list(QUERIES)
@@ -100,23 +100,6 @@ def test_a_span_may_have_two_labels_among_the_candidates(nlp):
     assert doc_entities(doc) == [(0, 2, "LOC")]
 
 
-def test_temperature_changes_scores_but_not_entities(trained):
-    ner = trained.get_pipe("mrc_ner")
-    before = [ent._.weakner_score for ent in trained(raw(trained, TEXTS[0])).ents]
-    ner.set_temperature(10.0)
-    after = [ent._.weakner_score for ent in trained(raw(trained, TEXTS[0])).ents]
-    assert max(after) < min(before)
-    assert entities_of(trained, TEXTS) == GOLD
-    ner.set_temperature(1.0)
-
-
-def test_scores_are_probabilities(trained):
-    for text, gold in zip(TEXTS, GOLD, strict=True):
-        scores = [ent._.weakner_score for ent in trained(raw(trained, text)).ents]
-        assert len(scores) == len(gold)
-        assert all(type(score) is float and 0.25 < score <= 1.0 for score in scores)
-
-
 # White space
 
 
@@ -148,10 +131,6 @@ def test_scores_of_what_is_left_without_white_space(nlp):
 # Span groups
 
 
-def test_candidates_are_not_written_unless_asked_for(trained):
-    assert dict(trained(raw(trained, TEXTS[0])).spans) == {}
-
-
 @pytest.mark.parametrize("words", [[], [" "], ["a"]])
 def test_the_group_is_written_even_if_it_is_empty(nlp, words):
     give_scores(nlp, table(1))
@@ -168,15 +147,9 @@ def test_the_group_has_the_name_of_the_component(nlp):
 # Docs of all kinds
 
 
-@pytest.mark.parametrize("texts", [[], [""], ["", ""], ["", "Bob", ""], [" "], ["\n\n", "Bob"], ["Bob"], ["  \n "]])
-def test_small_docs(trained, texts):
-    docs = list(trained.pipe(texts))
-    assert [doc_entities(doc) for doc in docs] == [[(0, 1, "PER")] if text == "Bob" else [] for text in texts]
-
-
 @pytest.mark.parametrize("padded_tokens", [1, 12, 10000])
 def test_pipe_is_one_by_one_in_any_order_and_batch_size(monkeypatch, padded_tokens):
-    monkeypatch.setattr(learner, "PADDED_TOKENS", padded_tokens)
+    monkeypatch.setattr(head, "PADDED_TOKENS", padded_tokens)
     nlp = mrc_pipeline(nested=True, threshold=0.3)
     train(nlp, make_examples(nlp), steps=5)
     texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
@@ -191,10 +164,3 @@ def test_pipe_is_one_by_one_in_any_order_and_batch_size(monkeypatch, padded_toke
     expected = {text: run([text], 1)[text] for text in texts}
     assert any(entities for entities, _, _ in expected.values())
     assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected
-
-
-def test_predict_does_not_touch_the_docs(trained):
-    docs = [raw(trained, text) for text in TEXTS]
-    predictions = trained.get_pipe("mrc_ner").predict(iter(docs))
-    assert [prediction.entities for prediction in predictions] == GOLD
-    assert not any(doc.has_annotation("ENT_IOB") or doc.spans for doc in docs)

@@ -6,13 +6,12 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import boundary_loss, read_boundaries
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
-    GOLD,
     SENTENCES,
     all_zero,
     clear_gradients,
@@ -24,7 +23,7 @@ from ..util import (
     same,
     train,
 )
-from .util import IDS, QUERIES, empty_pipe, mrc_config, mrc_pipeline, recorded_ner
+from .util import IDS, QUERIES, empty_pipe, mrc_config, mrc_pipeline, recorded_ner, vectors_of
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def ner(nlp):
 
 def scores_of(ner, doc):
     """Log-odds, one token and question at a time."""
-    (vectors,) = ner.model.predict([doc])
+    (vectors,) = vectors_of(ner, [doc])
     linear = ner.model.get_ref("head").layers[1]
     w, b = linear.get_param("W"), linear.get_param("b")
     return numpy.asarray([[w @ vector + b for vector in row] for row in vectors], dtype="float64")
@@ -66,7 +65,7 @@ def test_the_loss_is_the_mean_over_sentences(nlp, ner, positive_weight):
 
 def test_gradients_of_the_vectors_by_finite_differences(nlp, ner):
     examples = make_examples(nlp)
-    vectors = ner.model.predict([eg.predicted for eg in examples])
+    vectors = vectors_of(ner, [eg.predicted for eg in examples])
     _, found = ner.get_loss(examples, vectors)
     assert [own.shape for own in found] == [own.shape for own in vectors]
     for i, own in enumerate(vectors):
@@ -108,31 +107,6 @@ def test_a_weight_on_boundaries_recalls_more():
 # Losses and errors
 
 
-def test_losses_are_added_to(nlp, ner):
-    losses = {"mrc_ner": 10.0, "other": 1.0}
-    assert ner.update(make_examples(nlp), losses=losses) is losses
-    assert losses["mrc_ner"] > 10.0 and losses["other"] == 1.0
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", ""]])
-def test_the_loss_has_its_key_when_there_is_nothing_to_learn(nlp, ner, texts):
-    assert ner.update([make_example(nlp, text) for text in texts]) == {"mrc_ner": 0.0}
-
-
-def test_the_loss_has_its_key_before_an_error(ner):
-    losses = {}
-    with pytest.raises(TypeError, match="E978"):
-        ner.update(["no example"], losses=losses)
-    assert losses == {"mrc_ner": 0.0}
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_a_loss_that_is_no_number(nlp, ner):
-    vectors = [numpy.full((1, 2, 48), numpy.nan, dtype="float32")]
-    with pytest.raises(WeaknerError, match=r"\[WK006\].*'mrc_ner'"):
-        ner.get_loss([make_example(nlp, "Bob")], vectors)
-
-
 # Missing annotation
 
 
@@ -140,15 +114,10 @@ def test_a_loss_that_is_no_number(nlp, ner):
 def test_missing_tokens_have_exactly_no_gradient(nlp, ner, missing):
     text, entities = "a b c d New York", [(4, 6, "LOC")]
     example = make_example(nlp, text, entities, missing=missing)
-    vectors = ner.model.predict([example.predicted])
+    vectors = vectors_of(ner, [example.predicted])
     _, (gradient,) = ner.get_loss([example], vectors)
     silent = [i for i in range(6) if not gradient[i].any()]
     assert silent == missing
-
-
-def test_a_doc_without_annotation_has_exactly_no_gradient(nlp, ner):
-    assert nlp.update([make_example(nlp, "Anna went", annotated=False)], sgd=False) == {"mrc_ner": 0.0}
-    assert all_zero(gradients(ner.model))
 
 
 def test_a_doc_without_the_group_has_exactly_no_gradient():
@@ -162,35 +131,12 @@ def test_a_doc_without_the_group_has_exactly_no_gradient():
     assert nlp.update([with_group], sgd=False)["mrc_ner"] > 0
 
 
-def test_a_doc_without_annotation_adds_no_gradient_to_a_batch(nlp, ner):
-    examples = [make_example(nlp, "Anna went", annotated=False), *make_examples(nlp)]
-    _, gradient = ner.get_loss(examples, ner.model.predict([eg.predicted for eg in examples]))
-    assert all_zero(gradient[:1])
-    assert not all_zero(gradient[1:2])
-
-
 def test_an_entity_inside_a_token_has_exactly_no_gradient(nlp, ner):
     predicted = Doc(nlp.vocab, words=["Smith's"], spaces=[False])
     reference = Doc(nlp.vocab, words=["Smith", "'s"], spaces=[False, False])
     reference.set_ents([Span(reference, 0, 1, "PER")], default="outside")
     assert nlp.update([Example(predicted, reference)], sgd=False) == {"mrc_ner": 0.0}
     assert all_zero(gradients(ner.model))
-
-
-def test_two_tokenisations_in_training(nlp):
-    predicted = Doc(nlp.vocab, words=["New", "Yor", "k", "ishere"], spaces=[True, False, True, False])
-    reference = Doc(nlp.vocab, words=["New", "York", "is", "here"], spaces=[True, True, False, False])
-    reference.set_ents([Span(reference, 0, 2, "LOC")], default="outside")
-    train(nlp, [Example(predicted, reference)])
-    assert doc_entities(nlp.get_pipe("mrc_ner")(predicted.copy())) == [(0, 3, "LOC")]
-
-
-@pytest.mark.parametrize("words", [["one"], [" "], ["\n", " "], ["a", "\n", "b"], []])
-def test_small_docs(nlp, words):
-    reference = Doc(nlp.vocab, words=words)
-    reference.set_ents([], default="outside")
-    losses = nlp.update([Example(Doc(nlp.vocab, words=words), reference)])
-    assert (losses["mrc_ner"] > 0) is bool(words)
 
 
 # The encoder
@@ -235,26 +181,6 @@ def test_questions_that_are_asked_later_are_read(nlp):
 # Batches
 
 
-def test_a_split_batch_gives_the_same_gradients(nlp, ner):
-    examples = make_examples(nlp)
-    nlp.update(examples, sgd=False)
-    whole = gradients(ner.model)
-    clear_gradients(ner.model)
-    nlp.update(examples[:1], sgd=False)
-    nlp.update(examples[1:], sgd=False)
-    assert not all_zero(whole)
-    assert same(whole, gradients(ner.model), tolerance=1e-5)
-
-
-def test_the_order_of_a_batch_does_not_matter(nlp, ner):
-    examples = make_examples(nlp)
-    losses = nlp.update(examples, sgd=False)
-    forwards = gradients(ner.model)
-    clear_gradients(ner.model)
-    assert nlp.update(examples[::-1], sgd=False) == pytest.approx(losses)
-    assert same(forwards, gradients(ner.model), tolerance=1e-5)
-
-
 def test_the_order_of_the_questions_does_not_matter(nlp, ner):
     losses = nlp.update(make_examples(nlp), sgd=False)
     forwards = gradients(ner.model)
@@ -262,31 +188,6 @@ def test_the_order_of_the_questions_does_not_matter(nlp, ner):
     ner.cfg["labels"] = ner.cfg["labels"][::-1]
     assert nlp.update(make_examples(nlp), sgd=False) == pytest.approx(losses)
     assert same(forwards, gradients(ner.model), tolerance=1e-5)
-
-
-def test_empty_docs_in_a_batch_change_nothing(nlp, ner):
-    losses = nlp.update(make_examples(nlp), sgd=False)
-    expected = gradients(ner.model)
-    clear_gradients(ner.model)
-    empty = make_example(nlp, "")
-    assert nlp.update([empty, *make_examples(nlp), empty], sgd=False) == losses
-    assert same(expected, gradients(ner.model), tolerance=1e-6)
-
-
-def test_get_loss_leaves_the_vectors_alone(nlp, ner):
-    examples = make_examples(nlp)
-    vectors = ner.model.predict([eg.predicted for eg in examples])
-    before = [v.copy() for v in vectors]
-    _, gradient = ner.get_loss(examples, vectors)
-    assert same(vectors, before)
-    assert {g.dtype.name for g in gradient} == {"float32"}
-
-
-def test_update_leaves_the_examples_alone(nlp):
-    examples = make_examples(nlp)
-    nlp.update(examples)
-    assert [doc_entities(eg.reference) for eg in examples] == GOLD
-    assert not any(eg.predicted.has_annotation("ENT_IOB") or eg.predicted.spans for eg in examples)
 
 
 # Calibration

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.encoders.conditioned import build_conditioned_encoder
@@ -78,6 +79,11 @@ def recorded_ner(nlp: Language, **encoder: int) -> Tuple[MRCNer, Recorder]:
     ner = MRCNer(nlp.vocab, build_mrc_extractor(build_conditioned_encoder(recorder.model)))
     ner.initialize(lambda: make_examples(nlp), queries=QUERIES)
     return ner, recorder
+
+
+def vectors_of(ner: MRCNer, docs: List[Doc]) -> List[Any]:
+    """What the model gives of some Docs."""
+    return ner.model.predict(ner.model_inputs(docs))
 
 
 def give_scores(nlp: Language, scores: Any) -> None:

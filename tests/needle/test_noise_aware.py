@@ -14,7 +14,6 @@ from spacy_weakner.linear_chain.kernel import CRFParameters
 from spacy_weakner.needle.noise_aware import (
     NoiseAwareCRF,
     log_unlikelihood,
-    make_noise_aware_crf,
     noise_aware,
     noise_aware_slope,
 )
@@ -208,7 +207,7 @@ def test_strong_sentences_have_their_weight(nlp_example):
 @pytest.mark.parametrize("settings", [{"level": "word"}, {"strong_weight": 1.1}, {"strong_weight": float("nan")}])
 def test_settings_out_of_range(settings):
     with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
-        make_noise_aware_crf(**settings)
+        NoiseAwareCRF(**settings)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import GOLD_GROUP, group_entities, set_group, set_source, set_weak, weak_group
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.analyze import analyze
+from spacy_weakner.quality.scores import as_json
 from spacy_weakner.quality.tables import analysis_tables
 
 from ..util import make_doc
@@ -119,7 +120,7 @@ def test_without_gold_its_parts_are_absent(nlp, tmp_path):
     analysis = analyze(tmp_path / "weak.spacy")
     assert analysis.gold is None and analysis.sources[0].gold is None and analysis.calibration == {}
     assert [table.title for table in analysis_tables(analysis)] == ["Sources", "Labels of the sources"]
-    assert analysis.to_json()["sources"][0]["gold"] is None
+    assert as_json(analysis)["sources"][0]["gold"] is None
 
 
 def test_some_sources(corpus):
@@ -181,7 +182,7 @@ def test_equals_the_slow_twin_on_random_sources(nlp, tmp_path):
 
 
 def test_json_holds_counts_shares_and_scores(corpus):
-    result = analyze(corpus, top=1).to_json()
+    result = as_json(analyze(corpus, top=1))
     a = result["sources"][0]
     assert a["token_coverage"] == 55.5556
     assert a["gold"]["total"]["exact"] == {"p": 25.0, "r": 33.33, "f1": 28.57, "tp": 1, "fp": 3, "fn": 2}

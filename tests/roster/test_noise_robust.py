@@ -10,7 +10,7 @@ from spacy_weakner.annotations.tags import MISSING, TagScheme
 from spacy_weakner.annotations.weak import set_tags
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy, MeanAbsoluteError
-from spacy_weakner.roster.noise_robust import NoiseRobustLearning, make_noise_robust_learning
+from spacy_weakner.roster.noise_robust import NoiseRobustLearning
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.objective import Objective, TokenBatch
 
@@ -349,14 +349,11 @@ def test_statistics_count_since_they_were_asked_for():
 def test_settings_out_of_range(settings):
     (name,) = settings
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}'"):
-        make_noise_robust_learning(GCE, **settings)
+        NoiseRobustLearning(GCE, **settings)
 
 
-def test_the_factory_passes_every_setting_on():
-    settings = {"drop_outside": 0.1, "threshold": 0.2, "separate": True, "minority": 0.3, "seed": 4}
-    objective = make_noise_robust_learning(GCE, **settings)
-    assert {key: getattr(objective, key) for key in settings} == settings
-    assert objective.loss == GCE
+def test_it_is_an_objective():
+    objective = NoiseRobustLearning(GCE)
     assert isinstance(objective, Objective)
     assert not objective.uses_augmented
 

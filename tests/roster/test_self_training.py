@@ -9,7 +9,7 @@ import spacy
 from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.roster.self_training import SelfTraining, make_self_training, sharpen
+from spacy_weakner.roster.self_training import SelfTraining, sharpen
 from spacy_weakner.token_ner.objective import Augmented, Objective, TokenBatch
 
 from ..token_ner.util import joint, probabilities, random_outputs
@@ -372,13 +372,11 @@ def test_statistics_count_since_they_were_asked_for():
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
 def test_a_threshold_is_a_probability(threshold):
     with pytest.raises(WeaknerError, match=r"\[WK005\].*'threshold'"):
-        make_self_training(threshold)
+        SelfTraining(threshold)
 
 
-def test_the_factory_passes_every_setting_on():
-    settings = {"threshold": 0.2, "agreement": True, "include_outside": True}
-    objective = make_self_training(**settings)
-    assert {key: getattr(objective, key) for key in settings} == settings
+def test_it_is_an_objective():
+    objective = SelfTraining()
     assert isinstance(objective, Objective)
     assert objective.uses_teacher and objective.teacher_at_start and objective.uses_augmented
 

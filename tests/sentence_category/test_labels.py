@@ -2,18 +2,14 @@
 
 import numpy
 import pytest
-import spacy
 
 from spacy_weakner.errors import WeaknerError
 
-from ..util import make_doc
 from .util import (
     LABELS,
     MULTI,
     NAME,
-    category_config,
     category_example,
-    category_examples,
     category_pipeline,
     empty_pipeline,
 )
@@ -24,35 +20,10 @@ NAN = float("nan")
 # Labels and initialisation
 
 
-def test_labels_of_the_examples_are_sorted(nlp):
-    assert nlp.get_pipe(NAME).labels == LABELS
-    assert nlp.get_pipe(NAME).label_data == [*LABELS]
-
-
-@pytest.mark.parametrize("n_outputs", [2, 3])
-def test_the_number_of_categories_may_be_given(n_outputs):
-    nlp = spacy.blank("xx")
-    config = category_config()
-    pipe = nlp.add_pipe(NAME, config={**config, "model": {**config["model"], "nO": n_outputs}})
-    assert not pipe.is_initialized
-    if n_outputs == len(LABELS):
-        nlp.initialize(lambda: category_examples(nlp))
-        assert pipe.is_initialized and pipe.labels == LABELS
-    else:
-        with pytest.raises(WeaknerError, match=r"\[WK005\].*'nO' = 2 .*: expected 3,"):
-            nlp.initialize(lambda: category_examples(nlp))
-
-
 def test_labels_that_an_example_says_not_to_have_count_too():
     nlp, pipe = empty_pipeline()
     pipe.initialize(lambda: [category_example(nlp, "pan", {"b": 1.0, "a": 0.0})] * 2, nlp=nlp)
     assert pipe.labels == ("a", "b")
-
-
-def test_given_labels_keep_their_order():
-    nlp, pipe = empty_pipeline()
-    pipe.initialize(lambda: category_examples(nlp), nlp=nlp, labels=["kitchen", "garden", "clothes", "toys"])
-    assert pipe.labels == ("kitchen", "garden", "clothes", "toys")
 
 
 def test_without_labels():
@@ -68,20 +39,6 @@ def test_one_exclusive_category_is_none():
     nlp, pipe = empty_pipeline(**MULTI)
     pipe.initialize(lambda: [category_example(nlp, "pan", {"a": 1.0})], nlp=nlp)
     assert pipe.labels == ("a",)
-
-
-def test_a_corpus_without_categories_is_warned_about():
-    nlp, pipe = empty_pipeline()
-    with pytest.warns(UserWarning, match=r"\[WK904\].*'sentence_category'"):
-        pipe.initialize(lambda: [category_example(nlp, "pan")] * 2, nlp=nlp, labels=["a", "b"])
-
-
-def test_not_initialised():
-    nlp, pipe = empty_pipeline()
-    with pytest.raises(WeaknerError, match=r"\[WK008\]"):
-        pipe.predict([make_doc(nlp, "a")])
-    with pytest.raises(WeaknerError, match=r"\[WK008\]"):
-        pipe.update([category_example(nlp, "a", {"b": 1.0})])
 
 
 # Targets

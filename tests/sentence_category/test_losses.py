@@ -5,7 +5,7 @@ import math
 import numpy
 import pytest
 
-from spacy_weakner.sentence_category.losses import exclusive_loss, independent_loss, sigmoid
+from spacy_weakner.sentence_category.losses import exclusive_loss, independent_loss
 
 from ..util import numeric_gradient
 
@@ -65,7 +65,3 @@ def test_extreme_scores(loss, slow, truths):
 def test_nothing_at_all(loss):
     values, gradient = loss(numpy.zeros((0, 2)), numpy.zeros((0, 2)))
     assert values.shape == (0,) and gradient.shape == (0, 2)
-
-
-def test_sigmoid():
-    assert sigmoid(numpy.asarray([-1000.0, 0.0, 1000.0])).tolist() == [0.0, 0.5, 1.0]

@@ -127,15 +127,3 @@ def test_scores_of_independent_categories():
     scores = nlp.evaluate(examples)
     assert scores["cats_score_desc"] == "macro AUC"
     assert scores["cats_score"] == scores["cats_micro_f"] == 1.0
-
-
-def test_without_a_scorer():
-    assert empty_pipeline(scorer=None)[1].score([]) == {}
-
-
-def test_what_it_assigns_and_which_scores_are_shown(nlp):
-    assert nlp.analyze_pipes()["summary"][NAME]["assigns"] == ["doc.cats"]
-    textcat = spacy.blank("en").add_pipe("textcat")
-    assert textcat is not None
-    theirs = spacy.language.Language.get_factory_meta("textcat").default_score_weights
-    assert nlp.get_pipe_meta(NAME).default_score_weights == theirs

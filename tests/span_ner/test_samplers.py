@@ -12,9 +12,6 @@ from spacy_weakner.span_ner.samplers import (
     UniformNegativeSampler,
     WeightedNegativeSampler,
     entropy,
-    make_all_negatives,
-    make_uniform_negative_sampler,
-    make_weighted_negative_sampler,
     number_of_negatives,
     sample_without_replacement,
 )
@@ -277,7 +274,7 @@ def test_log_probabilities_are_not_written_to():
         ({"rounding": "floor"}, "ceil or floor_plus_one"),
     ],
 )
-@pytest.mark.parametrize("make", [make_uniform_negative_sampler, make_weighted_negative_sampler])
+@pytest.mark.parametrize("make", [UniformNegativeSampler, WeightedNegativeSampler])
 def test_settings_of_both_out_of_range(make, settings, name):
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
         make(**settings)
@@ -288,15 +285,7 @@ def test_settings_of_both_out_of_range(make, settings, name):
 )
 def test_settings_of_the_weighted_one_out_of_range(name, value):
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
-        make_weighted_negative_sampler(**{name: value})
-
-
-def test_makers_pass_every_setting_on():
-    assert make_all_negatives() == AllNegatives()
-    assert make_uniform_negative_sampler(0.5, "floor_plus_one") == UniformNegativeSampler(0.5, "floor_plus_one")
-    settings = {"ratio": 0.5, "rounding": "floor_plus_one", "exponent": 2.0, "n_epochs": 3.0, "include_outside": True}
-    sampler = make_weighted_negative_sampler(**settings)
-    assert {key: getattr(sampler, key) for key in settings} == settings
+        WeightedNegativeSampler(**{name: value})
 
 
 def test_who_wants_to_know_what_the_model_thinks():

@@ -22,7 +22,7 @@ from spacy_weakner.stages.ensemble import ensemble
 from spacy_weakner.stages.label import label, run_worker
 from spacy_weakner.stages.pick import pick
 from spacy_weakner.stages.temperature import fit_temperature
-from spacy_weakner.training.learner import Learner
+from spacy_weakner.training.head import TrainableHead
 
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc
@@ -68,7 +68,7 @@ def ops_seen(monkeypatch):
     monkeypatch.setattr("spacy_weakner.stages.devices.require_gpu", require_gpu)
     watch(spacy, "load", seen["load"])
     watch(Language, "pipe", seen["use"])
-    watch(Learner, "map_scores", seen["use"])
+    watch(TrainableHead, "map_outputs", seen["use"])
     return seen
 
 

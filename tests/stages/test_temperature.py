@@ -12,14 +12,14 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.stages.temperature import fit_temperature, minimize
 
-from ..util import HEADS, SENTENCES, head_pipeline, make_doc, make_example, make_examples, train
+from ..util import ENTITY_HEADS, SENTENCES, head_pipeline, make_doc, make_example, make_examples, train
 
 NLP = spacy.blank("xx")
 # What no model trained on the others can know.
 WRONG = [("Anna went to New York", [(0, 1, "LOC"), (3, 5, "PER")])]
 
 
-@pytest.fixture(scope="module", params=HEADS)
+@pytest.fixture(scope="module", params=ENTITY_HEADS)
 def model(request, tmp_path_factory):
     nlp = head_pipeline(request.param)
     train(nlp, make_examples(nlp), steps=40)

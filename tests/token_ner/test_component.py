@@ -75,14 +75,14 @@ def test_unknown_scheme():
 def test_missing_tokens_have_exactly_no_gradient(nlp):
     ner = nlp.get_pipe("token_ner")
     example = make_example(nlp, "Anna went to New York", [(0, 1, "PER")], missing=[1, 2, 3, 4])
-    _, (gradient,) = ner.get_loss([example], ner.score_tokens([example.predicted]))
+    _, (gradient,) = ner.get_loss([example], ner.token_outputs([example.predicted]))
     assert gradient[0].all()
     assert all_zero([gradient[1:]])
 
 
 def test_gradients_of_the_outputs_by_finite_differences(nlp):
     ner, examples = nlp.get_pipe("token_ner"), make_examples(nlp)
-    scores = [own.astype("float64") for own in ner.score_tokens([eg.predicted for eg in examples])]
+    scores = [own.astype("float64") for own in ner.token_outputs([eg.predicted for eg in examples])]
     _, found = ner.get_loss(examples, scores)
     for i, own in enumerate(scores):
         for index in numpy.ndindex(*own.shape):

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.ty import PathScorer, Renewable, Statistician, TokenDistributions
+from spacy_weakner.ty import PathScorer, TokenDistributions
 
 from ..util import GOLD, TEXTS, head_config, make_doc, make_example, make_examples, raw, train
 from .util import joint, schemes, token_pipeline
@@ -42,7 +42,7 @@ def test_distributions_are_those_of_the_formula(scheme, temperature):
     nlp = token_pipeline(scheme=scheme)
     ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in ["", *TEXTS]]
     ner.set_temperature(temperature)
-    for doc, found, outputs in zip(docs, ner.distributions(docs), ner.score_tokens(docs), strict=True):
+    for doc, found, outputs in zip(docs, ner.distributions(docs), ner.token_outputs(docs), strict=True):
         assert found.shape == (len(doc), len(ner.distribution_labels))
         assert found.dtype == "float32"
         expected = numpy.asarray([joint(row / temperature) for row in outputs]).reshape(found.shape)
@@ -70,7 +70,7 @@ def test_the_score_of_an_entity_is_the_product_over_its_tokens(scheme, temperatu
 def test_paths_are_the_best_tags_one_by_one(nlp, temperature):
     ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in TEXTS]
     ner.set_temperature(temperature)
-    for path, outputs in zip(ner.score_paths(iter(docs)), ner.score_tokens(docs), strict=True):
+    for path, outputs in zip(ner.score_paths(iter(docs)), ner.token_outputs(docs), strict=True):
         sharp = numpy.asarray([joint(row) for row in outputs])
         best = sharp.argmax(axis=1)
         assert path.tags == [ner.distribution_labels[i] for i in best]
@@ -97,7 +97,7 @@ def test_held_out_loss_is_that_of_the_known_tokens(nlp):
     examples = [make_example(nlp, "Bob runs home", [(0, 1, "PER")], missing=[1]), make_example(nlp, "Paris")]
     examples += [make_example(nlp, "nothing known", annotated=False), make_example(nlp, "")]
     ner = nlp.get_pipe("token_ner")
-    first, second = ner.score_tokens([eg.predicted for eg in examples[:2]])
+    first, second = ner.token_outputs([eg.predicted for eg in examples[:2]])
     loss = ner.held_out_loss(examples)
     for temperature in (1.0, 3.0):
         rows = [joint(row / temperature) for row in (*first[[0, 2]], *second)]
@@ -142,5 +142,6 @@ def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
 
 
 def test_protocols(nlp):
-    for protocol in (TokenDistributions, PathScorer, Renewable, Statistician):
-        assert isinstance(nlp.get_pipe("token_ner"), protocol)
+    ner = nlp.get_pipe("token_ner")
+    assert isinstance(ner, TokenDistributions) and isinstance(ner, PathScorer)
+    assert callable(ner.renew) and callable(ner.training_statistics)

@@ -21,7 +21,7 @@ def test_the_objective_sees_tokens_targets_and_teacher_in_order(nlp):
     ner, spy = spied(nlp)
     ner.renew(make_examples(nlp))
     examples = [make_example(nlp, ""), *make_examples(nlp)]
-    expected = numpy.concatenate(ner.score_tokens([eg.predicted for eg in examples]))
+    expected = numpy.concatenate(ner.token_outputs([eg.predicted for eg in examples]))
     ner.update(examples)
     (batch,) = spy.batches
     numpy.testing.assert_allclose(batch.outputs, expected, rtol=1e-5)
@@ -36,7 +36,7 @@ def test_a_renewal_shows_the_whole_corpus_batch_by_batch(nlp, monkeypatch):
     ner.renew(eg for eg in [*make_examples(nlp), make_example(nlp, "")])
     ((first, second, third),) = spy.renewals
     assert [targets.tolist() for targets, _ in (first, second, third)] == [[5] * 5 + [4] * 4, [4] * 4 + [1], []]
-    expected = ner.score_tokens([eg.predicted for eg in make_examples(nlp)])
+    expected = ner.token_outputs([eg.predicted for eg in make_examples(nlp)])
     numpy.testing.assert_allclose(first[1], numpy.concatenate(expected[:2]), rtol=1e-5)
     numpy.testing.assert_allclose(second[1], numpy.concatenate(expected[2:]), rtol=1e-5)
     assert third[1].shape == (0, 3)

@@ -10,8 +10,8 @@ from spacy.util import load_config_from_str
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.clock import TrainingClock, make_training_clock
-from spacy_weakner.ty import Clocked, Renewable, Tick
+from spacy_weakner.training.clock import TrainingClock
+from spacy_weakner.ty import Tick
 
 from ..util import SENTENCES, ClockRecorder, crf_pipeline, make_doc, make_examples
 
@@ -141,11 +141,6 @@ def test_components_that_want_no_clock_are_left_alone():
     tick(TrainingClock(read, total_steps=5, interval=1), nlp, (0, 0))
 
 
-def test_protocols():
-    assert isinstance(ClockRecorder(), Clocked)
-    assert isinstance(ClockRecorder(), Renewable)
-
-
 @pytest.mark.parametrize(
     "settings, message",
     [
@@ -159,11 +154,11 @@ def test_protocols():
 )
 def test_settings_that_cannot_be(settings, message):
     with pytest.raises(WeaknerError, match=message):
-        make_training_clock(**settings)
+        TrainingClock(**settings)
 
 
 def test_zero_counts_as_not_given():
-    assert make_training_clock(total_steps=0, total_epochs=3).total_epochs == 3
+    assert TrainingClock(total_steps=0, total_epochs=3).total_epochs == 3
 
 
 def test_a_component_that_needs_the_clock_says_so(monkeypatch):

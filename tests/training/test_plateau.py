@@ -11,7 +11,7 @@ from thinc.api import Adam, warmup_linear
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.plateau import ReduceOnPlateau, make_reduce_on_plateau
+from spacy_weakner.training.plateau import ReduceOnPlateau
 
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples
 
@@ -175,7 +175,7 @@ def test_no_component_that_knows_the_optimizer():
 @pytest.mark.parametrize("settings", [{"factor": 1.5}, {"factor": -1.0}, {"patience": -1}, {"min_rate": -1.0}])
 def test_settings_that_cannot_be(settings):
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{next(iter(settings))}'"):
-        make_reduce_on_plateau(**settings)
+        ReduceOnPlateau(**settings)
 
 
 # In spaCy's own loop

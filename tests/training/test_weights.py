@@ -12,7 +12,7 @@ from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.weights import LoadWeights, make_load_weights
+from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
     fix_seed,
@@ -246,11 +246,6 @@ def test_in_a_config_and_without_the_earlier_stage_later(tmp_path, trained_path)
     assert entities_of(nlp, TEXTS) == GOLD
     assert entities_of(spacy.load(tmp_path / "next"), TEXTS) == GOLD
     assert nlp.get_pipe("crf_ner").loss == PartialCRF(negative_rate=0.7)
-
-
-def test_the_maker():
-    made = make_load_weights("path", {"x": ["all"]})
-    assert (made.path, made.components) == ("path", {"x": ["all"]})
 
 
 # The encoder below the attention

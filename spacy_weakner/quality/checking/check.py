@@ -96,20 +96,9 @@ class CheckReport(NamedTuple):
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Findings and labels as JSON."""
         return {
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": [finding._asdict() for finding in self.findings],
             "labels": {column.name: dict(column.counts) for column in self.labels},
         }
-
-
-def check(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) -> List[Finding]:
-    """Check files and settings. It does not stop at the first problem.
-
-    files (CheckedFiles): The files.
-    settings (CheckedSettings): The settings.
-    RETURNS (List[Finding]): What was found, errors first.
-    RAISES (WeaknerError): If a setting of the check itself is out of range.
-    """
-    return examine(files, settings).findings
 
 
 def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) -> CheckReport:

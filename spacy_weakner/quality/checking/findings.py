@@ -1,7 +1,7 @@
 """What a check has found, collected without stopping at the first problem."""
 
 from contextlib import contextmanager
-from typing import Dict, Iterator, List, NamedTuple, Sequence
+from typing import Iterator, List, NamedTuple, Sequence
 
 from ...errors import WeaknerError
 
@@ -22,10 +22,6 @@ class Finding(NamedTuple):
     where: str
     message: str
     cure: str = ""
-
-    def to_json(self) -> Dict[str, str]:
-        """RETURNS (Dict[str, str]): The finding as JSON."""
-        return self._asdict()
 
 
 class Findings:

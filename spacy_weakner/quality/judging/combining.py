@@ -26,7 +26,6 @@ def combined_labels(
     method: str,
     policy: str,
     fit_on: Optional[Path] = None,
-    max_docs: int = MAX_DOCS,
     seed: int = 0,
 ) -> Labels:
     """Combine what sources say about gold sentences. No sentence is labelled by what its own gold has taught: the
@@ -34,7 +33,7 @@ def combined_labels(
 
     docs (Sequence[Doc]): The sentences.
     sources (Sequence[str]): The sources, the most trusted first.
-    method, policy, fit_on, max_docs, seed: See `stages.aggregate.aggregate`.
+    method, policy, fit_on, seed: See `stages.aggregate.aggregate`.
     RETURNS (Labels): The labels of each sentence.
     """
     seen = [[source for source in sources if weak.weak_group(source) in doc.spans] for doc in docs]
@@ -46,7 +45,7 @@ def combined_labels(
     if method != "weighted":
         corpus = docs if fit_on is None else stream_docs(fit_on)
         place = Path() if fit_on is None else fit_on
-        prepared = learn(corpus, method, sources, (), max_docs, seed, place=place, labels=labels)
+        prepared = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
         return _distributions(docs, prepared)
     result: Labels = [None] * len(docs)
     fold_of = numpy.random.default_rng(seed).permutation(len(docs)) % FOLDS

@@ -10,8 +10,8 @@ from spacy.language import Language
 from spacy.matcher import Matcher
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
-from spacy.vocab import Vocab
 
+from ...annotations.corpus import bare_copy
 from ...annotations.weak import doc_entities, group_entities, group_scores, set_source, weak_group
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
@@ -202,7 +202,7 @@ class _RulerFinder(_Stateless):
 
     def find(self, docs: List[Doc], counts: Tally) -> Iterator[Found]:
         # Token patterns could ask for entities, which may be gold.
-        asked = [_bare_copy(doc, doc.vocab) for doc in docs] if self._copy else docs
+        asked = [bare_copy(doc) for doc in docs] if self._copy else docs
         for doc in self._ruler.pipe(asked):
             found = group_entities(doc, self._key)
             yield Found(found, [None] * len(found))
@@ -215,7 +215,7 @@ class _PipelineFinder(_Stateless):
 
     def find(self, docs: List[Doc], counts: Tally) -> Iterator[Found]:
         # Bare copies, since components respect entities that are there, so that gold would come back as a prediction.
-        for doc in self._nlp.pipe(_bare_copy(doc, self._nlp.vocab) for doc in docs):
+        for doc in self._nlp.pipe(bare_copy(doc, self._nlp.vocab) for doc in docs):
             for key, group in doc.spans.items():
                 if len(group) and key != self._key:
                     counts.add("group", key)
@@ -306,10 +306,6 @@ def _check_pattern(row: Any, probe: Doc) -> Dict[str, Any]:
     elif not isinstance(pattern, str) or not pattern.strip():
         raise ValueError("the pattern must be a phrase, or a list with one object per token")
     return row
-
-
-def _bare_copy(doc: Doc, vocab: Vocab) -> Doc:
-    return Doc(vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
 
 
 def _name(i: int) -> str:

@@ -10,7 +10,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.files import write_text
 from spacy_weakner.quality.checking import check as module
-from spacy_weakner.quality.checking.check import CheckedFiles, CheckedSettings, check
+from spacy_weakner.quality.checking.check import CheckedFiles, CheckedSettings, examine
 
 from .conftest import GOLD, found
 
@@ -48,7 +48,7 @@ def test_a_check_that_fails_is_a_finding(check, monkeypatch):
 
 
 def test_nothing_to_check():
-    assert check(CheckedFiles()) == []
+    assert examine(CheckedFiles()).findings == []
 
 
 def test_the_command(write, tmp_path):
@@ -107,11 +107,13 @@ def test_configs_have_to_fit(tmp_path):
     folder = tmp_path / "configs"
     write_text(folder / "crf_ner.cfg", render_config("crf_ner", "cnn", lang="de"))
     fine = CheckedSettings(lang="de", size="cnn", tokenizer="spacy.Tokenizer.v1", configs=folder)
-    assert not [finding for finding in check(CheckedFiles(), fine) if finding.level == "error"]
+    assert not [finding for finding in examine(CheckedFiles(), fine).findings if finding.level == "error"]
     for changed, told in (
         ({"lang": "en"}, "language is 'de'"),
         ({"tokenizer": "spacy_weakner.WordTokenizer.v1"}, "WordTokenizer"),
         ({"size": "transformer"}, "no Transformer"),
     ):
-        (found,) = [f for f in check(CheckedFiles(), replace(fine, **changed)) if f.where.startswith("--configs")]
+        (found,) = [
+            f for f in examine(CheckedFiles(), replace(fine, **changed)).findings if f.where.startswith("--configs")
+        ]
         assert told in found.message and "init config crf_ner" in found.cure and "--force" in found.cure

@@ -1,22 +1,23 @@
-"""What all heads that find entities share. A head adds targets, loss and decoding."""
+"""What all heads that find entities share."""
 
 import math
 from abc import abstractmethod
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence
 
 import numpy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
-from thinc.types import Floats2d
 
+from ..annotations.alignment import reference_spans
 from ..annotations.preset import blocked_tokens, preset_tokens
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError
+from ..losses import Array
 from ..ty import Entity
-from .learner import Learner
+from .head import OutputsT, TargetT, TrainableHead
 
 if not Span.has_extension("weakner_score"):
     Span.set_extension("weakner_score", default=None)
@@ -37,10 +38,8 @@ class Prediction(NamedTuple):
     candidate_scores: Sequence[Optional[float]] = ()
 
 
-class TrainableHead(Learner):
-    """Base of the heads: what entities ask of a component, beside what all learners do.
-
-    The model is a Model[List[Doc], List[Floats2d]], with one row per token.
+class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
+    """Base of the heads that write `doc.ents`: annotation that has to stay, probabilities and their calibration.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): The model.
@@ -51,10 +50,13 @@ class TrainableHead(Learner):
     scorer (Optional[Callable]): The scoring method.
     """
 
+    # Span group of the training examples to learn from; None: `doc.ents`.
+    spans_key: Optional[str] = None
+
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[List[Doc], List[Floats2d]],
+        model: Model[Any, OutputsT],
         name: str,
         *,
         head_learn_rate: float = 1.0,
@@ -107,46 +109,34 @@ class TrainableHead(Learner):
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels that an example shows; by default those of its entities."""
-        return (ent.label_ for ent in example.reference.ents)
+        return (span.label_ for span in reference_spans(example.reference, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
         """Whether an example can teach the component anything; by default, whether it says anything on entities."""
+        if self.spans_key is not None:
+            return self.spans_key in example.reference.spans
         return bool(example.reference.has_annotation("ENT_IOB"))
 
     def teaches(self, example: Example) -> bool:
         return self.is_annotated(example) or get_soft_labels(example.reference) is not None
 
-    def sample_output(self, docs: List[Doc]) -> List[Floats2d]:
-        return [self.model.ops.alloc2f(len(doc), self.n_outputs) for doc in docs]
-
-    @abstractmethod
-    def compute_loss(self, scores: List[Floats2d], targets: List[Any]) -> Tuple[float, List[Floats2d]]:
-        """The mean loss per sentence, and the gradient of the sum over sentences with respect to the scores."""
-
     # Prediction
-
-    @abstractmethod
-    def decode(self, docs: List[Doc], scores: List[Floats2d]) -> List[Prediction]:
-        """Turn the model's output into predictions.
-
-        docs (List[Doc]): Docs of like length, none of them empty.
-        scores (List[Floats2d]): The model's output per Doc; see `outputs_on_host`.
-        RETURNS (List[Prediction]): One per Doc.
-        """
 
     @property
     def nothing(self) -> Prediction:
         """RETURNS (Prediction): The prediction for a Doc without tokens."""
         return Prediction([], [])
 
-    def score_tokens(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Run the model.
+    def token_outputs(self, docs: Iterable[Doc], model: Optional[Model[Any, OutputsT]] = None) -> List[Array]:
+        """Run the model, if it gives one row per token.
 
         docs (Iterable[Doc]): The Docs.
-        RETURNS (List[Floats2d]): Per Doc (n_tokens, n_outputs), on the host.
+        model (Optional[Model]): The model; None: the component's own, as it is.
+        RETURNS (List[Array]): Per Doc its outputs, on the host; (0, n_outputs) for Docs without tokens.
         """
-        nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
-        return self.map_scores(docs, lambda _, scores: scores, nothing)
+        nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
+        to_numpy = self.model.ops.to_numpy
+        return self.map_outputs(docs, lambda _, outputs: list(map(to_numpy, outputs)), nothing, model=model)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
         """Write `doc.ents`, `ent._.weakner_score` and, where there are candidates, the span group `pred:<name>`.

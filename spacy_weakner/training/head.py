@@ -1,10 +1,10 @@
-"""What all trainable components of this package share, whatever they predict."""
+"""What all heads share, the trainable components of this package, whatever they predict."""
 
 import math
 import warnings
 from abc import abstractmethod
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -16,18 +16,25 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Tick
+from .teacher import Teacher
 
 T = TypeVar("T")
+# What the model gives of a batch, what one example teaches, and what is predicted for one Doc.
+OutputsT = TypeVar("OutputsT")
+TargetT = TypeVar("TargetT")
+PredictionT = TypeVar("PredictionT")
 # Size of the batches in prediction.
 PADDED_TOKENS = 2000
 
 
-class Learner(TrainablePipe):
-    """Base of all trainable components: labels, initialisation, the update protocol, batches in prediction.
+class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
+    """Base of all heads: labels, initialisation, the update protocol, batches in prediction. A head adds targets, loss and
+    decoding.
 
     The model has the references "tok2vec" (the encoder, or a listener) and "head" (all that is the component's own). Its
-    output has one item per Doc: an array of scores. In `cfg`, which is saved, stands only what training creates;
-    settings are plain attributes, so that those of the loading config win.
+    outputs are whatever the head makes its predictions of, one item per Doc: scores of tokens or of the Doc, or vectors
+    which the head scores itself. In `cfg`, which is saved, stands only what training creates; settings are plain
+    attributes, so that those of the loading config win.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): The model.
@@ -42,16 +49,18 @@ class Learner(TrainablePipe):
     # What the head consists of, by references of the model, which need not have them all: these parts learn at the head's
     # own rate, and are loaded together.
     head_parts: Tuple[str, ...] = ("head",)
-    # Whether the functions given to `map_scores` want the model's output on the host.
+    # Whether the functions given to `map_outputs` want the model's outputs on the host.
     outputs_on_host = True
     # What the labels are labels of, for messages; and what to say if the examples have none.
     kind = "entity"
     nothing_to_learn = Warnings.WK900
+    # The earlier state of the model that teaches, in heads that learn from one.
+    _teacher: Optional[Teacher] = None
 
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[List[Doc], Any],
+        model: Model[Any, OutputsT],
         name: str,
         *,
         head_learn_rate: float = 1.0,
@@ -124,7 +133,7 @@ class Learner(TrainablePipe):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model.
+        """Find the labels and build the model. An earlier training leaves no teacher.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -132,6 +141,9 @@ class Learner(TrainablePipe):
             added before come first.
         RAISES (WeaknerError): If there are no labels.
         """
+        self._tick = None
+        if self._teacher is not None:
+            self._teacher.reset()
         validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
         if labels is None:
             labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
@@ -144,7 +156,9 @@ class Learner(TrainablePipe):
             warnings.warn(self.nothing_to_learn.format(name=self.name), stacklevel=2)
         docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
         docs = docs or [Doc(self.vocab, words=["x"])]
-        self.model.initialize(X=docs, Y=self.sample_output(docs))
+        # Of Y only the width is read.
+        scores: Any = [self.model.ops.alloc2f(len(doc), self.n_outputs) for doc in docs]
+        self.model.initialize(X=self.model_inputs(docs), Y=scores)
 
     def check_labels(self) -> None:
         """Make sure that the component can work with its labels.
@@ -154,26 +168,26 @@ class Learner(TrainablePipe):
         if not self.labels:
             raise WeaknerError(Errors.WK001.format(name=self.name, kind=self.kind))
 
-    @abstractmethod
-    def sample_output(self, docs: List[Doc]) -> Any:
-        """Zeros in the shape of the model's output."""
-
     @property
     @abstractmethod
     def n_outputs(self) -> int:
-        """RETURNS (int): Width of the model's output."""
+        """RETURNS (int): The number of scores that the reference "head" makes of a token, span or Doc."""
+
+    def model_inputs(self, docs: List[Doc]) -> Any:
+        """What the model reads of some Docs, in training and prediction; by default, the Docs."""
+        return docs
 
     # Training
 
     @abstractmethod
-    def encode_target(self, example: Example) -> Any:
+    def encode_target(self, example: Example) -> TargetT:
         """The target of one example, on the tokens of its predicted Doc."""
 
-    def encode_targets(self, examples: Iterable[Example]) -> List[Any]:
+    def encode_targets(self, examples: Iterable[Example]) -> List[TargetT]:
         """The targets of some examples.
 
         examples (Iterable[Example]): The examples.
-        RETURNS (List[Any]): One each, as `encode_target` gives it.
+        RETURNS (List[TargetT]): One each, as `encode_target` gives it.
         RAISES (WeaknerError): For an unknown label.
         """
         targets = []
@@ -191,21 +205,27 @@ class Learner(TrainablePipe):
         return [eg.predicted for eg in examples]
 
     @abstractmethod
-    def compute_loss(self, scores: Any, targets: List[Any]) -> Tuple[float, Any]:
-        """The mean loss per sentence, and the gradient of the sum over sentences with respect to the scores."""
+    def compute_loss(self, outputs: OutputsT, targets: List[TargetT]) -> Tuple[float, OutputsT]:
+        """The loss of a batch.
 
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> Tuple[float, Any]:
-        """Compute loss and gradient. Heads with parameters outside the model's forward pass (a CRF) accumulate
-        their gradient here.
+        outputs (OutputsT): The model's, for the Docs of `training_docs`.
+        targets (List[TargetT]): One per example.
+        RETURNS (Tuple[float, OutputsT]): The mean loss per sentence; and the gradient of the sum over sentences with
+            respect to the outputs, in their shapes.
+        """
+
+    def get_loss(self, examples: Iterable[Example], outputs: OutputsT) -> Tuple[float, OutputsT]:
+        """Compute loss and gradient. Heads with parameters outside the model's forward pass (a CRF, the scorer of spans)
+        accumulate their gradient here.
 
         examples (Iterable[Example]): The batch.
-        scores (Any): The model's output; not written to.
-        RETURNS (Tuple[float, Any]): Mean loss per sentence, and the gradient of the scores.
+        outputs (OutputsT): The model's, for the Docs of `training_docs`; not written to.
+        RETURNS (Tuple[float, OutputsT]): As `compute_loss` gives them.
         RAISES (WeaknerError): For an unknown label, or if the loss is not a number.
         """
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
-        loss, gradient = self.compute_loss(scores, self.encode_targets(examples))
+        loss, gradient = self.compute_loss(outputs, self.encode_targets(examples))
         if not math.isfinite(loss):
             raise WeaknerError(Errors.WK006.format(name=self.name, loss=loss))
         return loss, gradient
@@ -238,8 +258,8 @@ class Learner(TrainablePipe):
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
         set_dropout_rate(self.model, drop)
-        scores, backprop = self.model.begin_update(self.training_docs(examples))
-        loss, gradient = self.get_loss(examples, scores)
+        outputs, backprop = self.model.begin_update(self.model_inputs(self.training_docs(examples)))
+        loss, gradient = self.get_loss(examples, outputs)
         backprop(gradient)
         if sgd is not None:
             self.finish_update(sgd)
@@ -278,39 +298,41 @@ class Learner(TrainablePipe):
         self._hook = hook
 
     def tick(self, tick: Tick) -> None:
-        """Take note of how far the training is; called by the training clock at every step."""
+        """Take note of how far the training is; the training clock calls this at every step."""
         self._tick = tick
 
     # Prediction
 
     @abstractmethod
-    def decode(self, docs: List[Doc], scores: Any) -> Sequence[Any]:
-        """Turn the model's output into predictions.
+    def decode(self, docs: List[Doc], outputs: Any) -> List[PredictionT]:
+        """Turn the model's outputs into predictions.
 
         docs (List[Doc]): Docs of like length, none of them empty.
-        scores (Any): The model's output, one item per Doc; see `outputs_on_host`.
-        RETURNS (Sequence[Any]): One prediction per Doc.
+        outputs (Any): The model's, one item per Doc; see `outputs_on_host`.
+        RETURNS (List[PredictionT]): One per Doc.
         """
 
     @property
     @abstractmethod
-    def nothing(self) -> Any:
-        """RETURNS (Any): The prediction for a Doc without tokens."""
+    def nothing(self) -> PredictionT:
+        """RETURNS (PredictionT): The prediction for a Doc without tokens."""
 
-    def map_scores(
+    def map_outputs(
         self,
         docs: Iterable[Doc],
-        function: Callable[[List[Doc], Any], Sequence[T]],
+        function: Callable[..., Sequence[T]],
         nothing: T,
-        model: Optional[Model[List[Doc], Any]] = None,
+        *others: Sequence[Any],
+        model: Optional[Model[Any, OutputsT]] = None,
     ) -> List[T]:
         """Run the model and apply a function, on Docs of like length together: a batch costs as much time and memory as
         its longest Doc times their number.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        function (Callable[[List[Doc], List[Floats2d]], Sequence[T]]): From Docs and the model's output (see
-            `outputs_on_host`) to one result per Doc.
+        function (Callable[..., Sequence[T]]): From a list of Docs, the model's outputs (see `outputs_on_host`) and
+            lists of the others to one result per Doc.
         nothing (T): The result for Docs without tokens.
+        *others (Sequence[Any]): What else the function wants to know, one item per Doc.
         model (Optional[Model]): The model; None: the component's own, as it is.
         RETURNS (List[T]): One per Doc.
         RAISES (WeaknerError): If the component is not initialised.
@@ -321,18 +343,18 @@ class Learner(TrainablePipe):
         docs = list(docs)
         results = [nothing for _ in docs]
         for group in group_by_length([len(doc) for doc in docs], PADDED_TOKENS):
-            some = [docs[i] for i in group]
-            scores = model.predict(some)
+            some, *more = ([items[i] for i in group] for items in (docs, *others))
+            outputs: Any = model.predict(self.model_inputs(some))
             if self.outputs_on_host:
-                scores = [self.model.ops.to_numpy(output) for output in scores]
-            for i, result in zip(group, function(some, scores), strict=True):
+                outputs = [self.model.ops.to_numpy(own) for own in outputs]
+            for i, result in zip(group, function(some, outputs, *more), strict=True):
                 results[i] = result
         return results
 
-    def predict(self, docs: Iterable[Doc]) -> List[Any]:
+    def predict(self, docs: Iterable[Doc]) -> List[PredictionT]:
         """Predict without changing the Docs.
 
         docs (Iterable[Doc]): The Docs.
-        RETURNS (List[Any]): One prediction per Doc.
+        RETURNS (List[PredictionT]): One prediction per Doc.
         """
-        return self.map_scores(docs, self.decode, self.nothing)
+        return self.map_outputs(docs, self.decode, self.nothing)

@@ -1,0 +1,95 @@
+"""What works around other packages: it changes no result, and is still needed."""
+
+from collections import Counter
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+
+from spacy_weakner._compat import VERIFIED_SRSLY, MsgpackConverters
+from spacy_weakner.annotations import weak
+
+from .util import make_doc
+
+REGISTRIES = {"encoders": srsly.msgpack_encoders, "decoders": srsly.msgpack_decoders}
+
+
+@pytest.fixture
+def docs():
+    nlp = spacy.blank("en")
+    docs = [make_doc(nlp, "Bob in York", [(0, 1, "PER")]), make_doc(nlp, "a b")]
+    for doc in docs:
+        weak.set_id(doc, "s1")
+        weak.set_group(doc, "weak:terms", [(0, 1, "PER"), (1, 2, "LOC")], [0.25, None])
+    return docs
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """How often srsly has searched its registries."""
+    counts = Counter()
+
+    def counted(self):
+        counts.update(name for name, registry in REGISTRIES.items() if registry is self)
+        return search(self)
+
+    kind = type(srsly.msgpack_encoders)
+    search = kind.get_all
+    monkeypatch.setattr(kind, "get_all", counted)
+    return counts
+
+
+def written(docs):
+    bin_ = DocBin(store_user_data=True)
+    for doc in docs:
+        bin_.add(doc)
+    return bin_
+
+
+def read(bin_):
+    return [doc.to_bytes() for doc in bin_.get_docs(Vocab())]
+
+
+def test_the_installed_srsly_is_one_that_was_verified():
+    assert srsly.__version__.startswith(VERIFIED_SRSLY)
+
+
+def test_srsly_still_searches_for_every_doc(docs, searches):
+    """Once it does not, `MsgpackConverters` can go."""
+    bin_ = written(docs)
+    assert searches["encoders"] >= len(docs)
+    searches.clear()
+    list(bin_.get_docs(Vocab()))
+    assert searches["decoders"] >= len(docs)
+
+
+def test_it_searches_once_before_and_never_while_entered(docs, searches):
+    converters = MsgpackConverters()
+    assert searches == {"encoders": 1, "decoders": 1}
+    with converters:
+        list(written(docs).get_docs(Vocab()))
+    assert searches == {"encoders": 1, "decoders": 1}
+
+
+def test_the_same_docs_come_back(docs):
+    plain = written(docs)
+    with MsgpackConverters():
+        ours = written(docs)
+        again = read(plain)
+    assert ours.to_bytes() == plain.to_bytes()
+    assert again == read(plain)
+
+
+def test_nothing_stays_when_it_is_left():
+    with pytest.raises(RuntimeError), MsgpackConverters():
+        assert all("get_all" in vars(registry) for registry in REGISTRIES.values())
+        raise RuntimeError("no more")
+    assert not any("get_all" in vars(registry) for registry in REGISTRIES.values())
+
+
+def test_other_versions_are_left_alone(monkeypatch):
+    monkeypatch.setattr(srsly, "__version__", "2.6.0")
+    with MsgpackConverters():
+        assert not any("get_all" in vars(registry) for registry in REGISTRIES.values())
