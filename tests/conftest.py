@@ -41,6 +41,14 @@ def light_processes(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def trained_here(monkeypatch):
+    """Trainings run in this process, one after the other, since each of their own would import everything anew."""
+    from .command_line import train_here
+
+    monkeypatch.setattr("spacy_weakner.stages.training._run", train_here)
+
+
 @pytest.fixture(scope="session")
 def trained_path(tmp_path_factory):
     """A small crf_ner that knows its sentences by heart, on disk. Load it; never write there."""
