@@ -38,7 +38,7 @@ from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.table import TermTable
 from spacy_weakner.gazetteer_ruler.terms import read_terms
-from spacy_weakner.stages.hashes import hash_path
+from spacy_weakner.stages.runtime.hashes import hash_path
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 ENGINES = ("gazetteer_ruler", "phrase_matcher", "entity_ruler")

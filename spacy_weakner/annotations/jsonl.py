@@ -1,7 +1,6 @@
 """Reading and writing JSONL files, one Doc per row. The layout of a row is described in `rows`."""
 
 import json
-from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterable, Iterator, Optional, Tuple
@@ -12,7 +11,7 @@ from spacy.tokens import Doc
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, read_lines
 from .foreign import with_names
-from .rows import DEFAULT_SOURCE, Row, RowError, doc_from_row, row_from_doc, show
+from .rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, row_from_doc, show
 
 
 @contextmanager
@@ -76,7 +75,7 @@ def read_jsonl(
     *,
     source: str = DEFAULT_SOURCE,
     misaligned: str = "error",
-    counts: Optional[Counter[str]] = None,
+    counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of a JSONL file.
 
@@ -85,7 +84,7 @@ def read_jsonl(
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
         or "contract".
-    counts (Optional[Counter[str]]): If given, dropped spans and unknown keys are counted; see `doc_from_row`.
+    counts (Optional[RowCounts]): Where to count.
     YIELDS (Doc): One Doc per row.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """

@@ -21,6 +21,7 @@ Other keys are passed over, and counted; rows in which other tools keep labels a
 import json
 import math
 from collections import Counter
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -56,13 +57,38 @@ class _Marked(NamedTuple):
     moved: bool = False
 
 
+@dataclass
+class RowCounts:
+    """What was seen in rows, beside what came of them.
+
+    annotated (int): Rows with spans of the layout.
+    empty (int): Lines without a text.
+    misaligned (int): Spans that were dropped because they do not end at token borders.
+    moved (int): Spans that were expanded or contracted to token borders.
+    ignored (Counter[str]): Rows per key that is not part of the layout.
+    lists (Counter[str]): The same, if it holds a list.
+    """
+
+    annotated: int = 0
+    empty: int = 0
+    misaligned: int = 0
+    moved: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
+    lists: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def suspects(self) -> List[str]:
+        """RETURNS (List[str]): Keys of lists, if no row has annotations of the layout: perhaps they are meant."""
+        return [] if self.annotated else sorted(self.lists)
+
+
 def doc_from_row(
     row: Row,
     nlp: Language,
     *,
     source: str = DEFAULT_SOURCE,
     misaligned: str = "error",
-    counts: Optional[Counter[str]] = None,
+    counts: Optional[RowCounts] = None,
 ) -> Doc:
     """Make a Doc of one row.
 
@@ -72,9 +98,7 @@ def doc_from_row(
     misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
         to the tokens that they touch, or "contract" to those that they cover. Nothing is known about tokens that a
         dropped gold entity touches; one that would overlap others when it is expanded is dropped, too.
-    counts (Optional[Counter[str]]): If given, these are counted: dropped spans as "misaligned", expanded and contracted
-        ones as "moved"; rows per unknown key as "key:<key>", and as "list:<key>" too if it holds a list; rows with
-        spans of the layout as "annotated".
+    counts (Optional[RowCounts]): Where to count.
     RETURNS (Doc): The Doc.
     RAISES (RowError): For anything malformed.
     """
@@ -83,6 +107,7 @@ def doc_from_row(
     if foreign is not None:
         raise RowError(foreign)
     doc = _make_doc(row, nlp)
+    counts = RowCounts() if counts is None else counts
     spans = _SpanReader(doc, "text" in row, misaligned, counts)
     if "ents" in row and "spans" in row:
         raise RowError("both 'ents' and 'spans' are given")
@@ -106,8 +131,7 @@ def doc_from_row(
     weak.set_weak(doc, _flag(row.get("weak"), "weak"))
     if row.get("confidence") is not None:
         weak.set_confidence(doc, _probability(row["confidence"], "confidence"))
-    if counts is not None:
-        _count_keys(row, counts)
+    _count_keys(row, counts)
     return doc
 
 
@@ -204,14 +228,14 @@ class _SpanReader:
     doc (Doc): The Doc of the row.
     characters (bool): Whether offsets count characters.
     misaligned (str): What to do with spans that do not end at token borders.
-    counts (Optional[Counter[str]]): Where to count those.
+    counts (RowCounts): Where to count those.
     """
 
-    def __init__(self, doc: Doc, characters: bool, misaligned: str, counts: Optional[Counter[str]]) -> None:
+    def __init__(self, doc: Doc, characters: bool, misaligned: str, counts: RowCounts) -> None:
         self.doc = doc
         self.characters = characters
         self.misaligned = misaligned
-        self.counts: Counter[str] = Counter() if counts is None else counts
+        self.counts = counts
         self.text = doc.text if characters else ""
         self.length = len(self.text) if characters else len(doc)
         self._dropped: List[Tuple[int, int]] = []
@@ -232,7 +256,8 @@ class _SpanReader:
                 exact.append((start, end, label))
                 taken.update(range(start, end))
             else:
-                self.counts.update(misaligned=1, moved=-1)
+                self.counts.misaligned += 1
+                self.counts.moved -= 1
                 self._dropped.extend((i, i + 1) for i in range(start, end) if i not in taken)
         return sorted(exact, key=lambda entity: entity[0])
 
@@ -240,10 +265,10 @@ class _SpanReader:
         result = []
         for item in _a_list(items, what):
             start, end, label, score = _parts(item, what, scored)
-            moved = self.counts["moved"]
+            moved = self.counts.moved
             borders = self._tokens(start, end, item, what)
             if borders is not None:
-                result.append(_Marked(*borders, label, score, self.counts["moved"] > moved))
+                result.append(_Marked(*borders, label, score, self.counts.moved > moved))
         return result
 
     def read_ranges(self, items: Any, what: str) -> List[Tuple[int, int]]:
@@ -281,9 +306,9 @@ class _SpanReader:
         if self.misaligned != "drop":
             span = touched if self.misaligned == "expand" else self.doc.char_span(start, end, alignment_mode="contract")
             if span:
-                self.counts["moved"] += 1
+                self.counts.moved += 1
                 return span.start, span.end
-        self.counts["misaligned"] += 1
+        self.counts.misaligned += 1
         if touched is not None:
             self._dropped.append((touched.start, touched.end))
         return None
@@ -386,11 +411,11 @@ def _flag(value: Any, what: str) -> bool:
     return bool(value)
 
 
-def _count_keys(row: Row, counts: Counter[str]) -> None:
+def _count_keys(row: Row, counts: RowCounts) -> None:
     unknown = row.keys() - KEYS
-    counts.update(f"key:{key}" for key in unknown)
-    counts.update(f"list:{key}" for key in unknown if isinstance(row[key], list))
-    counts["annotated"] += any(key in row for key in _ANNOTATIONS)
+    counts.ignored.update(unknown)
+    counts.lists.update(key for key in unknown if isinstance(row[key], list))
+    counts.annotated += any(key in row for key in _ANNOTATIONS)
 
 
 def _a_list(value: Any, what: str) -> List[Any]:

@@ -148,7 +148,7 @@ def _percent(share: Optional[float]) -> str:
 def _remove(output: Path) -> None:
     """Remove the corpus that was just written, with its receipts."""
     from ..annotations.corpus import corpus_files
-    from ..stages.shards import receipt_path
+    from ..stages.runtime.shards import receipt_path
 
     for path in corpus_files(output):
         path.unlink()

@@ -42,8 +42,10 @@ def augment_cli(
         )
         msg.good(f"{report.docs} documents", output_path)
         if report.augmented:
-            share = 100 * report.replaced / max(1, report.words)
-            msg.info(f"Words: {report.words}; replaced: {report.replaced} ({share:.1f} %); in {report.seconds:.0f} s")
+            share = 100 * report.substituted / max(1, report.words)
+            msg.info(
+                f"Words: {report.words}; replaced: {report.substituted} ({share:.1f} %); in {report.seconds:.0f} s"
+            )
             msg.info(f"Predictions that were refused, so that the word stays: {report.refused}")
             if report.cut:
                 msg.info(f"Documents that were too long, and were read in parts: {report.cut}")

@@ -205,10 +205,20 @@ class GazetteerRuler(Pipe):
         RETURNS (List[Entity]): (start, end, label), sorted.
         RAISES (WeaknerError): If there are no terms, or `attr` is LEMMA and the Doc has no lemmas.
         """
-        names = self._table.names
-        _, starts, ends, labels = self.match_batch([doc])
-        rows = zip(starts.tolist(), ends.tolist(), labels.tolist(), strict=True)
-        return [(start, end, names[label]) for start, end, label in rows]
+        return next(self.match_docs([doc]))
+
+    def match_docs(self, docs: Sequence[Doc]) -> Iterator[List[Entity]]:
+        """Find all matches in several Docs at once, without writing anything.
+
+        docs (Sequence[Doc]): The Docs.
+        YIELDS (List[Entity]): As `match`, for each Doc.
+        RAISES (WeaknerError): As `match`.
+        """
+        names, matches = self._table.names, self.match_batch(docs)
+        labels = [names[label] for label in matches.labels.tolist()]
+        rows = zip(matches.starts.tolist(), matches.ends.tolist(), labels, strict=True)
+        for n in numpy.bincount(matches.sequences, minlength=len(docs)).tolist():
+            yield list(islice(rows, n))
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
         """Find all matches in several Docs at once, without writing anything.

@@ -10,8 +10,8 @@ from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs, write_docs
 from ..quality.compare import compare
-from ..stages.groups import group_docs, without_copies
-from ..stages.training import Training
+from ..stages.crossfitting.groups import group_docs, without_copies
+from ..stages.runtime.training import Training
 from .workshop import Workshop, pipeline_of
 
 PARTS = (0.25, 0.5)

@@ -8,9 +8,9 @@ from spacy.vocab import Vocab
 
 from ..annotations.corpus import bare_copy, read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..stages.groups import learnable, split_folds
-from ..stages.pipelines import load_pipeline
-from ..stages.training import Training
+from ..stages.crossfitting.groups import learnable, split_folds
+from ..stages.runtime.pipelines import load_pipeline
+from ..stages.runtime.training import Training
 from .workshop import pipeline_of
 
 FOLDS = 3

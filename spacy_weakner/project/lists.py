@@ -7,9 +7,9 @@ from ..annotations.weak import weak_group
 from ..files import atomic_path
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..stages.label import TERMS_SOURCE
-from ..stages.labelling.labellers import ruler_settings
+from ..stages.labelling.preparing import ruler_settings
 from ..stages.labelling.sources import Source, read_sources
-from ..stages.pipelines import blank_pipeline
+from ..stages.runtime.pipelines import blank_pipeline
 
 RULER = "gazetteer_ruler"
 

@@ -11,8 +11,8 @@ from ..annotations.corpus import corpus_files, read_docs, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, write_text
 from ..stages.convert import convert
-from ..stages.pipelines import blank_pipeline
-from ..stages.shards import receipt_path
+from ..stages.runtime.pipelines import blank_pipeline
+from ..stages.runtime.shards import receipt_path
 from .layout import Corpora, has_docs, reading
 from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 

@@ -4,7 +4,7 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from spacy.tokens import Doc
 
-from ..stages.groups import count_documents, group_docs, without_copies
+from ..stages.crossfitting.groups import count_documents, group_docs, without_copies
 
 # Fewer sentences than this are worth more as training data: candidates are then compared by cross-validation.
 MIN_TO_SPLIT = 200

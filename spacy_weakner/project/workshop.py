@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..stages.training import BEST, LAST, Member, Training, config_differences, flat_config, train_all
+from ..stages.runtime.training import BEST, LAST, Member, Training, config_differences, flat_config, train_all
 from .layout import Corpora
 from .rules import Settings
 

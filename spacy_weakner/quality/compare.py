@@ -13,7 +13,7 @@ from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import progress as show
-from ..stages.devices import on_device
+from ..stages.runtime.devices import on_device
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 from .scores import Accuracy, Counts, as_json, count_matches, total

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..annotations.formats import input_files, read_corpus
 from ..code_version import code_version
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
@@ -16,9 +17,8 @@ from ..files import check_output
 from .adapting.masking import Plan
 from .adapting.pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 from .adapting.runs import claimed, finished, published, work_folder
-from .formats import input_files, read_corpus
-from .hashes import hash_path
-from .pipelines import blank_pipeline
+from .runtime.hashes import hash_path
+from .runtime.pipelines import blank_pipeline
 
 MAX_LENGTH = 256
 PRECISIONS = ("no", "bf16", "fp16")
@@ -193,7 +193,7 @@ def adapt(
         with args.main_process_first(local=False):
             done = finished(output, made_from)
             if done is not None:
-                return AdaptReport(**done["report"])._replace(skipped=True)
+                return AdaptReport(**done.report)._replace(skipped=True)
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:
@@ -228,7 +228,7 @@ def adapt(
             new_head=masked_lm.new_head,
         )
         if is_main:
-            with published(output, {**made_from, "report": report._asdict()}) as new:
+            with published(output, made_from, report._asdict()) as new:
                 save_encoder(masked_lm, model, new)
             if not keep_checkpoints:
                 shutil.rmtree(work)

@@ -1,72 +1,45 @@
 """Makes `doc.ents` of what the weak sources say: by a policy for conflicts, by votes, or by a label model."""
 
-from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
+from typing import Any, Dict, Optional, Sequence, Set, Tuple
 
 import srsly
-from spacy.tokens import Doc
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..aggregation.decoding import Floats
-from ..aggregation.methods import Combined, combine
+from ..aggregation.fitting import MAX_DOCS, prepare
 from ..aggregation.observations import Belief
-from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
+from ..aggregation.policies import POLICIES
 from ..annotations import weak
 from ..annotations.corpus import corpus_files, read_docs
-from ..annotations.entities import set_entities
-from ..annotations.gold import keep_gold
-from ..annotations.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
-from ..ty import Entity
-from .fitting import MAX_DOCS, Prepared, prepare
-from .hashes import hash_file, hash_text
-from .shards import Shards, spacy_inputs
+from .aggregating.combine import AggregateCounts, Combine, Distributions, Union
+from .runtime.hashes import hash_file, hash_text
+from .runtime.shards import Shards
 
 UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")
 UNMATCHED = ("missing", "outside", "confident")
 MIN_PROBABILITY = 0.9
-BATCH_SIZE = 256
 
 
-class AggregateReport(NamedTuple):
-    """What was aggregated.
+@dataclass
+class AggregateReport(AggregateCounts):
+    """What was aggregated: what `AggregateCounts` tells, and what was learned for it.
 
-    docs (int): Docs written.
-    unlabelled (int): Docs that none of the sources has looked at; all their tokens are missing.
-    gold (int): Docs whose gold entities were moved to the span group "gold".
-    candidates (int): Different candidates (same span and label counted once).
-    entities (Dict[str, int]): Entities per label.
-    tokens (int): Tokens written.
-    missing (int): Tokens about which nothing is known.
-    skipped (int): Shards that were finished already.
-    replaced (int): Shards of an earlier run, from another input or with other settings, that were replaced or removed.
     beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold or declared (method "weighted", token by
         token), or by how they agree (method "label_model"). Empty if all shards were finished already.
     fitted_docs (int): Docs that this was estimated from.
     iterations (int): Iterations of the label model.
     converged (bool): Whether these were enough.
-    answers (Dict[str, int]): Docs that each source has looked at.
     """
 
-    docs: int
-    unlabelled: int
-    gold: int
-    candidates: int
-    entities: Dict[str, int]
-    tokens: int
-    missing: int
-    skipped: int
-    replaced: int = 0
     beliefs: Tuple[Belief, ...] = ()
     fitted_docs: int = 0
     iterations: int = 0
     converged: bool = True
-    answers: Dict[str, int] = {}
 
     @property
     def unanswered(self) -> Tuple[str, ...]:
@@ -136,187 +109,41 @@ def aggregate(
     check_range("max_docs", max_docs, 1, None)
     _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
-    counts: Counter[str] = Counter()
-    transform: _Transform
+    stage: Combine
     if method == UNION:
         policy, unmatched = policy or "longest", unmatched or "missing"
-        settings.update(policy=policy, unmatched=unmatched)
-        transform = _Union(policy, sources, unmatched, counts)
+        stage = Union({**settings, "policy": policy, "unmatched": unmatched})
     else:
         unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
         settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
         # What was learned depends on the whole corpus, so a change to one shard concerns all.
         settings["corpus"] = _hash_corpus(input_path)
         gold = Path(gold) if gold is not None and method == "weighted" else None
-        fit_on = None if fit_on is None else Path(fit_on)
         settings["gold"] = None if gold is None else _hash_corpus(gold)
-        fit_on = fit_on if method == "label_model" else None
+        fit_on = Path(fit_on) if fit_on is not None and method == "label_model" else None
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
-        learn = partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on)
-        transform = _Distributions(learn, unmatched, min_probability, soft, counts)
+        stage = Distributions(settings, partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on))
     # All outputs are checked before the work begins.
-    shards = Shards(input_path, output_path, "aggregate", settings, spacy_inputs(input_path))
+    shards = Shards(stage.name, input_path, output_path)
     if model_output is not None:
         check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
         if not Path(model_output).exists():
-            transform.prepare()
-    report = shards.run(transform, Vocab(), prepare=transform.prepare, progress=progress, counts=counts)
-    prepared = transform.prepared
-    if model_output is not None and prepared is not None:
+            stage.open()
+    counts = shards.run(stage, progress=progress)
+    if stage.prepared is None:
+        return AggregateReport(**vars(counts))
+    prepared = stage.prepared
+    if model_output is not None:
         text = srsly.json_dumps({"method": method, **prepared.method.to_json()}, indent=2)
         write_text(Path(model_output), text + "\n")
-    entities = {key[len("label:") :]: n for key, n in sorted(report.counts.items()) if key.startswith("label:")}
     return AggregateReport(
-        docs=report.docs_out,
-        unlabelled=report.counts["unlabelled"],
-        gold=report.counts["gold"],
-        candidates=report.counts["candidates"],
-        entities=entities,
-        tokens=report.counts["tokens"],
-        missing=report.counts["missing"],
-        skipped=report.skipped,
-        replaced=report.replaced,
-        beliefs=() if prepared is None else tuple(prepared.method.beliefs),
-        fitted_docs=0 if prepared is None else prepared.docs,
-        iterations=0 if prepared is None else prepared.iterations,
-        converged=True if prepared is None else prepared.converged,
-        answers={
-            key[len("asked:") :]: report.counts[f"answers:{key[len('asked:') :]}"]
-            for key in sorted(report.counts)
-            if key.startswith("asked:")
-        },
+        **vars(counts),
+        beliefs=tuple(prepared.method.beliefs),
+        fitted_docs=prepared.docs,
+        iterations=prepared.iterations,
+        converged=prepared.converged,
     )
-
-
-class _Transform(Protocol):
-    """Labels Docs.
-
-    prepared (Optional[Prepared]): What was learned before; None if nothing was.
-    """
-
-    prepared: Optional[Prepared]
-
-    def prepare(self) -> None:
-        """Learn what is needed; called before the first shard that has to be made."""
-
-    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]: ...
-
-
-class _Union:
-    """The transform of the method "union".
-
-    policy, sources, unmatched: See `aggregate`.
-    counts (Counter[str]): Where to count.
-    """
-
-    def __init__(self, policy: str, sources: Optional[Sequence[str]], unmatched: str, counts: "Counter[str]") -> None:
-        self.prepared: Optional[Prepared] = None
-        self.policy = policy
-        self.sources = sources
-        self.unmatched = unmatched
-        self.counts = counts
-
-    def prepare(self) -> None:
-        """There is nothing to learn."""
-
-    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        for doc in docs:
-            self.counts["gold"] += keep_gold(doc)
-            there = weak.weak_sources(doc)
-            used = there if self.sources is None else [source for source in self.sources if source in there]
-            _count_answers(doc, used if self.sources is None else self.sources, self.counts)
-            candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
-            known = [bool(used) and self.unmatched == "outside"] * len(doc)
-            if self.policy == "drop":
-                for c in contested(candidates):
-                    known[c.start : c.end] = [False] * (c.end - c.start)
-            _write(doc, resolve(candidates, self.policy, used), known, None, self.counts)
-            self.counts["unlabelled"] += not used
-            self.counts["candidates"] += len({c.entity for c in candidates})
-            yield doc
-
-
-class _Distributions:
-    """The transform of the other methods.
-
-    learn (Callable[[], Prepared]): Learns what the method needs to know.
-    unmatched, min_probability, soft: See `aggregate`.
-    counts (Counter[str]): Where to count.
-    """
-
-    def __init__(
-        self,
-        learn: Callable[[], Prepared],
-        unmatched: str,
-        min_probability: float,
-        soft: bool,
-        counts: "Counter[str]",
-    ) -> None:
-        self.prepared: Optional[Prepared] = None
-        self.learn = learn
-        self.unmatched = unmatched
-        self.min_probability = min_probability
-        self.soft = soft
-        self.counts = counts
-
-    def prepare(self) -> None:
-        """Learn, once."""
-        if self.prepared is None:
-            self.prepared = self.learn()
-
-    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        self.prepare()
-        assert self.prepared is not None
-        method, names, scheme = self.prepared.method, self.prepared.names, self.prepared.scheme
-        for batch in minibatch(docs, BATCH_SIZE):
-            for doc in batch:
-                self.counts["gold"] += keep_gold(doc)
-                _count_answers(doc, names, self.counts)
-            for doc, combined in zip(batch, combine(method, batch, names, scheme), strict=True):
-                if combined is None:
-                    _write(doc, [], [False] * len(doc), None, self.counts)
-                    self.counts["unlabelled"] += 1
-                else:
-                    soft = self._soft_labels(combined, scheme) if self.soft else None
-                    _write(doc, combined.entities, self._known(combined.probabilities), soft, self.counts)
-                    self.counts["candidates"] += combined.candidates
-                yield doc
-
-    def _known(self, probabilities: Floats) -> List[bool]:
-        if self.unmatched == "confident":
-            known: List[bool] = (probabilities[:, 0] >= self.min_probability).tolist()
-            return known
-        return [self.unmatched == "outside"] * len(probabilities)
-
-    def _soft_labels(self, combined: Combined, scheme: TagScheme) -> weak.SoftLabels:
-        probabilities: Any = combined.probabilities.astype("float32")
-        return weak.SoftLabels(scheme.tags, scheme.name, probabilities)
-
-
-def _write(
-    doc: Doc,
-    entities: Sequence[Entity],
-    known: Sequence[bool],
-    soft: Optional[weak.SoftLabels],
-    counts: "Counter[str]",
-) -> None:
-    set_entities(doc, entities, known)
-    weak.set_weak(doc)
-    # What was estimated or completed for earlier labels says nothing about these.
-    weak.set_confidence(doc, None)
-    weak.set_tags(doc, None)
-    weak.set_soft_labels(doc, soft)
-    weak.remove_group(doc, weak.MATCHED_GROUP)
-    counts["tokens"] += len(doc)
-    counts["missing"] += sum(token.ent_iob == 0 for token in doc)
-    counts.update(f"label:{label}" for _, _, label in entities)
-
-
-def _count_answers(doc: Doc, sources: Iterable[str], counts: "Counter[str]") -> None:
-    for source in sources:
-        counts[f"asked:{source}"] += 1
-        counts[f"answers:{source}"] += weak.weak_group(source) in doc.spans
 
 
 def _hash_corpus(path: Path) -> str:

@@ -2,9 +2,9 @@
 (RoSTER)."""
 
 import time
-from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from ..annotations import weak
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces
 from ..errors import Errors, WeaknerError, check_range
 from ..roster.augmentation import sample
-from .augmenting import MAX_PIECES, Place, Predictor, Reader, Window
-from .hashes import hash_path, hash_text
-from .shards import Shards, spacy_inputs
+from .augmenting.masked_lm import MAX_PIECES, Place, Predictor, Reader, Window
+from .runtime.hashes import hash_path, hash_text
+from .runtime.shards import run_stage
+from .runtime.stage import Report, Stage
 
 NO_MODEL = "none"
 BATCH_SIZE = 32
@@ -30,27 +31,24 @@ _MAX_SCORES = 2**27
 _Masked = Tuple[int, Window]
 
 
-class AugmentReport(NamedTuple):
-    """What was replaced.
+@dataclass
+class AugmentReport(Report):
+    """What was replaced, beside what `Report` tells.
 
-    docs (int): Docs written.
-    words (int): Their tokens.
-    replaced (int): Words that the augmented form has others for.
+    words (int): Tokens of the Docs.
+    substituted (int): Words that the augmented form has others for.
     refused (int): Words that stay because the prediction in their place is not of their kind.
     cut (int): Docs that the model could not read at once.
     seconds (float): Time of the run.
-    skipped (int): Shards that were finished already.
     augmented (bool): False if there was no model, so that no Doc has an augmented form.
     """
 
-    docs: int
-    words: int
-    replaced: int
-    refused: int
-    cut: int
-    seconds: float
-    skipped: int
-    augmented: bool
+    words: int = 0
+    substituted: int = 0
+    refused: int = 0
+    cut: int = 0
+    seconds: float = 0.0
+    augmented: bool = False
 
 
 def augment(
@@ -97,38 +95,13 @@ def augment(
     for setting, value, low in (("top_k", top_k, 1), ("batch_size", batch_size, 1), ("gpu_id", gpu_id, -1)):
         check_range(setting, value, low, None)
     begin = time.monotonic()
-    counts: Counter[str] = Counter()
     has_model = str(model) != NO_MODEL
-    inputs = spacy_inputs(Path(input_path))
-    settings: Dict[str, Any] = {"model": NO_MODEL}
+    stage: Stage[AugmentReport] = WithoutModel({"model": NO_MODEL}, Vocab())
     if has_model:
-        settings = {
-            "model": _model_key(model),
-            "mask_rate": mask_rate,
-            "top_k": top_k,
-            "masked_only": masked_only,
-            "seed": seed,
-        }
-    shards = Shards(input_path, output_path, "augment", settings, inputs)
-    transform = _Augment(model, mask_rate, top_k, masked_only, batch_size, gpu_id, seed, counts)
-    report = shards.run(
-        transform if has_model else lambda docs: _without(docs, counts),
-        Vocab(),
-        prepare=transform.load if has_model else None,
-        progress=progress,
-        counts=counts,
-    )
-    found = report.counts
-    return AugmentReport(
-        docs=report.docs_out,
-        words=found["words"],
-        replaced=found["replaced"],
-        refused=found["refused"],
-        cut=found["cut"],
-        seconds=time.monotonic() - begin,
-        skipped=report.skipped,
-        augmented=has_model,
-    )
+        draws = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
+        stage = Augment(model, {"model": _model_key(model), **draws}, batch_size, gpu_id)
+    report = run_stage(stage, input_path, output_path, progress=progress)
+    return replace(report, seconds=time.monotonic() - begin, augmented=has_model)
 
 
 def _model_key(model: Union[str, Path]) -> str:
@@ -136,41 +109,37 @@ def _model_key(model: Union[str, Path]) -> str:
     return hash_path(folder.resolve()) if folder.is_dir() else f"{model} {encoder_key(model)}"
 
 
-def _without(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[Doc]:
-    for doc in docs:
-        weak.set_augmented(doc, None)  # of another run
-        counts["words"] += len(doc)
-        yield doc
+class WithoutModel(Stage[AugmentReport]):
+    """The stage that copies."""
+
+    name = "augment"
+    report = AugmentReport
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for doc in docs:
+            weak.set_augmented(doc, None)  # of another run
+            self.stats.words += len(doc)
+            yield doc
 
 
-class _Augment:
-    """The transform. The model is loaded when a shard has to be made.
+class Augment(Stage[AugmentReport]):
+    """The stage that replaces words.
 
-    counts (Counter[str]): Where to count.
-    model, mask_rate, top_k, masked_only, batch_size, gpu_id, seed: See `augment`.
+    model (Union[str, Path]): The masked language model.
+    settings (Dict[str, Any]): See `augment`.
+    batch_size, gpu_id (int): See `augment`.
     """
 
-    def __init__(
-        self,
-        model: Union[str, Path],
-        mask_rate: float,
-        top_k: int,
-        masked_only: bool,
-        batch_size: int,
-        gpu_id: int,
-        seed: int,
-        counts: "Counter[str]",
-    ) -> None:
-        self.name = model
-        self.mask_rate = mask_rate
-        self.top_k = top_k
-        self.masked_only = masked_only
+    name = "augment"
+    report = AugmentReport
+
+    def __init__(self, model: Union[str, Path], settings: Dict[str, Any], batch_size: int, gpu_id: int) -> None:
+        super().__init__(settings, Vocab())
+        self.model = model
         self.batch_size = batch_size
         self.gpu_id = gpu_id
-        self.seed = seed
-        self.counts = counts
 
-    def load(self) -> None:
+    def open(self) -> None:
         """Load the model.
 
         RAISES (WeaknerError): If it cannot be loaded, has no head, or there is no such GPU.
@@ -179,9 +148,9 @@ class _Augment:
 
         if self.gpu_id >= torch.cuda.device_count():
             raise WeaknerError(Errors.WK357.format(gpu_id=self.gpu_id, count=torch.cuda.device_count()))
-        masked_lm = load_masked_lm(self.name)
+        masked_lm = load_masked_lm(self.model)
         self.reader = Reader(masked_lm, min(MAX_PIECES, max_pieces(masked_lm)))
-        self.predictor = Predictor(masked_lm, self.top_k, self.gpu_id)
+        self.predictor = Predictor(masked_lm, self.settings["top_k"], self.gpu_id)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for chunk in minibatch(docs, self.batch_size * _SORTED_BATCHES):
@@ -192,25 +161,25 @@ class _Augment:
         words = [[token.text for token in doc] for doc in docs]
         windows: List[_Masked] = []
         for number, read in enumerate(self.reader(docs)):
-            self.counts["cut"] += read.cut
-            masked = randoms[number][0] < self.mask_rate
+            self.stats.cut += read.cut
+            masked = randoms[number][0] < self.settings["mask_rate"]
             windows.extend((number, self._mask(window, masked)) for window in read.windows)
         for batch in self._batches(windows):
             ids, scores = self.predictor([window for _, window in batch])
             places = [(number, place) for number, window in batch for place in window.places]
             for i in numpy.flatnonzero(~numpy.isfinite(scores).all(axis=1)):
-                raise WeaknerError(Errors.WK420.format(model=self.name, text=docs[places[i][0]].text[:50]))
+                raise WeaknerError(Errors.WK420.format(model=self.model, text=docs[places[i][0]].text[:50]))
             chosen = sample(scores, numpy.array([randoms[number][1, place.token] for number, place in places]))
             for (number, place), choices, choice in zip(places, ids, chosen, strict=True):
                 self._replace(words[number], place, int(choices[choice]))
         for doc, new in zip(docs, words, strict=True):
             weak.set_augmented(doc, new)
-            self.counts["words"] += len(doc)
+            self.stats.words += len(doc)
         return docs
 
     def _draw(self, doc: Doc) -> NDArray[numpy.float64]:
         """Two numbers per token, uniform in [0, 1): whether it is masked, and which prediction to take."""
-        digest = hash_text("\n".join([str(self.seed), *(token.text for token in doc)]))
+        digest = hash_text("\n".join([str(self.settings["seed"]), *(token.text for token in doc)]))
         return numpy.random.default_rng(int(digest, 16)).random((2, len(doc)))
 
     def _mask(self, window: Window, masked: NDArray[numpy.bool_]) -> Window:
@@ -219,7 +188,7 @@ class _Augment:
         for place in window.places:
             if masked[place.token]:
                 ids[place.position] = self.reader.mask
-        wanted = [place for place in window.places if masked[place.token] or not self.masked_only]
+        wanted = [place for place in window.places if masked[place.token] or not self.settings["masked_only"]]
         return Window(ids, wanted)
 
     def _batches(self, windows: List[_Masked]) -> Iterator[List[_Masked]]:
@@ -241,7 +210,7 @@ class _Augment:
         word = words[place.token]
         new = self.reader.vocabulary.replace(word, place.slot, predicted)
         if new is None:
-            self.counts["refused"] += 1
+            self.stats.refused += 1
         elif new != word:
-            self.counts["replaced"] += 1
+            self.stats.substituted += 1
             words[place.token] = new

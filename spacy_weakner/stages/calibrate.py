@@ -17,8 +17,8 @@ from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
 from ..progress import progress as show
-from .devices import on_device
-from .predictions import PathPredictor
+from .runtime.devices import on_device
+from .runtime.predictions import PathPredictor
 
 METHODS = ("histogram", "isotonic")
 BATCH_SIZE = 256

@@ -1,8 +1,9 @@
 """Completes weak labels with the predictions of a model, and says how far the result is to be trusted."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, ContextManager, Dict, Iterable, Iterator, List, Optional, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -17,41 +18,46 @@ from ..needle.completion import BROKEN, is_broken, matched, soften
 from ..needle.completion import complete as complete_tags
 from ..needle.confidence import CAP, Calibration, confidence
 from ..ty import Entity, PathScore
-from .devices import on_device
-from .hashes import hash_file, hash_model
-from .predictions import PathPredictor
-from .shards import run_shards
+from .runtime.devices import on_device
+from .runtime.hashes import hash_file, hash_model
+from .runtime.predictions import PathPredictor
+from .runtime.shards import run_stage
+from .runtime.stage import Report, Stage
 
 RULES = ("unmatched", "all")
 BATCH_SIZE = 256
 
 
-class CompleteReport(NamedTuple):
-    """What was completed.
+@dataclass
+class CompleteReport(Report):
+    """What was completed, beside what `Report` tells.
 
-    docs (int): Docs written.
-    tokens (int): Their tokens.
+    tokens (int): Tokens of the Docs written.
     matched (int): Tokens that kept their weak label.
     completed (int): Tokens that were in no weak entity, and are in one now.
     broken (int): Docs whose completed tags broke the tag scheme.
     dropped (int): Those of them that were left out.
-    entities (Dict[str, int]): Entities per label.
-    confidence (Optional[float]): Mean over the Docs; None without a calibration.
-    skipped (int): Shards that were finished already.
+    entities (Counter[str]): Entities per label.
+    confident (int): Docs with a confidence.
+    total_confidence (float): Sum of the confidences.
     unestimated (int): With `estimate_accuracy`, how often an entity stands in no source whose accuracy is known, so
         that the mean of all sources was taken.
     """
 
-    docs: int
-    tokens: int
-    matched: int
-    completed: int
-    broken: int
-    dropped: int
-    entities: Dict[str, int]
-    confidence: Optional[float]
-    skipped: int
+    tokens: int = 0
+    matched: int = 0
+    completed: int = 0
+    broken: int = 0
+    dropped: int = 0
+    entities: "Counter[str]" = field(default_factory=Counter)
+    confident: int = 0
+    total_confidence: float = 0.0
     unestimated: int = 0
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """RETURNS (Optional[float]): Mean confidence; None without a calibration."""
+        return self.total_confidence / self.confident if self.confident else None
 
 
 def complete(
@@ -103,133 +109,49 @@ def complete(
         raise WeaknerError(Errors.WK346)
     if estimate_accuracy and fitted is not None and not fitted.sources:
         raise WeaknerError(Errors.WK345.format(path=calibration))
+    how = {
+        "rule": rule,
+        "broken": broken,
+        "calibration": None if calibration is None else hash_file(Path(calibration)),
+        "weak_accuracy": None if estimate_accuracy else weak_accuracy,
+        "cap": cap,
+        "soft": soft,
+    }
     with on_device(gpu_id):
         predictor = PathPredictor(model, component)
-        counts: Counter[str] = Counter()
-        trust = _Trust(fitted, weak_accuracy, estimate_accuracy, cap, counts)
-        settings: Dict[str, Any] = {
-            "model": hash_model(model),
-            "component": predictor.name,
-            "rule": rule,
-            "broken": broken,
-            "calibration": None if calibration is None else hash_file(Path(calibration)),
-            "weak_accuracy": None if estimate_accuracy else weak_accuracy,
-            "cap": cap,
-            "soft": soft,
-        }
-        transform = _Complete(predictor, rule, broken, trust, soft, counts, str(input_path))
-        report = run_shards(
-            input_path,
-            output_path,
-            "complete",
-            transform,
-            settings,
-            predictor.nlp.vocab,
-            memory_zone=predictor.nlp.memory_zone,
-            progress=progress,
-            counts=counts,
-        )
-    found = report.counts
-    total = found["confidence"] / 1e6 / max(1, report.docs_out)
-    return CompleteReport(
-        docs=report.docs_out,
-        tokens=found["tokens"],
-        matched=found["matched"],
-        completed=found["completed"],
-        broken=found["broken"],
-        dropped=found["dropped"],
-        entities={key[len("label:") :]: n for key, n in sorted(found.items()) if key.startswith("label:")},
-        confidence=None if fitted is None else total,
-        skipped=report.skipped,
-        unestimated=found["unestimated"],
-    )
+        settings = {"model": hash_model(model), "component": predictor.name, **how}
+        stage = Complete(predictor, settings, fitted, str(input_path))
+        return run_stage(stage, input_path, output_path, progress=progress)
 
 
-class _Trust(NamedTuple):
-    """How the confidence of a sentence is estimated: see `complete`."""
-
-    calibration: Optional[Calibration]
-    weak_accuracy: float
-    estimate_accuracy: bool
-    cap: float
-    counts: "Counter[str]"
-
-    def confidence(self, doc: Doc, entities: List[Entity], path: PathScore) -> Optional[float]:
-        """Confidence of a completed Doc.
-
-        doc (Doc): The Doc, with what its sources say.
-        entities (List[Entity]): Weak entities that were kept.
-        path (PathScore): The model's best path.
-        RETURNS (Optional[float]): None without a calibration.
-        """
-        if self.calibration is None:
-            return None
-        if not len(doc):
-            return self.cap
-        chances = self.chances(doc, entities)
-        chances = chances[~numpy.isnan(chances)]
-        return confidence(chances.tolist(), len(doc), self.calibration.predicted(path), self.cap)
-
-    def chances(self, doc: Doc, entities: List[Entity]) -> NDArray[numpy.float64]:
-        """How likely the weak label of each token is to be right.
-
-        doc (Doc): The Doc, with what its sources say.
-        entities (List[Entity]): Weak entities that were kept.
-        RETURNS (NDArray[numpy.float64]): Shape (n_tokens,); NaN outside of the entities.
-        """
-        result = numpy.full(len(doc), numpy.nan)
-        for entity in entities:
-            result[entity[0] : entity[1]] = self._chance(doc, entity)
-        return result
-
-    def _chance(self, doc: Doc, entity: Entity) -> float:
-        if not self.estimate_accuracy or self.calibration is None:
-            return self.weak_accuracy
-        # The best of the sources that propose it; they may be too alike to count as witnesses for each other.
-        known = self.calibration.sources
-        saying = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
-        found = [known[s] for s in saying if s in known]
-        if not found:
-            # Combined from parts of several sources, or of one that labelled nothing in the gold.
-            self.counts["unestimated"] += 1
-            return sum(known.values()) / len(known)
-        return max(found)
-
-
-class _Complete:
-    """The transform.
+class Complete(Stage[CompleteReport]):
+    """The stage.
 
     predictor (PathPredictor): The model.
-    rule, broken: See `complete`.
-    trust (_Trust): Gives the confidences.
-    soft (bool): See `complete`.
-    counts (Counter[str]): Where to count.
+    settings (Dict[str, Any]): See `complete`.
+    calibration (Optional[Calibration]): What `calibrate` has learned.
     path (str): The corpus, for messages.
     """
 
+    name = "complete"
+    report = CompleteReport
+
     def __init__(
-        self,
-        predictor: PathPredictor,
-        rule: str,
-        broken: str,
-        trust: _Trust,
-        soft: bool,
-        counts: "Counter[str]",
-        path: str,
+        self, predictor: PathPredictor, settings: Dict[str, Any], calibration: Optional[Calibration], path: str
     ) -> None:
+        super().__init__(settings, predictor.nlp.vocab)
         self.predictor = predictor
-        self.rule = rule
-        self.broken = broken
-        self.trust = trust
-        self.soft = soft
-        self.counts = counts
+        self.calibration = calibration
         self.path = path
+
+    def memory_zone(self) -> ContextManager[Any]:
+        return self.predictor.nlp.memory_zone()
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
             schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
             paths = self.predictor(batch)
-            soft = self.predictor.distributions(batch, schemes) if self.soft else [None] * len(batch)
+            soft = self.predictor.distributions(batch, schemes) if self.settings["soft"] else [None] * len(batch)
             for doc, scheme, path, probabilities in zip(batch, schemes, paths, soft, strict=True):
                 if not numpy.isfinite(path.score):
                     raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.predictor.model))
@@ -243,35 +165,70 @@ class _Complete:
         if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
             raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
         given = _weak_entities(doc)
-        kept = given if self.rule == "unmatched" else []
+        kept = given if self.settings["rule"] == "unmatched" else []
         labelled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
         predicted = scheme.tag_ids(path.tags)
         tags = complete_tags(labelled, predicted)
         broken = is_broken(tags, scheme)
-        self.counts["broken"] += broken
-        if broken and self.broken == "drop":
-            self.counts["dropped"] += 1
+        self.stats.broken += broken
+        if broken and self.settings["broken"] == "drop":
+            self.stats.dropped += 1
             return False
         entities = scheme.decode(tags.tolist())
         weak.set_group(doc, weak.MATCHED_GROUP, given)
         weak.set_group(doc, weak.PREDICTED_PREFIX + self.predictor.name, scheme.decode(predicted.tolist()))
         set_entities(doc, trim_whitespace(doc, entities), [True] * len(doc))
         weak.set_weak(doc)
-        weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.broken == "keep" else None)
+        weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)
+        accuracies = self._accuracies(doc, kept)
         soft = None
         if probabilities is not None:
-            mixed: Any = soften(labelled, probabilities, self.trust.chances(doc, kept)).astype("float32")
+            mixed: Any = soften(labelled, probabilities, accuracies).astype("float32")
             soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
-        trust = self.trust.confidence(doc, kept, path)
-        unit = None if self.trust.calibration is None else self.trust.calibration.unit
-        weak.set_confidence(doc, trust, unit)
-        self.counts["tokens"] += len(doc)
-        self.counts["matched"] += int(matched(labelled).sum())
-        self.counts["completed"] += int((~matched(labelled) & (tags > 0)).sum())
-        self.counts["confidence"] += round((trust or 0.0) * 1e6)
-        self.counts.update(f"label:{label}" for _, _, label in entities)
+        self._set_confidence(doc, accuracies, path)
+        self.stats.tokens += len(doc)
+        self.stats.matched += int(matched(labelled).sum())
+        self.stats.completed += int((~matched(labelled) & (tags > 0)).sum())
+        self.stats.entities.update(label for _, _, label in entities)
         return True
+
+    def _set_confidence(self, doc: Doc, accuracies: NDArray[numpy.float64], path: PathScore) -> None:
+        if self.calibration is None:
+            weak.set_confidence(doc, None, None)
+            return
+        known = accuracies[~numpy.isnan(accuracies)].tolist()
+        cap = self.settings["cap"]
+        value = confidence(known, len(doc), self.calibration.predicted(path), cap) if len(doc) else cap
+        weak.set_confidence(doc, value, self.calibration.unit)
+        self.stats.confident += 1
+        self.stats.total_confidence += value
+
+    def _accuracies(self, doc: Doc, entities: List[Entity]) -> NDArray[numpy.float64]:
+        """How likely the weak label of each token is to be right.
+
+        doc (Doc): The Doc, with what its sources say.
+        entities (List[Entity]): Weak entities that were kept.
+        RETURNS (NDArray[numpy.float64]): Shape (n_tokens,); NaN outside of the entities.
+        """
+        result = numpy.full(len(doc), numpy.nan)
+        for entity in entities:
+            result[entity[0] : entity[1]] = self._accuracy(doc, entity)
+        return result
+
+    def _accuracy(self, doc: Doc, entity: Entity) -> float:
+        given: Optional[float] = self.settings["weak_accuracy"]
+        if given is not None or self.calibration is None:
+            return 1.0 if given is None else given
+        # The best of the sources that propose it; they may be too alike to count as witnesses for each other.
+        known = self.calibration.sources
+        saying = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
+        found = [known[s] for s in saying if s in known]
+        if not found:
+            # Combined from parts of several sources, or of one that labelled nothing in the gold.
+            self.stats.unestimated += 1
+            return sum(known.values()) / len(known)
+        return max(found)
 
 
 def _weak_entities(doc: Doc) -> List[Entity]:

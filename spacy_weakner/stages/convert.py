@@ -1,54 +1,46 @@
 """Converts corpora: JSONL, CoNLL, raw text and `.spacy` files into `.spacy` files, JSONL or CoNLL."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Iterable, Iterator, Optional
 
 from spacy.tokens import Doc
 
 from ..annotations import weak
 from ..annotations.conll import write_conll
 from ..annotations.corpus import SUFFIX, write_docs
+from ..annotations.formats import input_files, read_corpus
 from ..annotations.jsonl import write_jsonl
-from ..annotations.rows import DEFAULT_SOURCE
+from ..annotations.rows import DEFAULT_SOURCE, RowCounts
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..progress import progress as show
-from .formats import input_files, read_corpus
-from .output import SHARD_SIZE, check_there, is_folder, write_shards
-from .pipelines import blank_pipeline
+from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from .runtime.pipelines import blank_pipeline
 
 OUTPUT_SUFFIXES = (SUFFIX, ".jsonl", ".conll")
 
 
-class ConvertReport(NamedTuple):
-    """What was converted.
+@dataclass
+class ConvertReport(RowCounts):
+    """What was converted, beside what `RowCounts` tells.
 
     docs (int): Docs written.
     tokens (int): Their tokens.
     unknown (int): Docs without any entity annotation.
-    entities (Dict[str, int]): Entities of `doc.ents` per label.
-    weak (Dict[str, int]): Weak spans per source.
-    empty (int): Empty lines of raw text that were passed over.
-    misaligned (int): Spans that were dropped because they do not end at token borders.
-    moved (int): Spans that were expanded or contracted to token borders.
+    entities (Counter[str]): Entities of `doc.ents` per label.
+    weak (Counter[str]): Weak spans per source.
     files (int): Files written.
-    ignored (Dict[str, int]): JSONL rows per key that is not part of the layout.
-    suspects (List[str]): Those of these keys that hold lists, if no row has annotations of the layout.
     """
 
-    docs: int
-    tokens: int
-    unknown: int
-    entities: Dict[str, int]
-    weak: Dict[str, int]
-    empty: int
-    misaligned: int
-    moved: int
-    files: int
-    ignored: Dict[str, int]
-    suspects: List[str]
+    docs: int = 0
+    tokens: int = 0
+    unknown: int = 0
+    entities: "Counter[str]" = field(default_factory=Counter)
+    weak: "Counter[str]" = field(default_factory=Counter)
+    files: int = 1
 
 
 def convert(
@@ -97,9 +89,7 @@ def convert(
         raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
     check_there(output_path, overwrite)
-    counts: Counter[str] = Counter()
-    entities: Counter[str] = Counter()
-    spans: Counter[str] = Counter()
+    report = ConvertReport()
     docs = read_corpus(
         input_path,
         blank_pipeline(lang, tokenizer),
@@ -107,53 +97,28 @@ def convert(
         sentences=sentences,
         source=source,
         misaligned=misaligned,
-        counts=counts,
+        counts=report,
     )
-    docs = _counted(islice(docs, limit), Path(input_path), counts, entities, spans)
+    docs = _counted(islice(docs, limit), Path(input_path), report)
     docs = iter(show(docs, desc=output_path.name, unit="doc", enabled=progress))
-    files = _write(docs, output_path, as_folder, shard_size)
-    return ConvertReport(
-        docs=counts["docs"],
-        tokens=counts["tokens"],
-        unknown=counts["unknown"],
-        entities=dict(sorted(entities.items())),
-        weak=dict(sorted(spans.items())),
-        empty=counts["empty"],
-        misaligned=counts["misaligned"],
-        moved=counts["moved"],
-        files=files,
-        ignored=_named(counts, "key:"),
-        suspects=[] if counts["annotated"] else list(_named(counts, "list:")),
-    )
+    if as_folder:
+        report.files = write_shards(docs, output_path, shard_size)
+    else:
+        writers = {SUFFIX: write_docs, ".jsonl": write_jsonl, ".conll": write_conll}
+        writers[output_path.suffix](output_path, docs)
+    for name in ("entities", "weak", "ignored"):
+        setattr(report, name, Counter(dict(sorted(getattr(report, name).items()))))
+    return report
 
 
-def _named(counts: "Counter[str]", prefix: str) -> Dict[str, int]:
-    return {name[len(prefix) :]: n for name, n in sorted(counts.items()) if name.startswith(prefix)}
-
-
-def _counted(
-    docs: Iterable[Doc],
-    path: Path,
-    counts: "Counter[str]",
-    entities: "Counter[str]",
-    spans: "Counter[str]",
-) -> Iterator[Doc]:
+def _counted(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Doc]:
     for doc in docs:
-        counts["docs"] += 1
-        counts["tokens"] += len(doc)
-        counts["unknown"] += not doc.has_annotation("ENT_IOB")
-        entities.update(ent.label_ for ent in doc.ents)
-        for source in weak.weak_sources(doc):
-            spans[source] += len(doc.spans[weak.weak_group(source)])
+        report.docs += 1
+        report.tokens += len(doc)
+        report.unknown += not doc.has_annotation("ENT_IOB")
+        report.entities.update(ent.label_ for ent in doc.ents)
+        report.weak.update({source: len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc)})
         yield doc
     # Raised where the writers still hold a temporary file, so that no empty one is left.
-    if not counts["docs"]:
+    if not report.docs:
         raise WeaknerError(Errors.WK101.format(path=path))
-
-
-def _write(docs: Iterable[Doc], output_path: Path, as_folder: bool, shard_size: int) -> int:
-    if as_folder:
-        return write_shards(docs, output_path, shard_size)
-    writers = {SUFFIX: write_docs, ".jsonl": write_jsonl, ".conll": write_conll}
-    writers[output_path.suffix](output_path, docs)
-    return 1

@@ -9,9 +9,9 @@ from spacy.vocab import Vocab
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
-from .groups import learnable, split_folds
-from .hashes import hash_file
-from .training import BEST, LAST, Training, flat_config, train_all
+from .crossfitting.groups import learnable, split_folds
+from .runtime.hashes import hash_file
+from .runtime.training import BEST, LAST, Training, flat_config, train_all
 
 INDEX = "folds.json"
 

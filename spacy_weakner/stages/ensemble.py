@@ -1,9 +1,9 @@
 """Trains one config with several seeds, and averages what the pipelines say about the corpus (RoSTER)."""
 
-from collections import Counter
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -14,34 +14,41 @@ from spacy.vocab import Vocab
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from .devices import on_device
-from .hashes import hash_model
-from .predictions import TokenPredictor
-from .shards import Shards, spacy_inputs
-from .training import LAST, Member, Training, flat_config, train_all
+from .runtime.devices import on_device
+from .runtime.hashes import hash_model
+from .runtime.predictions import TokenPredictor
+from .runtime.shards import Shards
+from .runtime.stage import Report, Stage
+from .runtime.training import LAST, Member, Training, flat_config, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
 
 
-class EnsembleReport(NamedTuple):
-    """What was trained and averaged.
+@dataclass
+class EnsembleReport(Report):
+    """What was trained and averaged, beside what `Report` tells.
 
+    tokens (int): Tokens of the Docs written.
+    agreed (int): Those whose most likely tag is the same to all members.
+    total_deviation (float): Sum over the tokens of the standard deviation of P(entity) = 1 - P(O) between the members.
     members (List[Member]): The pipelines; each says whether it was finished already.
-    docs (int): Docs written.
-    tokens (int): Their tokens.
-    agreement (float): Share of the tokens whose most likely tag is the same to all members.
-    deviation (float): Standard deviation of P(entity) = 1 - P(O) between the members, on average over the tokens: the
-        lower, the less do predictions depend on the seed.
-    skipped (int): Shards that were finished already.
     """
 
-    members: List[Member]
-    docs: int
-    tokens: int
-    agreement: float
-    deviation: float
-    skipped: int
+    tokens: int = 0
+    agreed: int = 0
+    total_deviation: float = 0.0
+    members: List[Member] = field(default_factory=list)
+
+    @property
+    def agreement(self) -> float:
+        """RETURNS (float): Share of the tokens whose most likely tag is the same to all members."""
+        return self.agreed / max(1, self.tokens)
+
+    @property
+    def deviation(self) -> float:
+        """RETURNS (float): Mean deviation over the tokens: the lower, the less do predictions depend on the seed."""
+        return self.total_deviation / max(1, self.tokens)
 
 
 def ensemble(
@@ -91,7 +98,7 @@ def ensemble(
     check_output([corpus, *folders], [corpus_output])
     # Whether the GPU is there, and the result may be written, is better known before the hours of training.
     with on_device(gpu_id):
-        Shards(corpus, corpus_output, "ensemble", {}, spacy_inputs(corpus))
+        shards = Shards(Average.name, corpus, corpus_output)
     shared = _overrides(config, corpus, overrides or {})
     jobs = {folder: {**shared, **dict.fromkeys(SEEDS, seed + n)} for n, folder in enumerate(folders)}
     trained = train_all(
@@ -102,29 +109,9 @@ def ensemble(
         desc="ensemble",
         progress=progress,
     )
-    settings: Dict[str, Any] = {"members": [hash_model(folder / LAST) for folder in folders], "component": component}
-    counts: Counter[str] = Counter()
-    average = _Average([folder / LAST for folder in folders], component, counts)
-    shards = Shards(corpus, corpus_output, "ensemble", settings, spacy_inputs(corpus))
     with on_device(gpu_id):
-        report = shards.run(
-            average,
-            average.vocab,
-            prepare=average.prepare,
-            memory_zone=average.memory_zone,
-            progress=progress,
-            counts=counts,
-        )
-    found = report.counts
-    tokens = max(1, found["tokens"])
-    return EnsembleReport(
-        members=trained,
-        docs=report.docs_out,
-        tokens=found["tokens"],
-        agreement=found["agreed"] / tokens,
-        deviation=found["deviation"] / 1e6 / tokens,
-        skipped=report.skipped,
-    )
+        report = shards.run(Average([folder / LAST for folder in folders], component), progress=progress)
+    return replace(report, members=trained)
 
 
 def _overrides(config: Path, corpus: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
@@ -143,23 +130,24 @@ def _check_member(member: Member, component: Optional[str]) -> None:
     TokenPredictor(member.output / LAST, component)
 
 
-class _Average:
-    """The transform.
+class Average(Stage[EnsembleReport]):
+    """The stage that averages.
 
     models (Sequence[Path]): The members.
     component (Optional[str]): See `ensemble`.
-    counts (Counter[str]): Where to count.
     """
 
-    def __init__(self, models: Sequence[Path], component: Optional[str], counts: "Counter[str]") -> None:
+    name = "ensemble"
+    report = EnsembleReport
+
+    def __init__(self, models: Sequence[Path], component: Optional[str]) -> None:
+        super().__init__({"members": [hash_model(model) for model in models], "component": component}, Vocab())
         self.models = models
         self.component = component
-        self.counts = counts
-        self.vocab = Vocab()
         self.predictors: List[TokenPredictor] = []
         self._columns: List[List[int]] = []
 
-    def prepare(self) -> None:
+    def open(self) -> None:
         """Load the members.
 
         RAISES (WeaknerError): If one cannot be used, or they have different tags.
@@ -205,7 +193,7 @@ class _Average:
 
     def _count(self, stacked: NDArray[numpy.float64], outside: int) -> None:
         best = stacked.argmax(axis=2)
-        self.counts["tokens"] += stacked.shape[1]
-        self.counts["agreed"] += int((best == best[0]).all(axis=0).sum())
+        self.stats.tokens += stacked.shape[1]
+        self.stats.agreed += int((best == best[0]).all(axis=0).sum())
         # That of 1 - P(O) is that of P(O).
-        self.counts["deviation"] += round(float(stacked[:, :, outside].std(axis=0).sum()) * 1e6)
+        self.stats.total_deviation += float(stacked[:, :, outside].std(axis=0).sum())

@@ -1,73 +1,22 @@
 """Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
-from collections import Counter
-from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
-from spacy.language import Language
-from spacy.tokens import Doc
-
-from ..annotations.weak import group_entities, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
-from .devices import on_device
-from .hashes import hash_path
-from .labelling.blocks import corpus_inputs
-from .labelling.labellers import Labellers, prepare
 from .labelling.report import LabelReport, make_report
 from .labelling.sources import SettingError, Source, make_source, read_sources
-from .labelling.workers import Task, run_workers
-from .pipelines import blank_pipeline, load_pipeline
-from .scratch import scratch_folder
-from .sentences import sentence_key
-from .shards import WHOLE, Part, ShardReport, Shards
+from .labelling.stage import Label, Plan, label_by_workers
+from .runtime.devices import on_device
+from .runtime.hashes import hash_path
+from .runtime.pipelines import blank_pipeline, load_pipeline
+from .runtime.shards import WHOLE, Part
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
-_BASE = "base"
 # Of the settings of a single source, those that are not None by default.
 _DEFAULTS = {"attr": "LOWER", "acronym_length": 5, "stop": [], "min_length": 1, "ambiguity": "all"}
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """All that a worker has to know."""
-
-    input_path: Path
-    output_path: Path
-    sources: List[Source]
-    lang: str
-    tokenizer: Optional[str]
-    format: Optional[str]
-    sentences: bool
-    shard_size: int
-    only_matched: bool
-    exclude: List[str]  # hashes
-    gpu_id: int
-
-    def settings(self) -> Dict[str, Any]:
-        """What the result depends on besides the input. (A shard's size shows in its input.)"""
-        settings = asdict(self)
-        for key in ("input_path", "output_path", "shard_size", "gpu_id"):
-            del settings[key]
-        return {**settings, "sources": [source.settings() for source in self.sources]}
-
-    def shards(self, nlp: Language, settings: Dict[str, Any], part: Part) -> Shards:
-        """The shards of a part."""
-        inputs = corpus_inputs(
-            self.input_path, nlp, format=self.format, sentences=self.sentences, shard_size=self.shard_size
-        )
-        return Shards(self.input_path, self.output_path, "label", settings, inputs, part)
-
-    def to_json(self) -> Dict[str, Any]:
-        return {**asdict(self), "input_path": str(self.input_path), "output_path": str(self.output_path)}
-
-    @classmethod
-    def from_json(cls, data: Dict[str, Any]) -> "_Plan":
-        paths = {key: Path(data[key]) for key in ("input_path", "output_path")}
-        return cls(**{**data, **paths, "sources": [Source(**source) for source in data["sources"]]})
 
 
 def label(
@@ -154,7 +103,7 @@ def label(
     for setting, number in (("shard_size", shard_size), ("workers", workers)):
         check_range(setting, number, 1, None)
     check_output(map(Path, exclude), [Path(output_path)])
-    plan = _Plan(
+    plan = Plan(
         input_path=Path(input_path),
         output_path=Path(output_path),
         sources=declared,
@@ -167,86 +116,15 @@ def label(
         exclude=[hash_path(existing(Path(path))) for path in exclude],
         gpu_id=gpu_id,
     )
-    settings = plan.settings()
-    part = WHOLE if shard is None else Part.parse(shard)
+    part, settings = WHOLE if shard is None else Part.parse(shard), plan.settings()
     nlp = blank_pipeline(lang, tokenizer)
-    shards = plan.shards(nlp, settings, part)
-    with on_device(gpu_id), ExitStack() as stack:
-        made = _run_workers(plan, settings, shards, exclude, workers, progress) if workers > 1 else 0
-
-        def make() -> Labellers:
-            folder = stack.enter_context(scratch_folder(plan.output_path))
-            prepare(declared, nlp, folder, exclude)
-            labellers = Labellers(declared, nlp, folder)
-            stack.callback(labellers.close)
-            return labellers
-
-        report = _run(plan, shards, nlp, make, progress)
-    return make_report(declared, report._replace(skipped=report.skipped - made), part)
-
-
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards, with what the parent has prepared; see `workers`.
-
-    task (Dict[str, Any]): What `_run_workers` wrote.
-    part (Part): The part.
-    """
-    plan = _Plan.from_json(task["plan"])
-    folder = Path(task["folder"])
-    nlp = load_pipeline(folder / _BASE)
-    with on_device(plan.gpu_id), closing(Labellers(plan.sources, nlp, folder)) as labellers:
-        _run(plan, plan.shards(nlp, task["settings"], part), nlp, lambda: labellers, progress=False)
-
-
-def _run_workers(
-    plan: _Plan, settings: Dict[str, Any], shards: Shards, exclude: Sequence[Path], n: int, progress: bool
-) -> int:
-    """Let workers make the shards; gives the number of those made."""
-    if shards.is_file:
-        raise WeaknerError(Errors.WK312.format(path=plan.output_path))
-    pending = shards.pending()
-    if not pending:
-        return 0
-    with scratch_folder(plan.output_path) as folder:
-        nlp = blank_pipeline(plan.lang, plan.tokenizer)
-        prepare(plan.sources, nlp, folder, exclude)
-        nlp.to_disk(folder / _BASE)
-        task = {"plan": plan.to_json(), "settings": settings, "folder": str(folder)}
-        shares = [[path for i, path in pending.items() if i % n == k] for k in range(n)]
-        parts = zip(shards.part.split(n), shares, strict=True)
-        tasks = [Task("label", part, task, share) for part, share in parts if share]
-        run_workers(tasks, folder, progress=progress)
-    return len(pending)
-
-
-def _run(plan: _Plan, shards: Shards, nlp: Language, make: Callable[[], Labellers], progress: bool) -> ShardReport:
-    labellers: List[Labellers] = []
-    counts: Counter[str] = Counter()
-    groups = [weak_group(source.name) for source in plan.sources]
-
-    def kept(docs: Iterable[Doc]) -> Iterator[Doc]:
-        excluded = labellers[0].excluded
-        for doc in docs:
-            if excluded and sentence_key(doc.text) in excluded:
-                counts["excluded"] += 1
-            else:
-                yield doc
-
-    def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
-        for doc in labellers[0].label(kept(docs), counts):
-            matched = any(group_entities(doc, group) for group in groups)
-            counts["unmatched"] += not matched
-            if matched or not plan.only_matched:
-                yield doc
-
-    return shards.run(
-        transform,
-        nlp.vocab,
-        prepare=lambda: labellers.append(make()),
-        memory_zone=lambda: labellers[0].memory_zone(),
-        progress=progress,
-        counts=counts,
-    )
+    shards = plan.shards(nlp, part)
+    with on_device(gpu_id):
+        made = label_by_workers(plan, settings, shards, exclude, workers, progress) if workers > 1 else 0
+        counts = shards.run(Label(plan, settings, nlp, exclude=exclude), progress=progress)
+        counts.written += made
+        counts.skipped -= made
+        return make_report(declared, counts, part)
 
 
 # The declaration of a single source

@@ -1,8 +1,9 @@
 """Hides a share of the gold entities: for experiments on annotations with holes."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -12,28 +13,26 @@ from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold, keep_gold
 from ..errors import check_choice, check_range
 from ..ty import Entity
-from .hashes import hash_text
-from .shards import run_shards
+from .runtime.hashes import hash_text
+from .runtime.shards import run_stage
+from .runtime.stage import Report, Stage
 
 UNMATCHED = ("outside", "missing")
 _HEX_DIGITS = 13  # 52 bits, which a float holds
 
 
-class MaskReport(NamedTuple):
-    """What was hidden.
+@dataclass
+class MaskReport(Report):
+    """What was hidden, beside what `Report` tells.
 
-    docs (int): Docs written.
     entities (int): Gold entities.
-    hidden (Dict[str, int]): Those that were hidden, per label.
+    hidden (Counter[str]): Those that were hidden, per label.
     without_gold (int): Docs that have no gold, and stay as they are.
-    skipped (int): Shards that were finished already.
     """
 
-    docs: int
-    entities: int
-    hidden: Dict[str, int]
-    without_gold: int
-    skipped: int
+    entities: int = 0
+    hidden: "Counter[str]" = field(default_factory=Counter)
+    without_gold: int = 0
 
 
 def mask(
@@ -60,41 +59,41 @@ def mask(
     RETURNS (MaskReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings.
     """
-    check_range("probability", probability, 0.0, 1.0)
-    check_choice("unmatched", unmatched, UNMATCHED)
-    counts: Counter[str] = Counter()
+    return run_stage(Mask(probability, unmatched, seed), input_path, output_path, progress=progress)
 
-    def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
+
+class Mask(Stage[MaskReport]):
+    """The stage; for its settings see `mask`."""
+
+    name = "mask"
+    report = MaskReport
+
+    def __init__(self, probability: float, unmatched: str, seed: int) -> None:
+        check_range("probability", probability, 0.0, 1.0)
+        check_choice("unmatched", unmatched, UNMATCHED)
+        super().__init__({"probability": probability, "unmatched": unmatched, "seed": seed}, Vocab())
+        self.probability = probability
+        self.unmatched = unmatched
+        self.seed = seed
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for doc in docs:
-            _mask(doc, probability, unmatched, seed, counts)
+            self._mask(doc)
             yield doc
 
-    settings = {"probability": probability, "unmatched": unmatched, "seed": seed}
-    report = run_shards(input_path, output_path, "mask", transform, settings, Vocab(), progress=progress, counts=counts)
-    found = report.counts
-    return MaskReport(
-        docs=report.docs_out,
-        entities=found["entities"],
-        hidden={key[len("label:") :]: n for key, n in sorted(found.items()) if key.startswith("label:")},
-        without_gold=found["without_gold"],
-        skipped=report.skipped,
-    )
-
-
-def _mask(doc: Doc, probability: float, unmatched: str, seed: int, counts: "Counter[str]") -> None:
-    keep_gold(doc)
-    gold = find_gold(doc)
-    if gold is None:
-        counts["without_gold"] += 1
-        return
-    words = "\n".join(token.text for token in doc)
-    kept = [entity for entity in sorted(gold.entities) if _draw(seed, words, entity) >= probability]
-    hidden = gold.entities - {*kept}
-    known = [unmatched == "outside" and i not in gold.missing for i in range(len(doc))]
-    set_entities(doc, kept, known)
-    weak.set_weak(doc)
-    counts["entities"] += len(gold.entities)
-    counts.update(f"label:{label}" for _, _, label in hidden)
+    def _mask(self, doc: Doc) -> None:
+        keep_gold(doc)
+        gold = find_gold(doc)
+        if gold is None:
+            self.stats.without_gold += 1
+            return
+        words = "\n".join(token.text for token in doc)
+        kept = [entity for entity in sorted(gold.entities) if _draw(self.seed, words, entity) >= self.probability]
+        known = [self.unmatched == "outside" and i not in gold.missing for i in range(len(doc))]
+        set_entities(doc, kept, known)
+        weak.set_weak(doc)
+        self.stats.entities += len(gold.entities)
+        self.stats.hidden.update(label for _, _, label in gold.entities - {*kept})
 
 
 def _draw(seed: int, words: str, entity: Entity) -> float:

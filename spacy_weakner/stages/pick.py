@@ -1,8 +1,9 @@
 """Writes a corpus of what a trained model picks (CoFEE)."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Iterable, Iterator, List, Optional, Union
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -12,30 +13,29 @@ from ..annotations.corpus import bare_copy
 from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..mrc_ner.component import MRCNer
 from ..ty import PAIRINGS, Entity
-from .devices import on_device
-from .hashes import hash_model
-from .pipelines import load_pipeline, run_before
-from .shards import run_shards
+from .runtime.devices import on_device
+from .runtime.hashes import hash_model
+from .runtime.pipelines import first_pipe, load_pipeline, run_before
+from .runtime.shards import run_stage
+from .runtime.stage import Report, Stage
 
 BATCH_SIZE = 256
 
 
-class PickReport(NamedTuple):
-    """What was picked.
+@dataclass
+class PickReport(Report):
+    """What was picked, beside what `Report` tells.
 
-    docs (int): Docs written.
     given (int): Entities that were there before.
     kept (int): Those of them that are there still.
-    picked (Dict[str, int]): New entities, per label.
-    skipped (int): Shards that were finished already.
+    picked (Counter[str]): New entities, per label.
     """
 
-    docs: int
-    given: int
-    kept: int
-    picked: Dict[str, int]
-    skipped: int
+    given: int = 0
+    kept: int = 0
+    picked: "Counter[str]" = field(default_factory=Counter)
 
 
 def pick(
@@ -72,71 +72,70 @@ def pick(
     RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.
     """
-    check_range("threshold", threshold, 0.0, 1.0)
-    if pairing is not None:
-        check_choice("pairing", pairing, PAIRINGS)
     with on_device(gpu_id):
-        nlp = load_pipeline(model)
-        # The settings belong to a component that pairs starts with ends.
-        pipes: List[Tuple[str, Any]] = [
-            (name, pipe) for name, pipe in nlp.pipeline if component in (None, name) and hasattr(pipe, "pairing")
-        ]
-        if not pipes:
+        stage = Pick(model, threshold, pairing, union, component, str(input_path))
+        return run_stage(stage, input_path, output_path, progress=progress)
+
+
+class Pick(Stage[PickReport]):
+    """The stage; for its settings see `pick`.
+
+    path (str): The corpus, for messages.
+    """
+
+    name = "pick"
+    report = PickReport
+
+    def __init__(
+        self,
+        model: Union[str, Path],
+        threshold: float,
+        pairing: Optional[str],
+        union: bool,
+        component: Optional[str],
+        path: str,
+    ) -> None:
+        check_range("threshold", threshold, 0.0, 1.0)
+        if pairing is not None:
+            check_choice("pairing", pairing, PAIRINGS)
+        self.nlp = load_pipeline(model)
+        found = first_pipe(self.nlp, MRCNer, component)
+        if found is None:
             named = f" of the name '{component}'" if component else ""
-            names = ", ".join(nlp.component_names)
+            names = ", ".join(self.nlp.component_names)
             raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
-        name, pipe = pipes[0]
-        pipe.threshold, pipe.pairing = threshold, pairing or pipe.pairing
-        counts: Counter[str] = Counter()
+        self.component, self.pipe = found
+        self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
+        self.union = union
+        self.path = path
+        how = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
+        super().__init__({"model": hash_model(model), "component": self.component, **how}, self.nlp.vocab)
 
-        def transform(docs: Iterable[Doc]) -> Iterator[Doc]:
-            for batch in minibatch(docs, BATCH_SIZE):
-                bare = run_before(nlp, name, [bare_copy(doc, nlp.vocab) for doc in batch])
-                for doc, predicted in zip(batch, pipe.predict(bare), strict=True):
-                    if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
-                        raise WeaknerError(Errors.WK344.format(path=input_path, text=doc.text[:50]))
-                    _write(doc, predicted.entities, union, counts)
-                    yield doc
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for batch in minibatch(docs, BATCH_SIZE):
+            bare = run_before(self.nlp, self.component, [bare_copy(doc, self.vocab) for doc in batch])
+            for doc, predicted in zip(batch, self.pipe.predict(bare), strict=True):
+                if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
+                    raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
+                self._write(doc, predicted.entities)
+                yield doc
 
-        how = {"threshold": threshold, "pairing": pipe.pairing, "union": union}
-        settings = {"model": hash_model(model), "component": name, **how}
-        report = run_shards(
-            input_path,
-            output_path,
-            "pick",
-            transform,
-            settings,
-            nlp.vocab,
-            progress=progress,
-            counts=counts,
-        )
-    totals = report.counts
-    return PickReport(
-        docs=report.docs_out,
-        given=totals["given"],
-        kept=totals["kept"],
-        picked={key[len("label:") :]: n for key, n in sorted(totals.items()) if key.startswith("label:")},
-        skipped=report.skipped,
-    )
-
-
-def _write(doc: Doc, picked: List[Entity], union: bool, counts: "Counter[str]") -> None:
-    given = weak.doc_entities(doc)
-    entities = sorted(picked)
-    if union:
-        both = [*given, *picked]
-        # What is there comes first.
-        ranks = [1.0] * len(given) + [0.0] * len(picked)
-        entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
-    if weak.MATCHED_GROUP not in doc.spans:
-        weak.set_group(doc, weak.MATCHED_GROUP, given)
-    set_entities(doc, entities, [True] * len(doc))
-    weak.set_weak(doc)
-    # What earlier stages said of these labels.
-    weak.set_tags(doc, None)
-    weak.set_soft_labels(doc, None)
-    weak.set_confidence(doc, None, None)
-    new = {*entities} - {*given}
-    counts["given"] += len(given)
-    counts["kept"] += len({*entities} & {*given})
-    counts.update(f"label:{label}" for _, _, label in new)
+    def _write(self, doc: Doc, picked: List[Entity]) -> None:
+        given = weak.doc_entities(doc)
+        entities = sorted(picked)
+        if self.union:
+            both = [*given, *picked]
+            # What is there comes first.
+            ranks = [1.0] * len(given) + [0.0] * len(picked)
+            entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
+        if weak.MATCHED_GROUP not in doc.spans:
+            weak.set_group(doc, weak.MATCHED_GROUP, given)
+        set_entities(doc, entities, [True] * len(doc))
+        weak.set_weak(doc)
+        # What earlier stages said of these labels.
+        weak.set_tags(doc, None)
+        weak.set_soft_labels(doc, None)
+        weak.set_confidence(doc, None, None)
+        self.stats.given += len(given)
+        self.stats.kept += len({*entities} & {*given})
+        self.stats.picked.update(label for _, _, label in {*entities} - {*given})

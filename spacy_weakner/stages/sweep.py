@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, write_text
 from ..progress import Progress
-from .hashes import hash_text
-from .training import BEST, Member, flat_config, train_member
+from .runtime.hashes import hash_text
+from .runtime.training import BEST, Member, flat_config, train_member
 
 RESULTS = "sweep.json"
 _LONGEST = 100  # letters of a folder's name

@@ -13,8 +13,8 @@ from ..annotations.gold import find_gold
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
 from ..training.entities import EntityHead
-from .devices import on_device
-from .pipelines import first_pipe, load_pipeline, run_before
+from .runtime.devices import on_device
+from .runtime.pipelines import first_pipe, load_pipeline, run_before
 
 # Where temperatures are sought, and how exactly.
 LOWEST, HIGHEST, STEPS = 0.05, 20.0, 40

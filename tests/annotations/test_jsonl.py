@@ -8,7 +8,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.gold import Gold, find_gold
 from spacy_weakner.annotations.jsonl import read_jsonl, write_jsonl
-from spacy_weakner.annotations.rows import doc_from_row, row_from_doc
+from spacy_weakner.annotations.rows import RowCounts, doc_from_row, row_from_doc
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("en")
@@ -137,14 +137,12 @@ def test_messages_stay_short(tmp_path):
 
 
 def test_misaligned_spans_can_be_dropped(tmp_path):
-    from collections import Counter
-
     row = {"text": "New York", "ents": [[0, 6, "A"], [4, 8, "B"]], "weak_ents": [[1, 8, "A"]]}
     path = write(tmp_path / "a.jsonl", row)
-    counts: Counter = Counter()
+    counts = RowCounts()
     (doc,) = read_jsonl(path, NLP, misaligned="drop", counts=counts)
     assert weak.doc_entities(doc) == [(1, 2, "B")]
-    assert counts["misaligned"] == 2
+    assert counts.misaligned == 2
     # What the dropped entity touched is not known to be "O".
     assert [token.ent_iob_ for token in doc] == ["", "B"]
 
@@ -168,20 +166,18 @@ def test_setting_misaligned_is_checked():
 @pytest.mark.parametrize(
     "misaligned, entities, unknown, counted",
     [
-        ("drop", [(2, 3, "C")], [0, 1], {"misaligned": 2}),
-        ("expand", [(0, 2, "A"), (2, 3, "C")], [], {"misaligned": 1, "moved": 1}),
-        ("contract", [(0, 1, "A"), (2, 3, "C")], [1], {"misaligned": 1, "moved": 1}),
+        ("drop", [(2, 3, "C")], [0, 1], (2, 0)),
+        ("expand", [(0, 2, "A"), (2, 3, "C")], [], (1, 1)),
+        ("contract", [(0, 1, "A"), (2, 3, "C")], [1], (1, 1)),
     ],
 )
 def test_misaligned_spans_can_be_moved(misaligned, entities, unknown, counted):
-    from collections import Counter
-
     row = {"text": "New York city", "ents": [[0, 6, "A"], [6, 8, "B"], [9, 13, "C"]]}
-    counts: Counter = Counter()
+    counts = RowCounts()
     doc = doc_from_row(row, NLP, misaligned=misaligned, counts=counts)
     assert weak.doc_entities(doc) == entities
     assert [token.i for token in doc if token.ent_iob == 0] == unknown
-    assert {key: counts[key] for key in ("misaligned", "moved") if counts[key]} == counted
+    assert (counts.misaligned, counts.moved) == counted
 
 
 def test_missing_and_damaged_files(tmp_path):

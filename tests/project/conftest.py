@@ -5,7 +5,7 @@ import pytest
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.project.workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
-from spacy_weakner.stages import training
+from spacy_weakner.stages.runtime import training
 
 from .util import write_ruler
 

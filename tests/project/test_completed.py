@@ -10,7 +10,7 @@ from spacy_weakner.project.completed import train_needle
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import Settings
 from spacy_weakner.project.workshop import Workshop
-from spacy_weakner.stages import training
+from spacy_weakner.stages.runtime import training
 
 from ..util import SENTENCES, make_doc
 from .util import NLP, make_facts

@@ -11,7 +11,7 @@ from spacy_weakner.project.folds import make_folds
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import Settings
 from spacy_weakner.project.workshop import Workshop
-from spacy_weakner.stages.groups import document_of
+from spacy_weakner.stages.crossfitting.groups import document_of
 
 from ..util import make_doc
 from .util import NLP, numbered, sentences

@@ -1,5 +1,6 @@
 import json
 import random
+from dataclasses import replace
 
 import pytest
 import spacy
@@ -66,7 +67,8 @@ def test_report(tmp_path):
         make_doc({}),
     ]
     report, result = run(tmp_path, docs, unmatched="outside")
-    assert report[:8] == (3, 1, 1, 2, {"A": 1}, 18, 6, 0)
+    assert (report.docs, report.unlabelled, report.gold, report.candidates) == (3, 1, 1, 2)
+    assert (report.entities, report.tokens, report.missing, report.skipped) == ({"A": 1}, 18, 6, 0)
     assert [iob(doc) for doc in result] == ["BIOOOO", "OOOOOO", "------"]
 
 
@@ -112,7 +114,7 @@ def test_errors(tmp_path, groups, settings, message):
 def test_rerun_skips(tmp_path):
     report, _ = run(tmp_path, [make_doc({"s": [(0, 1, "A")]})])
     again = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy")
-    assert again == report._replace(skipped=1)
+    assert again == replace(report, skipped=1)
     assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", unmatched="outside").skipped == 0
 
 
@@ -364,7 +366,7 @@ def test_resume_gives_the_same_bytes(tmp_path):
 def test_entities_do_not_depend_on_the_batch(tmp_path, monkeypatch):
     docs = random_docs(20)
     _, together = run(tmp_path, docs, method="label_model")
-    monkeypatch.setattr("spacy_weakner.stages.aggregate.BATCH_SIZE", 3)
+    monkeypatch.setattr("spacy_weakner.stages.aggregating.combine.BATCH_SIZE", 3)
     (tmp_path / "out.spacy").unlink()
     _, apart = run(tmp_path, docs, method="label_model")
     assert [weak.doc_entities(doc) for doc in together] == [weak.doc_entities(doc) for doc in apart]

@@ -5,9 +5,9 @@ import spacy
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.formats import file_format, read_corpus
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.formats import file_format, read_corpus
 
 NLP = spacy.blank("en")
 ROWS = [
@@ -33,7 +33,9 @@ def iob(doc):
 def test_jsonl_to_spacy_and_back(tmp_path):
     source = write_rows(tmp_path / "a.jsonl", ROWS)
     report = convert(source, tmp_path / "a.spacy", source="llm")
-    assert report == (2, 4, 1, {"CITY": 1}, {"llm": 1}, 0, 0, 0, 1, {}, [])
+    assert (report.docs, report.tokens, report.unknown, report.files) == (2, 4, 1, 1)
+    assert (report.entities, report.weak, report.ignored, report.suspects) == ({"CITY": 1}, {"llm": 1}, {}, [])
+    assert (report.empty, report.misaligned, report.moved) == (0, 0, 0)
     assert [iob(doc) for doc in read(tmp_path / "a.spacy")] == ["BI-", "-"]
     convert(tmp_path / "a.spacy", tmp_path / "b.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]

@@ -17,10 +17,11 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.compare import compare
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.complete import complete
-from spacy_weakner.stages.devices import on_device
 from spacy_weakner.stages.ensemble import ensemble
-from spacy_weakner.stages.label import label, run_worker
+from spacy_weakner.stages.label import label
+from spacy_weakner.stages.labelling.stage import run_worker
 from spacy_weakner.stages.pick import pick
+from spacy_weakner.stages.runtime.devices import on_device
 from spacy_weakner.stages.temperature import fit_temperature
 from spacy_weakner.training.head import TrainableHead
 
@@ -65,7 +66,7 @@ def ops_seen(monkeypatch):
         monkeypatch.setattr(owner, name, watched)
 
     seen = {"load": [], "use": []}
-    monkeypatch.setattr("spacy_weakner.stages.devices.require_gpu", require_gpu)
+    monkeypatch.setattr("spacy_weakner.stages.runtime.devices.require_gpu", require_gpu)
     watch(spacy, "load", seen["load"])
     watch(Language, "pipe", seen["use"])
     watch(TrainableHead, "map_outputs", seen["use"])
@@ -84,8 +85,8 @@ def folder(tmp_path, monkeypatch):
     def train(config, output, overrides, gpu_id, stop, threads):
         shutil.copytree(tmp_path / "crf", output / "model-last")
 
-    monkeypatch.setattr("spacy_weakner.stages.label.run_workers", run_workers)
-    monkeypatch.setattr("spacy_weakner.stages.training._run", train)
+    monkeypatch.setattr("spacy_weakner.stages.labelling.stage.run_workers", run_workers)
+    monkeypatch.setattr("spacy_weakner.stages.runtime.training._run", train)
     crf_pipeline().to_disk(tmp_path / "crf")
     mrc_pipeline().to_disk(tmp_path / "mrc")
     docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]

@@ -6,7 +6,7 @@ import pytest
 import spacy
 
 from spacy_weakner.annotations.weak import get_id, set_id, set_source
-from spacy_weakner.stages.groups import (
+from spacy_weakner.stages.crossfitting.groups import (
     SHORT,
     count_documents,
     document_of,

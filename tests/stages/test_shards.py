@@ -1,5 +1,6 @@
 import json
 from collections import Counter
+from dataclasses import dataclass, field
 
 import pytest
 import spacy
@@ -9,7 +10,8 @@ from spacy.vocab import Vocab
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages.shards import receipt_path, run_shards
+from spacy_weakner.stages.runtime.shards import receipt_path, run_stage
+from spacy_weakner.stages.runtime.stage import Report, Stage
 
 NLP = spacy.blank("en")
 
@@ -33,13 +35,32 @@ def contents(folder):
     return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
-def run(source, target, transform=mark, settings=None, counts=None, stage="test"):
-    return run_shards(source, target, stage, transform, settings or {"a": 1}, NLP.vocab, counts=counts)
+@dataclass
+class Words(Report):
+    words: "Counter[str]" = field(default_factory=Counter)
+
+
+class Transform(Stage[Words]):
+    report = Words
+
+    def __init__(self, name, transform, settings, vocab):
+        super().__init__(settings, vocab)
+        self.name = name
+        self.transform = transform
+
+    def __call__(self, docs):
+        for doc in self.transform(docs):
+            self.stats.words[doc[0].text] += 1
+            yield doc
+
+
+def run(source, target, transform=mark, settings=None, stage="test", vocab=NLP.vocab):
+    return run_stage(Transform(stage, transform, settings or {"a": 1}, vocab), source, target)
 
 
 def test_every_shard_keeps_its_name(corpus, tmp_path):
     report = run(corpus, tmp_path / "out")
-    assert (report.written, report.skipped, report.docs_in, report.docs_out) == (3, 0, 5, 5)
+    assert (report.written, report.skipped, report.docs_in, report.docs) == (3, 0, 5, 5)
     names = ["a.spacy", "a.spacy.json", "c.spacy", "c.spacy.json", "sub/b.spacy", "sub/b.spacy.json"]
     assert sorted(contents(tmp_path / "out")) == names
     docs = list(read_docs(tmp_path / "out", NLP.vocab))
@@ -63,23 +84,16 @@ def test_finished_shards_are_skipped(corpus, tmp_path):
     run(corpus, tmp_path / "out")
     times = {f: f.stat().st_mtime_ns for f in (tmp_path / "out").rglob("*")}
     report = run(corpus, tmp_path / "out")
-    assert (report.written, report.skipped, report.docs_out) == (0, 3, 5)
+    assert (report.written, report.skipped, report.docs) == (0, 3, 5)
     assert {f: f.stat().st_mtime_ns for f in (tmp_path / "out").rglob("*")} == times
 
 
 def test_counts_of_skipped_shards_come_from_receipts(corpus, tmp_path):
-    counts: Counter = Counter()
-
-    def count(docs):
-        for doc in docs:
-            counts[doc[0].text] += 1
-            yield doc
-
-    first = run(corpus, tmp_path / "out", count, counts=counts)
+    first = run(corpus, tmp_path / "out")
     (tmp_path / "out" / "c.spacy").unlink()
-    second = run(corpus, tmp_path / "out", count, counts=counts)
+    second = run(corpus, tmp_path / "out")
     assert (second.written, second.skipped) == (1, 2)
-    assert first.counts == second.counts == Counter(["one", "two", "three", "four", "five"])
+    assert first.words == second.words == Counter(["one", "two", "three", "four", "five"])
 
 
 def test_changes_redo_only_what_they_touch(corpus, tmp_path):
@@ -113,10 +127,11 @@ def test_shards_of_an_earlier_run_are_counted(corpus, tmp_path):
 def test_receipt_says_what_was_done(corpus, tmp_path):
     run(corpus, tmp_path / "out")
     receipt = json.loads((tmp_path / "out" / "a.spacy.json").read_text())
-    keys = ["code", "counts", "docs_in", "docs_out", "input", "output", "settings", "shard", "stage"]
+    keys = ["code", "files", "input", "report", "settings", "shard", "stage"]
     assert sorted(receipt) == keys
     assert (receipt["stage"], receipt["shard"]) == ("test", "a.spacy")
-    assert (receipt["docs_in"], receipt["docs_out"]) == (2, 2)
+    report = receipt["report"]
+    assert (report["docs_in"], report["docs"], report["words"]) == (2, 2, {"one": 1, "two": 1})
 
 
 def test_interrupt_keeps_finished_shards_and_a_rerun_gives_the_same_bytes(corpus, tmp_path):
@@ -226,7 +241,7 @@ def test_a_shard_does_not_overwrite_a_whole_corpus_of_the_same_name(corpus, tmp_
 
 def test_another_version_redoes(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "out")
-    monkeypatch.setattr("spacy_weakner.stages.shards.code_version", lambda: "99.0")
+    monkeypatch.setattr("spacy_weakner.stages.runtime.shards.code_version", lambda: "99.0")
     assert run(corpus, tmp_path / "out").written == 3
     assert run(corpus, tmp_path / "out").skipped == 3
 
@@ -252,7 +267,7 @@ def test_vocabulary_does_not_grow(tmp_path):
         sizes.append(len(vocab.strings))
         yield from mark(docs)
 
-    run_shards(tmp_path / "in", tmp_path / "out", "test", count, {}, vocab)
+    run(tmp_path / "in", tmp_path / "out", count, vocab=vocab)
     assert sizes[0] == sizes[1] == sizes[2] == len(vocab.strings)
     assert len(list(read_docs(tmp_path / "out", Vocab()))) == 150
 

@@ -13,12 +13,12 @@ from spacy.tokens import Doc
 from ...annotations.conll import read_conll
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
+from ...annotations.formats import SUFFIXES, file_format, input_files
 from ...annotations.jsonl import parse_row
-from ...annotations.rows import Row, RowError, doc_from_row, show
+from ...annotations.rows import Row, RowCounts, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
 from ...errors import Errors
 from ...files import read_lines
-from ...stages.formats import SUFFIXES, file_format, input_files
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines
@@ -197,7 +197,7 @@ class _Reader:
 
     def _read_jsonl(self, path: Path, left: int) -> None:
         lines, problems = SampledLines(path, left), Problems(path)
-        counts: Counter[str] = Counter()
+        counts = RowCounts()
         for line in lines:
             if not line.text.strip():
                 continue
@@ -219,11 +219,10 @@ class _Reader:
                 self._add(doc, place, "text" in row, row.get("spaces") is not None)
         self.broken += problems.report(self.where, self.findings)
         self.note = lines.note
-        suspects = [key[len("list:") :] for key in sorted(counts) if key.startswith("list:")]
-        if suspects and not counts["annotated"] and not problems.places:
+        if counts.suspects and not problems.places:
             self.findings.error(
                 self.where,
-                f"No row of {path} has 'ents', but these unknown keys hold lists: {', '.join(suspects)}.",
+                f"No row of {path} has 'ents', but these unknown keys hold lists: {', '.join(counts.suspects)}.",
                 "If they are the annotations, rename them to 'ents' ([start, end, label]).",
             )
 

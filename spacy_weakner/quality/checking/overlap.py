@@ -2,8 +2,8 @@
 
 from typing import Dict, List, Sequence
 
-from ...stages.groups import SHORT
-from ...stages.sentences import sentence_key
+from ...annotations.sentences import sentence_key
+from ...stages.crossfitting.groups import SHORT
 from ..tables import shorten
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural

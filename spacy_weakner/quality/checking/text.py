@@ -10,9 +10,9 @@ from spacy.vocab import Vocab
 
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import foreign_layout
+from ...annotations.formats import input_files
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import RowError, show
-from ...stages.formats import input_files
 from .corpora import Problems, array_cure
 from .findings import Findings, percent, plural
 from .sampling import LIMIT, SampledLines

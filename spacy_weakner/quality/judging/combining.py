@@ -6,12 +6,12 @@ from typing import List, Optional, Sequence
 import numpy
 from spacy.tokens import Doc
 
+from ...aggregation.fitting import MAX_DOCS, Prepared, labels_of, learn
 from ...aggregation.methods import combine
 from ...aggregation.policies import candidates_of, resolve
 from ...annotations import weak
 from ...annotations.corpus import stream_docs
 from ...stages.aggregate import UNION
-from ...stages.fitting import MAX_DOCS, Prepared, labels_of, learn
 from ...ty import Entities
 
 FOLDS = 5

@@ -11,10 +11,10 @@ import numpy
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
+from ...annotations.sentences import sentence_key
 from ...files import write_text
 from ...progress import progress as show
-from ..hashes import hash_text
-from ..sentences import sentence_key
+from ..runtime.hashes import hash_text
 
 # What a piece is: the first of a word, a later one of the same word, or none of the text, like [CLS].
 INNER, FIRST, SPECIAL = 0, 1, 2

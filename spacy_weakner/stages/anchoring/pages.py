@@ -1,6 +1,6 @@
 """Which file holds pages in which form, and streaming them."""
 
-from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -69,30 +69,42 @@ def page_format(path: Path) -> Optional[str]:
     return SUFFIXES.get(suffix)
 
 
-def read_pages(path: Path, format: str, counts: "Counter[str]") -> Iterator[Page]:
+@dataclass
+class PageCounts:
+    """What was passed over.
+
+    redirects (int): Pages that only lead to others.
+    other (int): Pages of dumps that are no articles.
+    """
+
+    redirects: int = 0
+    other: int = 0
+
+
+def read_pages(path: Path, format: str, counts: PageCounts) -> Iterator[Page]:
     """Stream the articles of a file.
 
     path (Path): The file.
     format (str): One of the formats of `SUFFIXES`.
-    counts (Counter[str]): Where "redirects" are counted, and pages of "other" namespaces.
+    counts (PageCounts): Where to count.
     YIELDS (Page): The articles.
     RAISES (WeaknerError): For anything malformed, with file and page or line.
     """
     for page, redirect in _read(path, format, counts):
         if redirect or (page.markup == WIKITEXT and page.text.lstrip()[: len(_REDIRECT)].casefold() == _REDIRECT):
-            counts["redirects"] += 1
+            counts.redirects += 1
         else:
             yield page
 
 
-def _read(path: Path, format: str, counts: "Counter[str]") -> Iterator[Tuple[Page, bool]]:
+def _read(path: Path, format: str, counts: PageCounts) -> Iterator[Tuple[Page, bool]]:
     if format == DUMP:
         for found in read_dump(path):
             if found.article:
                 place = f"{path}, page '{found.title}'"
                 yield Page(place, found.text, WIKITEXT, found.titles, found.title), found.redirect
             else:
-                counts["other"] += 1
+                counts.other += 1
     elif format == JSONL:
         titles = Titles()
         for number, row in read_rows(path):

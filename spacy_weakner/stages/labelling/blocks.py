@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...annotations.corpus import SUFFIX
+from ...annotations.formats import docs_of_lines, input_files
 from ...files import read_lines
-from ..formats import docs_of_lines, input_files
-from ..hashes import hash_text
-from ..shards import ShardInput, spacy_inputs
+from ..runtime.hashes import hash_text
+from ..runtime.inputs import ShardInput, spacy_inputs
 
 _NAME = "part-{:05d}" + SUFFIX
 
@@ -70,7 +70,7 @@ class BlockLines:
         return self._block[1]
 
 
-class Block:
+class Block(ShardInput):
     """Some lines of a file as the input of one shard.
 
     name (str): Name of the shard.
@@ -85,8 +85,7 @@ class Block:
     def __init__(
         self, name: str, lines: BlockLines, first: int, n: int, format: str, nlp: Language, sentences: bool
     ) -> None:
-        self.name = name
-        self.path = lines.path
+        super().__init__(name, lines.path)
         self._lines = lines
         self._first = first
         self._n = n

@@ -10,18 +10,18 @@ import zlib
 from array import array
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import BinaryIO, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
 
 from ...annotations.jsonl import at_line, parse_row
 from ...annotations.rows import Row, RowError, show
+from ...annotations.sentences import sentence_key
 from ...annotations.weak import get_id
 from ...errors import Errors, WeaknerError
 from ...files import decode_line, existing
 from ...gazetteer_ruler.array_file import open_arrays, write_arrays
-from ..sentences import sentence_key
 from .mentions import Found, find_mentions, read_mentions, row_text
 
 _INDEX = "{}.rows"
@@ -195,28 +195,3 @@ def _unpack(path: Path, target: Path) -> None:
             shutil.copyfileobj(packed, plain, 1 << 20)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
-
-
-# Which rows have found their Doc, as text that a receipt can hold: "1-5000,7001"
-
-
-def pack_lines(lines: Set[int]) -> str:
-    """Write line numbers as ranges."""
-    ranges: List[List[int]] = []
-    for line in sorted(lines):
-        if ranges and ranges[-1][1] == line - 1:
-            ranges[-1][1] = line
-        else:
-            ranges.append([line, line])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
-
-
-def count_lines(packed: Sequence[str]) -> int:
-    """How many different lines several texts of `pack_lines` name."""
-    ranges = [part.partition("-") for text in packed for part in text.split(",") if part]
-    pairs = sorted((int(a), int(b or a)) for a, _, b in ranges)
-    count = last = 0
-    for first, end in pairs:
-        count += max(0, end - max(first - 1, last))
-        last = max(last, end)
-    return count

@@ -11,8 +11,8 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from spacy.tokens import Doc
 
 from ...annotations.rows import Row, RowError, show
+from ...annotations.sentences import sentence_key
 from ...ty import Entity
-from ..sentences import sentence_key
 
 _LISTS = ("ents", "spans", "entities")
 _WEAK = "weak_ents"

@@ -26,7 +26,7 @@ from thinc.api import Config
 from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
 from ...files import existing, read_lines
-from ..hashes import hash_model
+from ..runtime.hashes import hash_model
 
 KINDS = ("terms", "pipeline", "patterns", "file")
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.

@@ -70,7 +70,7 @@ def test_folders_and_formats(tmp_path):
 
 
 def test_shards_and_determinism(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.stages.anchors._ZONE", 2)
+    monkeypatch.setattr("spacy_weakner.stages.anchoring.sentences._ZONE", 2)
     files = {"a.xml": dump(*[page(f"P{i}", f"[[Number{i}]] is. [[Other{i}]] is.") for i in range(7)])}
     report, docs = run(tmp_path, files, "out", shard_size=4)
     assert (report.docs, report.files) == (14, 4)

@@ -7,7 +7,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer
 from spacy_weakner.stages.augment import augment
-from spacy_weakner.stages.augmenting import Predictor
+from spacy_weakner.stages.augmenting.masked_lm import Predictor
 
 from ...util import make_doc, needs_transformers
 from .util import NLP, WORDS, make_model, many, run, texts
@@ -54,7 +54,7 @@ def test_masks(tmp_path, model, monkeypatch):
     report, _ = run(tmp_path, docs, model, "masked", mask_rate=0.15, masked_only=True)
     places = {(i, place.position) for i, window in enumerate(seen) for place in window.places}
     assert places == {(i, j) for i, window in enumerate(seen) for j, id_ in enumerate(window.ids) if id_ == 4}
-    assert len(places) == len(masked) and 0 < report.replaced <= len(masked)
+    assert len(places) == len(masked) and 0 < report.substituted <= len(masked)
 
 
 @pytest.mark.parametrize("mask_rate, share", [(0.0, 0.0), (0.3, 0.3), (1.0, 1.0)])
@@ -64,7 +64,7 @@ def test_masked_only(tmp_path, to_here, mask_rate, share):
     ]
     report, _ = run(tmp_path, docs, to_here, mask_rate=mask_rate, masked_only=True)
     n = sum(token.text != "here" for doc in docs for token in doc)
-    assert report.replaced == pytest.approx(share * n, abs=4 * (n * share * (1 - share)) ** 0.5)
+    assert report.substituted == pytest.approx(share * n, abs=4 * (n * share * (1 - share)) ** 0.5)
 
 
 def test_draws_depend_on_seed_and_sentence_only(tmp_path, model):

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations import weak
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.stages import augment as augment_module
-from spacy_weakner.stages.augmenting import Predictor, Reader
+from spacy_weakner.stages.augmenting.masked_lm import Predictor, Reader
 
 from ...util import SENTENCES, make_doc, needs_transformers
 from .util import NLP, make_model, many, run, texts
@@ -23,8 +23,8 @@ def test_every_word_has_one(tmp_path, model):
     report, found = run(tmp_path, docs, model, progress=True)
     assert [len(weak.get_augmented(doc)) for doc in found] == [len(doc) for doc in docs]
     changed = [w != t.text for doc in found for t, w in zip(doc, weak.get_augmented(doc), strict=True)]
-    assert (report.docs, report.words, report.replaced) == (64, len(changed), sum(changed))
-    assert report.replaced > 0 and report.refused > 0 and report.seconds > 0
+    assert (report.docs, report.words, report.substituted) == (64, len(changed), sum(changed))
+    assert report.substituted > 0 and report.refused > 0 and report.seconds > 0
     assert (report.cut, report.skipped, report.augmented) == (0, 0, True)
 
 
@@ -70,7 +70,7 @@ def test_an_earlier_form_is_replaced(tmp_path, to_here):
 def test_words_stay_where_predictions_are_refused(tmp_path, tiny_bert, favourite, share):
     path = make_model(tiny_bert, tmp_path / "model", [favourite])
     report, found = run(tmp_path, [make_doc(NLP, "Anna went to York")] * 3, path)
-    assert report.replaced == 12 * share and report.refused == 12 - report.replaced
+    assert report.substituted == 12 * share and report.refused == 12 - report.substituted
     assert all(text == ("Here here here Here" if share else "Anna went to York") for text in texts(found))
 
 
@@ -81,7 +81,7 @@ def test_empty_and_short_sentences(tmp_path, to_here):
     docs = [Doc(NLP.vocab), make_doc(NLP, "Bob"), Doc(NLP.vocab), make_doc(NLP, "☃"), make_doc(NLP, "\u200d")]
     report, found = run(tmp_path, docs, to_here)
     assert [weak.get_augmented(doc) for doc in found] == [[], ["Here"], [], ["☃"], ["\u200d"]]
-    assert report.words == 3 and report.replaced == 1
+    assert report.words == 3 and report.substituted == 1
     # A corpus without any word.
     assert run(tmp_path, [Doc(NLP.vocab)], to_here, "empty")[0].words == 0
 
@@ -105,7 +105,7 @@ def test_long_sentences_are_read_in_parts(tmp_path, to_here, n, cut):
     # The model reads 32 pieces with [CLS] and [SEP].
     report, found = run(tmp_path, [make_doc(NLP, "anna " * n), make_doc(NLP, "bob")], to_here)
     assert texts(found) == [" ".join(["here"] * n), "here"]
-    assert report.cut == cut and report.replaced == n + 1
+    assert report.cut == cut and report.substituted == n + 1
 
 
 def test_a_word_longer_than_the_model(tmp_path, to_here):

@@ -2,6 +2,7 @@
 
 import inspect
 import shutil
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -25,7 +26,7 @@ def test_what_is_finished_is_skipped(tmp_path, model, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(augment_module, "load_masked_lm", lambda name: pytest.fail("is not needed"))
         report, again = run(tmp_path, many(), model, batch_size=3)
-    assert report == first._replace(skipped=1, seconds=report.seconds) and texts(again) == texts(found)
+    assert report == replace(first, skipped=1, seconds=report.seconds) and texts(again) == texts(found)
     assert run(tmp_path, many(), model, seed=1)[0].skipped == 0
     assert run(tmp_path, many(), model, seed=1)[0].skipped == 1
 
@@ -44,7 +45,7 @@ def test_without_a_model(tmp_path, monkeypatch):
     weak.set_augmented(docs[0], [token.text for token in docs[0]])
     report, found = run(tmp_path, docs, "none")
     assert [weak.get_augmented(doc) for doc in found] == [None] * 5
-    assert report._replace(seconds=0) == AugmentReport(5, sum(map(len, docs)), 0, 0, 0, 0, 0, False)
+    assert replace(report, seconds=0) == AugmentReport(docs_in=5, docs=5, written=1, words=sum(map(len, docs)))
 
 
 def test_without_a_head(tmp_path, tiny_bert):

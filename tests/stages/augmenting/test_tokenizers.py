@@ -5,7 +5,7 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.encoders.transformer import MaskedLM, load_tokenizer
-from spacy_weakner.stages.augmenting import Predictor, Reader
+from spacy_weakner.stages.augmenting.masked_lm import Predictor, Reader
 
 from ...util import make_doc, needs_transformers
 from .util import NLP, make_model, run, texts
@@ -97,7 +97,7 @@ def test_cased_models(tmp_path, tiny_bert):
     tokenizer = transformers.BertTokenizerFast(str(tmp_path / "vocab.txt"), do_lower_case=False, model_max_length=32)
     path = make_model(tiny_bert, tmp_path / "cased", ["Here"], tokenizer)
     report, found = run(tmp_path, [make_doc(NLP, "Anna went USA")], path)
-    assert texts(found) == ["Here went Here"] and (report.replaced, report.refused) == (2, 1)
+    assert texts(found) == ["Here went Here"] and (report.substituted, report.refused) == (2, 1)
 
 
 @pytest.mark.parametrize(

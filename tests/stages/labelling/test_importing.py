@@ -10,8 +10,10 @@ from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.rows import RowError
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.label import label
-from spacy_weakner.stages.labelling.importing import LabelFile, count_lines, index_labels, pack_lines
+from spacy_weakner.stages.labelling.importing import LabelFile, index_labels
 from spacy_weakner.stages.labelling.mentions import align, find_mentions, letter_borders, read_mentions
+from spacy_weakner.stages.labelling.report import Lines
+from spacy_weakner.stages.runtime.shards import WHOLE
 
 NLP = spacy.blank("xx")
 
@@ -268,10 +270,13 @@ def test_equal_hashes_do_not_mix_rows_up(tmp_path, monkeypatch):
 
 
 def test_lines_as_ranges():
-    assert pack_lines({5, 1, 2, 3, 7, 8}) == "1-3,5,7-8"
-    assert pack_lines(set()) == ""
-    assert count_lines(["1-3,5,7-8", "2-5", "", "100"]) == 8
-    assert count_lines([]) == 0
+    lines = Lines()
+    assert lines.to_json() == "" and len(lines) == 0
+    lines.update({5, 1, 2, 3})
+    lines.update([7, 8, 2])
+    assert lines.to_json() == "1-3,5,7-8" and len(lines) == 6
+    lines = sum(map(Lines.from_json, ["2-5", "", "100"]), lines)
+    assert lines.to_json() == "1-5,7-8,100" and len(lines) == 8
 
 
 def test_not_utf8_and_damaged(tmp_path):
@@ -302,8 +307,13 @@ def test_report(tmp_path):
     sources = {"llm": {"file": str(tmp_path / "llm.jsonl"), "labels": {"A": "X", "B": "B"}, "min_score": 0.2}}
     for skipped in (0, 2):
         report = label(tmp_path / "in", tmp_path / "out", sources=sources, lang="xx")
-        assert report[:6] == (5, 0, 2, {"X": 3}, skipped, "llm")
-        assert report.sources[0]._asdict() == {
+        assert (report.docs, report.excluded, report.unmatched, report.skipped) == (5, 0, 2, skipped)
+        assert (report.spans, report.source) == ({"X": 3}, "llm")
+        own = report.sources[0]
+        assert {**vars(own), "rows_without_doc": own.rows_without_doc} == {
+            "part": WHOLE,
+            "groups": {},
+            "used_rows": own.used_rows,
             "name": "llm",
             "spans": {"X": 3},
             "left_out": {"C": 2},

@@ -163,7 +163,9 @@ def test_imported_labels(folder):
     found, report, docs = run(folder, file="llm.jsonl", min_score=0.5)
     assert found == [["PER:Anna"], [], [], []]
     assert "weak:s" not in docs[1].spans  # not looked at, and the old group is gone
-    assert report.sources[0][3:] == (1, 0, 0, 3, 0, 0, 0, 1)
+    own = report.sources[0]
+    assert (own.low_scores, own.misaligned, own.not_found, own.docs_without_row) == (1, 0, 0, 3)
+    assert (own.other_text, own.rows_without_doc, own.repeated_rows, own.rows) == (0, 0, 0, 1)
 
 
 def test_misaligned_reaches_the_importer(folder):

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from spacy.tokens import Doc
 
-from ..annotations.corpus import SUFFIX, write_docs
-from ..errors import Errors, WeaknerError
+from ...annotations.corpus import SUFFIX, write_docs
+from ...errors import Errors, WeaknerError
 from .shards import receipt_path
 
 SHARD_SIZE = 5000

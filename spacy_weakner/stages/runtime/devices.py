@@ -6,7 +6,7 @@ from typing import Iterator
 from thinc.api import CupyOps, get_current_ops, require_cpu, require_gpu, set_active_gpu, set_current_ops
 from thinc.compat import cupy
 
-from ..errors import Errors, WeaknerError, check_range
+from ...errors import Errors, WeaknerError, check_range
 
 
 @contextmanager

@@ -15,11 +15,12 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from spacy.util import load_config
 from thinc.api import Config
 
-from ..code_version import code_version
-from ..errors import Errors, WeaknerError, check_range
-from ..files import existing, write_text
-from ..progress import Progress
+from ...code_version import code_version
+from ...errors import Errors, WeaknerError, check_range
+from ...files import existing
+from ...progress import Progress
 from .hashes import hash_path, hash_settings
+from .receipts import Receipt
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
@@ -134,15 +135,14 @@ def train_member(
     """
     config, output = existing(Path(config)), Path(output)
     made_from = _made_from(config, overrides)
-    receipt = output / RECEIPT
-    found = _read(receipt)
-    if found is not None and found.get("made_from") == made_from and (output / LAST).exists():
+    receipt = Receipt.read(output / RECEIPT)
+    if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
         on_progress(1.0)
-        return Member(output, found.get("score"), True, made_from)
+        return Member(output, receipt.report.get("score"), True, made_from)
     if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
         raise WeaknerError(Errors.WK300.format(path=output))
     # What an interrupted or earlier training has left is no result of this one.
-    receipt.unlink(missing_ok=True)
+    (output / RECEIPT).unlink(missing_ok=True)
     for name in (BEST, LAST):
         if (output / name).exists():
             shutil.rmtree(output / name)
@@ -151,7 +151,7 @@ def train_member(
         _run(config, output, overrides, gpu_id, stop, threads)
     on_progress(1.0)
     score = _dev_score(output / BEST)
-    write_text(receipt, json.dumps({"made_from": made_from, "score": score}, indent=2) + "\n")
+    Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
     return Member(output, score, False, made_from)
 
 
@@ -304,11 +304,3 @@ def _dev_score(model: Path) -> Optional[float]:
     scores = json.loads((model / "meta.json").read_text(encoding="utf-8")).get("performance", {})
     weights = load_config(model / "config.cfg", interpolate=True)["training"]["score_weights"]
     return float(sum((scores.get(name) or 0.0) * weight for name, weight in weights.items() if weight))
-
-
-def _read(path: Path) -> Optional[Dict[str, Any]]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None

@@ -1,6 +1,6 @@
 """Runs the parts of a stage in fresh processes. They are neither forked nor sent objects: each reads a JSON file.
 
-`python -m spacy_weakner.stages.labelling.workers TASK.json` is one worker. It stops when its parent does, whatever the
+`python -m spacy_weakner.stages.runtime.workers TASK.json` is one worker. It stops when its parent does, whatever the
 reason: its standard input then ends.
 """
 
@@ -19,10 +19,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 from ...errors import Errors, WeaknerError
 from ...files import write_text
 from ...progress import Progress
-from ..shards import Part, receipt_path
+from .shards import Part, receipt_path
 
 # Stages that have workers: each module has a function `run_worker(task, part)`.
-STAGES = {"label": "..label"}
+STAGES = {"label": "..labelling.stage"}
 FAILED = 1
 INTERRUPTED = 130
 _POLL_SECONDS = 0.05

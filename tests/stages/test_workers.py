@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 import spacy
@@ -13,9 +14,9 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.label import label
-from spacy_weakner.stages.labelling import workers
-from spacy_weakner.stages.scratch import scratch_folder
-from spacy_weakner.stages.shards import WHOLE, Part
+from spacy_weakner.stages.runtime import workers
+from spacy_weakner.stages.runtime.scratch import scratch_folder
+from spacy_weakner.stages.runtime.shards import WHOLE, Part
 
 NLP = spacy.blank("xx")
 SIZE = 4
@@ -74,7 +75,7 @@ def test_parts_give_the_same_bytes(folder):
     names = ["part-00001.spacy", "part-00003.spacy", "part-00005.spacy"]
     assert sorted(contents(folder / "parts")) == sorted(names + [f"{name}.json" for name in names])
     run(folder, "parts", shard="1/2")
-    assert run(folder, "parts", workers=3) == whole._replace(skipped=6)  # starts nothing
+    assert run(folder, "parts", workers=3) == replace(whole, skipped=6)  # starts nothing
     assert contents(folder / "one") == contents(folder / "parts")
     assert not leftovers(folder)
 
@@ -261,7 +262,7 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
     for name in (".part-00001.spacy.0123abcd.tmp", ".part-00001.spacy.json.0123abcd.tmp", ".mine.tmp"):
         (out / name).write_bytes(b"half")
     report = run(long, "out", workers=2)
-    assert 0 < report.skipped < 110 and report._replace(skipped=0) == run(long, "again")
+    assert 0 < report.skipped < 110 and replace(report, skipped=0) == run(long, "again")
     assert leftovers(long) == [out / ".mine.tmp"]
     (out / ".mine.tmp").unlink()
     assert contents(out) == contents(long / "again")

@@ -5,9 +5,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from spacy.tokens import Doc
 
-from ..annotations.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, WEAK_PREFIX, get_id
-from .hashes import hash_text
-from .sentences import sentence_key
+from ...annotations.sentences import sentence_key
+from ...annotations.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, WEAK_PREFIX, get_id
+from ..runtime.hashes import hash_text
 
 # Tokens up to which a sentence ("METHODS :") may well occur in two documents by chance.
 SHORT = 3

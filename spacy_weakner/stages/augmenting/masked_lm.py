@@ -8,9 +8,9 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..encoders.spacing import spaced
-from ..encoders.transformer import MaskedLM
-from ..roster.augmentation import Slot, Vocabulary
+from ...encoders.spacing import spaced
+from ...encoders.transformer import MaskedLM
+from ...roster.augmentation import Slot, Vocabulary
 
 # Longer sentences are read in parts: more context would cost much and tell little.
 MAX_PIECES = 512

@@ -1,19 +1,18 @@
 """Which file holds what, and streaming all of them as Docs."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.conll import read_conll
-from ..annotations.corpus import read_docs
-from ..annotations.jsonl import at_line, read_rows
-from ..annotations.rows import DEFAULT_SOURCE, Row, doc_from_row
-from ..annotations.weak import get_id, set_id
 from ..errors import Errors, WeaknerError
 from ..files import existing, read_lines
+from .conll import read_conll
+from .corpus import read_docs
+from .jsonl import at_line, read_rows
+from .rows import DEFAULT_SOURCE, Row, RowCounts, doc_from_row
+from .weak import get_id, set_id
 
 SUFFIXES: Dict[str, str] = {
     ".jsonl": "jsonl",
@@ -81,7 +80,7 @@ def read_corpus(
     sentences: bool = True,
     source: str = DEFAULT_SOURCE,
     misaligned: str = "error",
-    counts: Optional["Counter[str]"] = None,
+    counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format.
 
@@ -92,17 +91,17 @@ def read_corpus(
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans in JSONL text that do not end at token borders: "error", "drop", "expand"
         or "contract".
-    counts (Optional[Counter[str]]): If given, "empty" lines of text are counted, and what `doc_from_row` counts.
+    counts (Optional[RowCounts]): Where to count.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
-    tally: Counter[str] = Counter() if counts is None else counts
+    counts = RowCounts() if counts is None else counts
     for file_, format_ in input_files(path, format):
         if format_ == "spacy":
             yield from read_docs(file_, nlp.vocab)
         else:
             lines = enumerate(read_lines(file_), start=1)
-            yield from docs_of_lines(file_, format_, lines, nlp, sentences, source, misaligned, tally)
+            yield from docs_of_lines(file_, format_, lines, nlp, sentences, source, misaligned, counts)
 
 
 def docs_of_lines(
@@ -113,7 +112,7 @@ def docs_of_lines(
     sentences: bool = True,
     source: str = DEFAULT_SOURCE,
     misaligned: str = "error",
-    counts: Optional["Counter[str]"] = None,
+    counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of some lines of a file.
 
@@ -124,17 +123,17 @@ def docs_of_lines(
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
-    tally: Counter[str] = Counter() if counts is None else counts
+    counts = RowCounts() if counts is None else counts
     if format == "conll":
         yield from read_conll(path, nlp, lines=lines)
         return
     splitter = SentenceSplitter(nlp)
     if format == "text":
-        yield from _text_docs(lines, splitter, sentences, tally)
+        yield from _text_docs(lines, splitter, sentences, counts)
         return
     for number, row in read_rows(path, lines):
         with at_line(path, number):
-            doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=tally)
+            doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=counts)
         if sentences and _is_bare_text(row):
             yield from splitter.split(row["text"], get_id(doc))
         else:
@@ -176,11 +175,11 @@ class SentenceSplitter:
 
 
 def _text_docs(
-    lines: Iterable[Tuple[int, str]], splitter: SentenceSplitter, sentences: bool, tally: "Counter[str]"
+    lines: Iterable[Tuple[int, str]], splitter: SentenceSplitter, sentences: bool, counts: RowCounts
 ) -> Iterator[Doc]:
     for _, line in lines:
         if not line.strip():
-            tally["empty"] += 1
+            counts.empty += 1
         elif sentences:
             yield from splitter.split(line)
         else:

@@ -7,7 +7,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import Errors, WeaknerError
+from ...errors import Errors, WeaknerError
 
 
 def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Language:

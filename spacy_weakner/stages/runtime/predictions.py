@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.corpus import bare_copy
-from ..annotations.tags import TagScheme, make_scheme
-from ..errors import Errors, WeaknerError
-from ..ty import Entity, PathScore, PathScorer, TokenDistributions
+from ...annotations.corpus import bare_copy
+from ...annotations.tags import TagScheme, make_scheme
+from ...errors import Errors, WeaknerError
+from ...ty import Entity, PathScore, PathScorer, TokenDistributions
 from .pipelines import first_pipe, load_pipeline, run_before
 
 

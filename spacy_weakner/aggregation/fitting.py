@@ -6,16 +6,16 @@ from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tup
 import numpy
 from spacy.tokens import Doc
 
-from ..aggregation.label_model import fit
-from ..aggregation.methods import SCHEME, Fitted, Majority, Method, Weighted
-from ..aggregation.observations import Source, SourceSurvey, all_labels, survey
-from ..aggregation.sample import Sample
-from ..aggregation.votes import GoldCounts
 from ..annotations import weak
 from ..annotations.corpus import stream_docs
 from ..annotations.gold import find_gold
 from ..annotations.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
+from .label_model import fit
+from .methods import SCHEME, Fitted, Majority, Method, Weighted
+from .observations import Source, SourceSurvey, all_labels, survey
+from .sample import Sample
+from .votes import GoldCounts
 
 MAX_DOCS = 50_000
 

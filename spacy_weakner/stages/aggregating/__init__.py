@@ -1,0 +1,1 @@
+"""What `aggregate` is made of."""

@@ -1,0 +1,1 @@
+"""What `augment` is made of."""

@@ -1,0 +1,1 @@
+"""What `crossfit` is made of."""

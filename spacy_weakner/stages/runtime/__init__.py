@@ -1,0 +1,1 @@
+"""How stages run: what their commands share."""

@@ -1,0 +1,120 @@
+"""A stage: what is done to the Docs of a corpus, shard by shard, and what is counted on the way."""
+
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, ContextManager, Dict, Generic, Iterable, Iterator, Type, TypeVar
+
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+S = TypeVar("S", bound="Statistics")
+R = TypeVar("R", bound="Report")
+
+
+@dataclass
+class Statistics:
+    """Base of what is counted: a dataclass whose fields have defaults and can be summed up and stored as JSON. They are
+    numbers, `Counter`s, other statistics by name (in a `defaultdict` of their class), or have `+` and `to_json` too."""
+
+    def add(self, other: Any) -> None:
+        """Add what was counted elsewhere.
+
+        other (Any): Statistics of the same class.
+        """
+        for own in fields(self):
+            setattr(self, own.name, _sum(getattr(self, own.name), getattr(other, own.name)))
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What JSON can hold."""
+        return {own.name: _to_json(getattr(self, own.name)) for own in fields(self)}
+
+    @classmethod
+    def from_json(cls: Type[S], data: Dict[str, Any]) -> S:
+        """Read what `to_json` has made.
+
+        data (Dict[str, Any]): Values by field.
+        RETURNS (Statistics): The statistics.
+        """
+        empty = vars(cls())
+        return cls(**{name: _from_json(empty[name], value) for name, value in data.items()})
+
+
+@dataclass
+class Report(Statistics):
+    """Base of what a run over shards did, also in those that were finished already.
+
+    docs_in (int): Docs read.
+    docs (int): Docs written.
+    written (int): Shards made now.
+    skipped (int): Shards that were finished already.
+    replaced (int): Shards of an earlier run, made from another input or with other settings, that were made anew or
+        removed.
+    """
+
+    docs_in: int = 0
+    docs: int = 0
+    written: int = field(default=0, compare=False)  # how many shards there are says nothing of what is in them
+    skipped: int = 0
+    replaced: int = 0
+
+
+class Stage(ABC, Generic[R]):
+    """What is done to the Docs of a corpus. It is run by `Shards`.
+
+    settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
+    vocab (Vocab): Vocabulary of the Docs.
+    stats (Report): What was counted in the shard at hand.
+    """
+
+    name: ClassVar[str]
+    report: Type[R]
+
+    def __init__(self, settings: Dict[str, Any], vocab: Vocab) -> None:
+        self.settings = settings
+        self.vocab = vocab
+        self.stats = self.report()
+
+    def open(self) -> None:
+        """Load or learn what is needed. Called once, before the first shard that has to be made."""
+
+    def close(self) -> None:
+        """Nothing more will be asked."""
+
+    def memory_zone(self) -> ContextManager[Any]:
+        """A zone around each shard, so that no vocabulary grows from shard to shard."""
+        return self.vocab.memory_zone()
+
+    @abstractmethod
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        """Work on the Docs of one shard, and count.
+
+        docs (Iterable[Doc]): The Docs.
+        YIELDS (Doc): Those to write.
+        """
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, Counter):
+        a.update(b)
+        return Counter(dict(sorted(a.items())))
+    if isinstance(a, dict):
+        for key, value in b.items():
+            a[key].add(value)
+        return a
+    return a + b
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _to_json(own) for key, own in value.items()}
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def _from_json(empty: Any, value: Any) -> Any:
+    if isinstance(empty, defaultdict):
+        own: Any = empty.default_factory
+        return defaultdict(own, {key: own.from_json(data) for key, data in value.items()})
+    if isinstance(empty, Counter):
+        return Counter(value)
+    return type(empty).from_json(value) if hasattr(empty, "from_json") else value
