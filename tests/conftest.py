@@ -28,6 +28,27 @@ def seed():
     fix_seed()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def light_processes(tmp_path_factory):
+    """Hides spacy-transformers from the processes that tests start: spaCy would load it, and with it Transformers, in
+    every one of them, which takes longer than all else that they do."""
+    folder = tmp_path_factory.mktemp("light")
+    hiding = folder / "spacy_transformers-0.dist-info"
+    hiding.mkdir()
+    (hiding / "METADATA").write_text("Metadata-Version: 2.1\nName: spacy-transformers\nVersion: 0\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture
+def trained_here(monkeypatch):
+    """Trainings run in this process, one after the other, since each of their own would import everything anew."""
+    from .command_line import train_here
+
+    monkeypatch.setattr("spacy_weakner.stages.training._run", train_here)
+
+
 @pytest.fixture(scope="session")
 def trained_path(tmp_path_factory):
     """A small crf_ner that knows its sentences by heart, on disk. Load it; never write there."""

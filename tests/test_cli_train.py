@@ -1,26 +1,22 @@
 """The road of a user through spaCy's own command line, on a tiny corpus."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-import warnings
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.cli import app
 from spacy.util import load_config
-from typer.main import get_command
 
 import spacy_weakner
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 
-from .util import SEED, SENTENCES, make_doc, same, weights
+from .command_line import spacy_cli, with_seed
+from .util import SENTENCES, make_doc, same, weights
 
 CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs"
 pytestmark = [
@@ -41,36 +37,12 @@ source = "{source}"
 
 
 def in_process(*args, cwd):
-    """Run `python -m spacy` as users do.
-
-    *args (Any): The arguments.
-    cwd (Path): Where to run it.
-    RETURNS (str): What it printed.
-    """
+    """As `spacy_cli`, but in a process of its own, as it is done."""
     environment = {"OMP_NUM_THREADS": "1", **os.environ}
-    command = [sys.executable, "-m", "spacy", *map(str, with_seed(args))]
+    command = [sys.executable, "-m", "spacy", *with_seed(args)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=240)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
-
-
-def spacy_cli(*args, cwd):
-    """Run a command of spaCy as `in_process` does, but in this process, which has imported all that takes so long."""
-    printed, before = io.StringIO(), Path.cwd()
-    os.chdir(cwd)
-    try:
-        with redirect_stdout(printed), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            get_command(app)([*map(str, with_seed(args))], standalone_mode=False)
-    except SystemExit as error:
-        assert not error.code, printed.getvalue()
-    finally:
-        os.chdir(before)
-    return printed.getvalue()
-
-
-def with_seed(args):
-    return (*args, "--system.seed", SEED) if args[0] == "train" else args
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from ..errors import Errors, WeaknerError
 from ..needle.confidence import Calibration
 from .calibration import Reliability
 from .compare import Comparison
@@ -199,21 +198,9 @@ def _bounds(edges: List[float]) -> List[float]:
     return [edges[0] - margin, *edges, edges[-1] + margin]
 
 
-def check_matplotlib() -> None:
-    """Check that plots can be drawn.
-
-    RAISES (WeaknerError): If matplotlib is not installed.
-    """
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise WeaknerError(Errors.WK412.format(package="matplotlib")) from error
-
-
 @contextmanager
 def _figure(height: float, key: str) -> Iterator[Tuple["Figure", "Axes"]]:
     """A figure of its own, so that nothing of pyplot's state is read or changed."""
-    check_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 

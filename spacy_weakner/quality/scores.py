@@ -1,5 +1,6 @@
 """Precision, recall and F1 of entities."""
 
+from dataclasses import fields, is_dataclass
 from typing import Any, Dict, Iterable, NamedTuple, Tuple
 
 from ..ty import Entities
@@ -104,18 +105,19 @@ def total(per_label: Dict[str, Counts]) -> Counts:
 
 
 def as_json(value: Any) -> Any:
-    """Write results as JSON can hold them: a NamedTuple becomes a dict of its fields and properties, and `Counts` have
-    the keys "p", "r" and "f1" beside their own.
+    """Write results as JSON can hold them: a NamedTuple or dataclass becomes a dict of its fields and properties, and
+    `Counts` have the keys "p", "r" and "f1" beside their own.
 
-    value (Any): NamedTuples, dicts, lists, tuples and plain values, nested as one likes.
+    value (Any): NamedTuples, dataclasses, dicts, lists, tuples and plain values, nested as one likes.
     RETURNS (Any): The same as dicts, lists and plain values.
     """
     if isinstance(value, Counts):
         scores = {"p": value.precision, "r": value.recall, "f1": value.f1}
         return {**{key: round(score, 2) for key, score in scores.items()}, **value._asdict()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    names = [own.name for own in fields(value)] if is_dataclass(value) else getattr(value, "_fields", None)
+    if names is not None:
         properties = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
-        return {name: as_json(getattr(value, name)) for name in (*value._fields, *properties)}
+        return {name: as_json(getattr(value, name)) for name in (*names, *properties)}
     if isinstance(value, dict):
         return {key: as_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

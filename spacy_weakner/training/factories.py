@@ -56,7 +56,7 @@ def register_component(
         name,
         assigns=list(assigns),
         default_config={p.name: blocks.get(p.name, p.default) for p in own},
-        default_score_weights=score_weights or {},
+        default_score_weights=dict(score_weights or {}),
         func=make,
     )
     return make

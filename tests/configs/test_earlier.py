@@ -5,7 +5,7 @@ import json
 import re
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, Tuple
 
 import pytest
 import spacy
@@ -15,7 +15,7 @@ from spacy.language import Language
 from spacy_weakner.configs import make_config, recipes
 
 ROOT = Path(__file__).parent.parent.parent
-GROUPS = (Path(__file__).parent / "earlier.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+EARLIER_FILE = Path(__file__).parent / "earlier.txt"
 PAGE = ROOT / "docs" / "configs.md"
 
 
@@ -33,14 +33,23 @@ EARLIER = table() if PAGE.exists() else {}
 pytestmark = pytest.mark.skipif(not EARLIER, reason="not in a source tree")
 
 
+def groups() -> List[Tuple[List[str], Dict[str, Any]]]:
+    """Patterns of files, and the settings that these have in common by dotted name."""
+    found = []
+    for group in EARLIER_FILE.read_text(encoding="utf-8").split("\n\n")[1:]:
+        patterns, *settings = group.strip().splitlines()
+        pairs = (setting.split(" = ", 1) for setting in settings)
+        found.append((patterns.split()[1:], {key: json.loads(value) for key, value in pairs}))
+    return found
+
+
+GROUPS = groups()
+
+
 def earlier(name: str) -> Dict[str, Any]:
     """The settings of a file by dotted name."""
-    found = {}
-    for group in GROUPS:
-        patterns, *settings = group.strip().splitlines()
-        if any(fnmatch(name, pattern) for pattern in patterns.split()[1:]):
-            found.update(setting.split(" = ", 1) for setting in settings)
-    return {key: json.loads(value) for key, value in found.items()}
+    own = [settings for patterns, settings in GROUPS if any(fnmatch(name, pattern) for pattern in patterns)]
+    return {key: value for settings in own for key, value in settings.items()}
 
 
 def flat(config: Dict[str, Any], prefix: str = "") -> Dict[str, Any]:
@@ -69,7 +78,7 @@ def default(config: Dict[str, Any], name: str) -> Any:
 
 
 def test_the_table_names_every_earlier_file():
-    exact = {name for group in GROUPS for name in group.splitlines()[0].split()[1:] if "*" not in name}
+    exact = {name for patterns, _ in GROUPS for name in patterns if "*" not in name}
     assert len(EARLIER) == 54 and exact <= set(EARLIER)
     assert set(EARLIER.values()) == {
         (recipe.name, size)
@@ -79,9 +88,14 @@ def test_the_table_names_every_earlier_file():
     }
 
 
+@pytest.fixture(scope="module")
+def registries():
+    spacy.blank("xx")  # fills them
+
+
+@pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("name", EARLIER)
 def test_every_setting_is_what_it_was(name):
-    spacy.blank("en")  # fills the registries
     recipe, size = EARLIER[name]
     config = make_config(recipe, size)
     before, now = earlier(name), flat(config)

@@ -50,7 +50,6 @@ def run_all(folder, monkeypatch):
     """What the workflow prints. Its commands run in this process, since each of their own would import everything anew;
     weasel notes what they were run on."""
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     project, output = load_project_config(folder, overrides=GIVEN), ""
     commands = {command["name"]: command for command in project["commands"]}
     for name in project["workflows"]["all"]:
@@ -73,6 +72,7 @@ def to_run(folder):
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
+@pytest.mark.usefixtures("trained_here")
 def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     home = tmp_path / "ein Ordner für alles"
     home.mkdir()

@@ -29,6 +29,7 @@ def options(values):
     return [part for key, value in values.items() for part in (f"--{key}", str(value))]
 
 
+@pytest.mark.usefixtures("trained_here")
 def test_three_stages(tmp_path):
     nlp = spacy.blank("en")
     docs = [make_doc(nlp, text, entities) for text, entities in SENTENCES]

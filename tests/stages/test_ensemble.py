@@ -379,7 +379,7 @@ def test_a_failing_training_ends_the_others(tmp_path, corpus, stub):
 
 
 @pytest.mark.slow
-def test_several_processes_give_the_same(tmp_path, corpus, monkeypatch):
+def test_several_processes_give_the_same(tmp_path, corpus, monkeypatch, request):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     config = load_config(CONFIG)
     config["components"]["crf_ner"]["model"]["tok2vec"] = TOK2VEC
@@ -393,7 +393,8 @@ def test_several_processes_give_the_same(tmp_path, corpus, monkeypatch):
         return [weak.get_soft_labels(doc).probabilities for doc in read_docs(output / "soft.spacy", Vocab())]
 
     together = run("two", members=2, processes=2)
-    # The second of them, alone.
+    # The second of them, alone, and in this process.
+    request.getfixturevalue("trained_here")
     alone = run("one", members=1, seed=1)
     for soft, rows, own in zip(together, by_hand(tmp_path / "two", TEXTS), alone, strict=True):
         assert numpy.allclose(soft, sum(rows) / 2, atol=1e-5) and not numpy.allclose(*rows)

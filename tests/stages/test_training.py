@@ -390,6 +390,7 @@ def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("trained_here")
 def test_folds_are_calibrated_together(tmp_path, gold):
     config = load_config(CONFIG)
     config["components"]["crf_ner"]["model"]["tok2vec"] = TOK2VEC
