@@ -279,17 +279,13 @@ class Errors:
     WK340 = "[WK340] {path} is no calibration ({reason}). Make it again with 'spacy weakner calibrate'."
     WK341 = (
         "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
-        "pipeline with a crf_ner or a token_ner, or the name of the component (--component)."
+        "pipeline with {heads}, or the name of the component (--component)."
     )
     WK342 = (
         "[WK342] {path} holds no sentence with complete gold, so there is nothing to calibrate on. Give held-out gold "
         "that the model was not trained on."
     )
     WK343 = "[WK343] The score of '{text}' under '{pipeline}' is not a number. Train the pipeline again."
-    WK348 = (
-        "[WK348] The pipeline '{pipeline}' has no mrc_ner{named} (its components: {names}). Give a pipeline that was "
-        "trained to answer questions, or the name of the component (--component)."
-    )
     WK344 = (
         "[WK344] {path}: '{text}' has entities that are not weak, and they would be overwritten. Give a corpus "
         "that 'spacy weakner aggregate' has made."
@@ -297,10 +293,6 @@ class Errors:
     WK346 = (
         "[WK346] 'estimate_accuracy' needs to know how good the weak sources are. Give the result of 'calibrate' as "
         "'calibration', or give 'weak_accuracy' instead."
-    )
-    WK347 = (
-        "[WK347] The pipeline '{pipeline}' has no component whose probabilities can be calibrated{named} (its "
-        "components: {names})."
     )
     WK345 = (
         "[WK345] {path} says nothing on weak sources. Label the held-out gold with them before 'calibrate', or give "
@@ -385,10 +377,6 @@ class Errors:
     WK411 = (
         "[WK411] {what}. Give a test set with candidates to compare (test, candidates), or a corpus of weak labels to "
         "analyse (labels), or both."
-    )
-    WK412 = (
-        "[WK412] A report needs {package}, which is not installed, though spacy_weakner requires it. Install it: "
-        "pip install {package}."
     )
     WK413 = (
         "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "

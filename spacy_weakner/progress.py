@@ -139,21 +139,6 @@ class Progress(Generic[T]):
         self._printed, self._shown, self._next, self._last = True, self.done, self._next_line(), elapsed
 
 
-def progress(
-    items: Iterable[T], *, total: Optional[float] = None, desc: str = "", unit: str = "it", enabled: bool = True
-) -> Progress[T]:
-    """Go through items and show how far that has come; see `Progress`.
-
-    items (Iterable[T]): The items.
-    total (Optional[float]): Their number, if they do not know it.
-    desc (str): What is done.
-    unit (str): One of them.
-    enabled (bool): Show anything at all.
-    RETURNS (Progress[T]): The same items.
-    """
-    return Progress(items, total=total, desc=desc, unit=unit, enabled=enabled)
-
-
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -5,17 +5,17 @@ from typing import Any, Callable, Dict, Optional
 import srsly
 
 
-def module_to_bytes(module: Any, kwargs: Dict[str, Any]) -> bytes:
+def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> bytes:
     """Serialise a torch module.
 
     module (Any): The module, or None before initialisation.
-    kwargs (Dict[str, Any]): What builds it again; values that JSON can hold.
+    kwargs (Optional[Dict[str, Any]]): What builds it again; values that JSON can hold. None: what it has as `kwargs`.
     RETURNS (bytes): Empty for None.
     """
     if module is None:
         return b""
     state = {name: tensor.detach().cpu().numpy() for name, tensor in module.state_dict().items()}
-    return srsly.msgpack_dumps({"kwargs": kwargs, "state": state})
+    return srsly.msgpack_dumps({"kwargs": module.kwargs if kwargs is None else kwargs, "state": state})
 
 
 def module_from_bytes(

@@ -147,6 +147,17 @@ def test_every_folder_has_its_row():
     assert found - {"__init__"} <= set(LEVELS)
 
 
+@pytest.mark.parametrize("path", sorted((PACKAGE / "stages").rglob("*.py")), ids=lambda path: path.stem)
+def test_stages_run_commands_and_not_the_other_way_round(path):
+    """A command may use its own parts and the runtime, parts each other and the runtime, the runtime only itself."""
+    parts = path.relative_to(PACKAGE / "stages").parts
+    names = {name.split(".")[2] for name in imported(path) if name.startswith("spacy_weakner.stages.")}
+    if len(parts) > 1:
+        assert names <= {parts[0], "runtime"}
+    else:
+        assert len(names - {"runtime"}) <= 1 and all((PACKAGE / "stages" / name).is_dir() for name in names)
+
+
 @pytest.mark.parametrize("head", ["crf_ner", "mrc_ner", "sentence_category", "span_ner", "token_ner"])
 def test_stages_know_no_head(head):
     for path in (PACKAGE / "stages").rglob("*.py"):

@@ -9,7 +9,7 @@ import spacy
 
 from spacy_weakner import progress as module
 from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.progress import Progress, progress
+from spacy_weakner.progress import Progress
 from spacy_weakner.stages.mask import mask
 
 from .util import SENTENCES, make_doc
@@ -36,7 +36,7 @@ def lines(capsys):
 
 def run(clock, n, seconds, **settings):
     seen = []
-    for i in progress(range(n), **settings):
+    for i in Progress(range(n), **settings):
         clock.seconds += seconds
         seen.append(i)
     assert seen == list(range(n))
@@ -71,7 +71,7 @@ def test_the_first_seconds_are_quiet(clock, capsys):
 
 
 def test_nobody_knows_how_much_there_is(clock, capsys):
-    for _ in progress(iter(range(100)), desc="docs", unit="doc"):
+    for _ in Progress(iter(range(100)), desc="docs", unit="doc"):
         clock.seconds += 1
     assert lines(capsys) == [
         "docs: 10 docs, 0:10",
@@ -83,7 +83,7 @@ def test_nobody_knows_how_much_there_is(clock, capsys):
 
 
 def test_a_total_that_is_given(clock, capsys):
-    for _ in progress(iter(range(2)), total=2, unit="doc"):
+    for _ in Progress(iter(range(2)), total=2, unit="doc"):
         clock.seconds += 10
     assert lines(capsys) == ["50 % (1 of 2 docs), 0:10, 0:10 to go", "100 % (2 of 2 docs), 0:20"]
 

@@ -70,9 +70,11 @@ def show_report(report: "CheckReport") -> None:
     report (CheckReport): What was found.
     RAISES (typer.Exit): With code 1 if there are errors.
     """
+    from ..quality.checking.labels import label_table
+
     for finding in report.findings:
         _show(finding)
-    header, rows = report.table()
+    header, rows = label_table(report.labels)
     if rows:
         show_table(header, rows)
     warnings = sum(finding.level == "warning" for finding in report.findings)

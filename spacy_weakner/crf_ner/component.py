@@ -10,12 +10,13 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..annotations.entities import trim_whitespace
-from ..annotations.tags import SCHEMES, TagScheme, make_scheme
+from ..annotations.tags import make_scheme
 from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
 from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
-from ..training.entities import EntityHead, Prediction
-from ..training.factories import default_blocks, register_head
+from ..training.entities import Prediction
+from ..training.factories import default_blocks, register_component
+from ..training.tagging import TaggingHead
 from ..ty import Entity, PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
@@ -23,7 +24,7 @@ from .model import add_crf_gradient, crf_parameters
 DECODING = "decoding"
 
 
-class CRFNer(EntityHead[List[Floats2d], Target]):
+class CRFNer(TaggingHead[Target]):
     """Tag tokens with a linear-chain CRF and write the best sequence to `doc.ents`.
 
     Tokens whose annotation is missing are marginalised in training. What stands in `doc.ents` already is kept
@@ -63,32 +64,15 @@ class CRFNer(EntityHead[List[Floats2d], Target]):
         scorer: Optional[Callable] = None,
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
-        if scheme not in SCHEMES:
-            raise WeaknerError(Errors.WK009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
+        self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
         check_range("n_best", n_best, 0, None)
         self.loss = loss
-        self.tag_scheme = scheme
         self.constrain = constrain
         self.scores = scores
         self.n_best = n_best
-
-    @property
-    def scheme(self) -> TagScheme:
-        """RETURNS (TagScheme): The tag scheme over the component's labels."""
-        return make_scheme(self.tag_scheme, self.labels)
-
-    @property
-    def n_outputs(self) -> int:
-        """RETURNS (int): The number of tags."""
-        return len(self.scheme)
-
-    @property
-    def distribution_labels(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The columns of `distributions`: the tags."""
-        return self.scheme.tags
 
     # Training
 
@@ -204,4 +188,4 @@ class CRFNer(EntityHead[List[Floats2d], Target]):
         return batch.restrict(batch.pad_like(allowed, True, "bool"))
 
 
-make_crf_ner = register_head("crf_ner", CRFNer, default_blocks("crf_ner", "model", "loss"))
+make_crf_ner = register_component("crf_ner", CRFNer, default_blocks("crf_ner", "model", "loss"))

@@ -95,11 +95,12 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     batch = pad([emissions[i] for i in used])
     log_z, marginals = partition(parameters, batch)
     padded = batch.pad_like([tags[i] for i in used], 0, "int64")
-    paths = Paths(batch, numpy.maximum(padded, 0))
-    agreeing = paths.scores(parameters)
     # Complete rows need the score of one path, rows with holes a second lattice.
-    holes = numpy.flatnonzero((padded == MISSING).any(0))
-    if len(holes):
+    complete = MISSING not in padded
+    paths = Paths(batch, padded if complete else numpy.maximum(padded, 0))
+    agreeing = paths.scores(parameters)
+    if not complete:
+        holes = numpy.flatnonzero(padded.min(0) == MISSING)
         allowed = batch.select(holes)
         wanted = padded[: len(allowed.emissions), holes, None]
         allowed = allowed.restrict((wanted == MISSING) | (wanted == numpy.arange(len(parameters.start))))
@@ -109,10 +110,12 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
 
     def backprop(weights: Optional[Weights]) -> Gradient:
         by_row = None if weights is None else weights[used][batch.order]
-        by_path = numpy.ones(len(used)) if by_row is None else by_row.copy()
-        by_path[holes] = 0.0
+        by_path = by_row
+        if not complete:
+            by_path = numpy.ones(len(used)) if by_row is None else by_row.copy()
+            by_path[holes] = 0.0
         gradient, counts = paths.subtract(marginals(by_row), by_path)
-        if len(holes):
+        if not complete:
             own, own_counts = marginals_of_holes(None if by_row is None else by_row[holes])
             gradient[: len(own), holes] -= own
             counts = counts.minus(own_counts)
@@ -141,7 +144,7 @@ def marginal_likelihood(
 
 def count_sentences(emissions: Sequence[Array]) -> int:
     """How many sentences have tokens: what the mean is taken over."""
-    return sum(len(e) > 0 for e in emissions)
+    return len([own for own in emissions if len(own)])
 
 
 def zero(parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
@@ -166,10 +169,13 @@ def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequenc
     used (Sequence[int]): Which of them took part.
     RETURNS (List[Array]): Shapes of `emissions`.
     """
-    result: List[Array] = [None] * len(emissions)
-    for i, gradient in zip(used, batch.unpad(padded.astype("float32")), strict=True):
-        result[i] = gradient
-    return [numpy.zeros(e.shape, dtype="float32") if g is None else g for e, g in zip(emissions, result, strict=True)]
+    result = batch.unpad(padded.astype("float32"))
+    if len(used) == len(emissions):
+        return result
+    gradients = dict(zip(used, result, strict=True))
+    return [
+        gradients[i] if i in gradients else numpy.zeros(own.shape, dtype="float32") for i, own in enumerate(emissions)
+    ]
 
 
 def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
@@ -180,15 +186,16 @@ def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
     used (Sequence[int]): Which of all sentences they are.
     RAISES (WeaknerError): If one of them is -inf.
     """
-    impossible = numpy.flatnonzero(log_z == -numpy.inf)
-    if len(impossible):
+    if -numpy.inf in log_z:
+        impossible = numpy.flatnonzero(log_z == -numpy.inf)
         raise WeaknerError(Errors.WK007.format(index=used[batch.order[impossible].min()]))
 
 
 def _annotated(tags: Sequence[Array]) -> List[int]:
     # Sentences that have any annotation.
-    if not tags:
-        return []
-    owners = numpy.repeat(numpy.arange(len(tags)), [len(t) for t in tags])
-    known: List[int] = numpy.flatnonzero(numpy.bincount(owners[numpy.concatenate(tags) != MISSING])).tolist()
-    return known
+    known = numpy.concatenate(tags) != MISSING if tags else numpy.zeros(0, dtype=bool)
+    if known.all():
+        return [i for i, own in enumerate(tags) if len(own)]
+    owners = numpy.repeat(numpy.arange(len(tags)), [len(own) for own in tags])
+    result: List[int] = numpy.flatnonzero(numpy.bincount(owners[known])).tolist()
+    return result

@@ -195,8 +195,8 @@ def _weighted(example: Example, scheme: TagScheme, weak_weight: float) -> Target
 
 def _weights(targets: Sequence[Target]) -> Optional[Weights]:
     # None, the fast way, where all count the same.
-    weights = numpy.asarray([target.weight for target in targets])
-    return None if (weights == 1.0).all() else weights
+    weights = [target.weight for target in targets]
+    return None if set(weights) <= {1.0} else numpy.asarray(weights)
 
 
 def _expected(probabilities: Array, scores: Array) -> Array:

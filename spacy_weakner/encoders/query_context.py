@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
+from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3
 from thinc.types import Floats3d
 from thinc.util import get_torch_default_device
 
@@ -69,8 +69,7 @@ def build_query_context_encoder(
     transformer: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]
         convert_inputs=_convert_inputs,
-        convert_outputs=_convert_outputs,
-        serialize_model=_serialize,
+        serialize_model=module_to_bytes,
         deserialize_model=_deserialize,
     )
     # Not as attributes of the model: these are stored, and would win over the config that loads it.
@@ -203,25 +202,10 @@ def _convert_inputs(
     return ArgsKwargs(args=tensors, kwargs={}), lambda gradient: readings
 
 
-def _convert_outputs(
-    model: Model, inputs_outputs: Tuple[List[Reading], Any], is_train: bool
-) -> Tuple[Any, Callable[[Any], ArgsKwargs]]:
-    _, output = inputs_outputs
-
-    def back(gradient: Any) -> ArgsKwargs:
-        return ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(model.ops.as_contig(gradient)),)})
-
-    return torch2xp(output), back
-
-
 def _make(**kwargs: Any) -> Any:
     from .torch_query_context import make_reader
 
     return make_reader(**kwargs)
-
-
-def _serialize(module: Any) -> bytes:
-    return module_to_bytes(module, {} if module is None else module.kwargs)
 
 
 def _deserialize(module: Any, data: bytes, device: Any) -> Any:

@@ -32,7 +32,7 @@ def torch_sequences(
         None,  # type: ignore[arg-type]
         convert_inputs=_convert_inputs,
         convert_outputs=_convert_outputs,
-        serialize_model=_serialize,
+        serialize_model=module_to_bytes,
         deserialize_model=partial(_deserialize, make=make, settings=settings),
     )
     return Model(
@@ -145,10 +145,6 @@ def _convert_outputs(
 def _split(model: Model, rows: Floats2d, lengths: List[int]) -> Sequences:
     on_host: Any = numpy.asarray(lengths)
     return model.ops.unflatten(rows, on_host)
-
-
-def _serialize(module: Any) -> bytes:
-    return module_to_bytes(module, module.kwargs if module is not None else {})
 
 
 def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any], settings: Dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from ..aggregation.policies import POLICIES
 from ..annotations.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing
+from ..training.factories import register_component
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
@@ -31,78 +32,6 @@ from .tokenizing import attr_values, raw_values, tokenize_terms
 ATTRS = ("ORTH", "LOWER", "NORM", "LEMMA")
 TABLE_FILE = "terms.table"
 SOURCE_FILE = "terms.jsonl"
-
-
-@Language.factory(
-    "gazetteer_ruler",
-    assigns=["doc.spans"],
-    default_config={
-        "source": "gazetteer",
-        "attr": "LOWER",
-        "acronym_length": 5,
-        "stop": [],
-        "min_length": 1,
-        "ambiguity": "all",
-        "reliability": None,
-        "annotate_ents": False,
-        "policy": "longest",
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
-    },
-)
-def make_gazetteer_ruler(
-    nlp: Language,
-    name: str,
-    source: str,
-    attr: str,
-    acronym_length: int,
-    stop: List[str],
-    min_length: int,
-    ambiguity: str,
-    reliability: Optional[float],
-    annotate_ents: bool,
-    policy: str,
-    overwrite: bool,
-    scorer: Optional[Callable],
-) -> "GazetteerRuler":
-    """Create a GazetteerRuler: looks up terms and writes all that it finds to the span group `weak:<source>`, and on
-    demand the entities among it to `doc.ents`.
-
-    source (str): Name of the weak source; the span group is called `weak:<source>`.
-    attr (str): What is compared: "ORTH", "LOWER", "NORM" or "LEMMA".
-    acronym_length (int): A term of at most so many characters with an upper-case letter after its first one
-        ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
-    stop (List[str]): Terms that are not to be matched, in any case and with any white space.
-    min_length (int): Terms with fewer characters are not matched.
-    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
-        an acronym in exact case comes before the others), or nothing ("drop").
-    reliability (Optional[float]): Probability that a match is right, as far as you know; stored with the span group
-        for the stages that combine sources.
-    annotate_ents (bool): Write `doc.ents` too. A term list is then a pipeline that finds entities; what weak labels are
-        made for does not want it.
-    policy (str): Which of the matches that overlap are entities, as in `aggregate --method union`: the "longest" first,
-        or none of them ("drop"). ("priority" and "agreement" tell sources apart; here there is one.)
-    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and matches
-        fill the rest.
-    scorer (Optional[Callable]): The scoring method, used where entities are written.
-    RETURNS (GazetteerRuler): The component.
-    """
-    return GazetteerRuler(
-        nlp.vocab,
-        name,
-        source=source,
-        attr=attr,
-        acronym_length=acronym_length,
-        stop=stop,
-        min_length=min_length,
-        ambiguity=ambiguity,
-        reliability=reliability,
-        annotate_ents=annotate_ents,
-        policy=policy,
-        overwrite=overwrite,
-        scorer=scorer,
-        nlp=nlp,
-    )
 
 
 class GazetteerRuler(Pipe):
@@ -118,6 +47,28 @@ class GazetteerRuler(Pipe):
 
     A stored pipeline holds the compiled table (`terms.table`), which is mapped into memory when it is loaded, and
     the terms as a list beside it (`terms.jsonl`).
+
+    vocab (Vocab): The shared vocabulary.
+    name (str): Name of the component.
+    source (str): Name of the weak source; the span group is called `weak:<source>`.
+    attr (str): What is compared: "ORTH", "LOWER", "NORM" or "LEMMA".
+    acronym_length (int): A term of at most so many characters with an upper-case letter after its first one
+        ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
+    stop (Optional[List[str]]): Terms that are not to be matched, in any case and with any white space.
+    min_length (int): Terms with fewer characters are not matched.
+    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
+        an acronym in exact case comes before the others), or nothing ("drop").
+    reliability (Optional[float]): Probability that a match is right, as far as you know; stored with the span group
+        for the stages that combine sources.
+    annotate_ents (bool): Write `doc.ents` too. A term list is then a pipeline that finds entities; what weak labels are
+        made for does not want it.
+    policy (str): Which of the matches that overlap are entities, as in `aggregate --method union`: the "longest" first,
+        or none of them ("drop"). ("priority" and "agreement" tell sources apart; here there is one.)
+    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and matches
+        fill the rest.
+    scorer (Optional[Callable]): The scoring method, used where entities are written.
+    nlp (Optional[Language]): The pipeline whose tokenizer tokenises terms, if none is given with them.
+    RAISES (WeaknerError): If a setting is out of range.
     """
 
     def __init__(
@@ -128,7 +79,7 @@ class GazetteerRuler(Pipe):
         source: str = "gazetteer",
         attr: str = "LOWER",
         acronym_length: int = 5,
-        stop: Sequence[str] = (),
+        stop: Optional[List[str]] = None,
         min_length: int = 1,
         ambiguity: str = "all",
         reliability: Optional[float] = None,
@@ -138,15 +89,6 @@ class GazetteerRuler(Pipe):
         scorer: Optional[Callable] = None,
         nlp: Optional[Language] = None,
     ) -> None:
-        """Initialise a GazetteerRuler.
-
-        vocab (Vocab): The shared vocabulary.
-        name (str): Name of the component.
-        source, attr, acronym_length, stop, min_length, ambiguity, reliability: See `make_gazetteer_ruler`.
-        annotate_ents, policy, overwrite, scorer: See there, too.
-        nlp (Optional[Language]): The pipeline whose tokenizer tokenises terms, if none is given with them.
-        RAISES (WeaknerError): If a setting is out of range.
-        """
         _check("source", source, bool(source), "a name")
         _check("attr", attr, attr in ATTRS, f"one of {', '.join(ATTRS)}")
         _check("acronym_length", acronym_length, acronym_length >= 0, "0 or more characters")
@@ -159,7 +101,7 @@ class GazetteerRuler(Pipe):
         self.source = source
         self.attr = attr
         self.acronym_length = acronym_length
-        self.stop = list(stop)
+        self.stop = list(stop or ())
         self.min_length = min_length
         self.ambiguity = ambiguity
         self.reliability = reliability
@@ -460,3 +402,8 @@ class GazetteerRuler(Pipe):
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:
     if not is_fine:
         raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected))
+
+
+make_gazetteer_ruler = register_component(
+    "gazetteer_ruler", GazetteerRuler, {"stop": []}, assigns=["doc.spans"], score_weights=None
+)

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..errors import Errors, WeaknerError
-from ..progress import progress
+from ..progress import Progress
 from .columns import ColumnBuilder, TermColumns
 from .hash_table import Ids
 from .terms import Term
@@ -55,7 +55,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     RAISES (WeaknerError): If `attr` is LEMMA and a term has no lemmas.
     """
     builder = ColumnBuilder()
-    for batch in minibatch(progress(terms, desc=name, unit="term"), size=_BATCH):
+    for batch in minibatch(Progress(terms, desc=name, unit="term"), size=_BATCH):
         # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):

@@ -1,7 +1,8 @@
 """Best paths through a CRF, and probabilities of entities. Arrays only, no torch, no spaCy."""
 
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
 from numpy.lib.stride_tricks import sliding_window_view
@@ -20,6 +21,18 @@ class Path(NamedTuple):
     score: float
 
 
+@contextmanager
+def _small_buffers() -> Iterator[None]:
+    """Keep numpy from copying broadcast or reversed operands through a buffer of 8192 elements, as it does where these
+    are not one piece of memory for so long. Those of a batch are shorter, and as fast where they are."""
+    size = numpy.setbufsize(1024)
+    try:
+        yield
+    finally:
+        numpy.setbufsize(size)
+
+
+@_small_buffers()
 def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
     """Find the best path of every sequence. Back-pointers are recomputed along the best path alone, which costs
     one row per step instead of one table.
@@ -50,7 +63,7 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
             tags[t, running:n] = final.argmax(-1)
             total[running:n] = final.max(-1)
         if running:
-            tags[t, :running] = (best[t, :running] + to_next[tags[t + 1, :running]]).argmax(-1)
+            tags[t, :running] = (best[t, :running] + to_next.take(tags[t + 1, :running], axis=0)).argmax(-1)
         running = n
     ordered = numpy.empty(n_rows)
     ordered[batch.order] = total
@@ -153,10 +166,11 @@ class _Step:
         self.shifted = sliding_window_view(self.twice.reshape(-1), n_tags * n_rows)[:-1:n_rows]
         self.scores = empty((n_tags, n_tags * n_rows))
         self.result = empty((n_tags, n_rows))
+        self.flat_result = self.result.reshape(-1)
 
     def best(self, before: Array) -> Array:
         """Scores of the best ways to each tag: shape (n_rows, n_tags), as those before."""
         self.twice[...] = before.T
         numpy.add(self.shifted, self.transitions, out=self.scores)
-        numpy.maximum.reduce(self.scores, axis=0, out=self.result.reshape(-1))
+        numpy.maximum.reduce(self.scores, axis=0, out=self.flat_result)
         return self.result.T

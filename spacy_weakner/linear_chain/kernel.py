@@ -62,7 +62,7 @@ class CRFParameters(NamedTuple):
 class Batch:
     """Sequences padded to one array.
 
-    emissions (Array): Shape (max_length, n_sequences, n_tags), float64, longest sequence first.
+    emissions (Array): Shape (max_length, n_sequences, n_tags), float64, longest sequence first; 0 in the padding.
     lengths (numpy.ndarray): Shape (n_sequences,), descending.
     order (numpy.ndarray): Shape (n_sequences,): which given sequence each row is.
     """
@@ -82,20 +82,21 @@ class Batch:
         """True where a step belongs to a sequence: shape (max_length, n_sequences)."""
         return numpy.arange(len(self.emissions))[:, None] < self.lengths
 
+    @cached_property
+    def ends(self) -> Tuple[Array, Array]:
+        """Index of the last step of every sequence in a time-major array."""
+        return self.lengths - 1, numpy.arange(len(self.lengths))
+
     def unpad(self, padded: Array) -> List[Array]:
         """Split a time-major array into one array per given sequence, in the order they were given in."""
         result: List[Array] = [None] * len(self.order)
-        for row, (given, length) in enumerate(zip(self.order.tolist(), self.lengths.tolist(), strict=True)):
-            result[given] = padded[:length, row]
+        for row, given, length in zip(padded.swapaxes(0, 1), self.order.tolist(), self.lengths.tolist(), strict=True):
+            result[given] = row[:length]
         return result
 
     def pad_like(self, sequences: Sequence[Array], fill: Any, dtype: str) -> Array:
         """Pad other per-token arrays (one per given sequence) in the layout of this batch."""
-        padded = empty((*self.emissions.shape[:2], *sequences[0].shape[1:]), dtype)
-        padded.fill(fill)
-        for row, (given, length) in enumerate(zip(self.order.tolist(), self.lengths.tolist(), strict=True)):
-            padded[:length, row] = sequences[given]
-        return padded
+        return _pad(sequences, self.lengths, self.order, fill, dtype)
 
     def restrict(self, allowed: Array) -> "Batch":
         """Forbid tags per token.
@@ -118,10 +119,18 @@ def pad(sequences: Sequence[Array]) -> Batch:
     RETURNS (Batch): The batch.
     """
     lengths = numpy.asarray([len(sequence) for sequence in sequences])
-    order = numpy.argsort(-lengths, kind="stable")
-    shape = (int(lengths.max()), len(sequences), sequences[0].shape[1])
-    layout = Batch(numpy.broadcast_to(0.0, shape), lengths[order], order)
-    return Batch(layout.pad_like(sequences, 0.0, "float64"), layout.lengths, order)
+    order = (-lengths).argsort(kind="stable")
+    lengths = lengths[order]
+    return Batch(_pad(sequences, lengths, order, 0.0, "float64"), lengths, order)
+
+
+def _pad(sequences: Sequence[Array], lengths: Array, order: Array, fill: Any, dtype: str) -> Array:
+    padded = empty((int(lengths[0]), len(order), *sequences[0].shape[1:]), dtype)
+    if lengths[-1] < lengths[0]:
+        padded.fill(fill)
+    for row, given, length in zip(padded.swapaxes(0, 1), order.tolist(), lengths.tolist(), strict=True):
+        row[:length] = sequences[given]
+    return padded
 
 
 def empty(shape: Sequence[int], dtype: str = "float64") -> Array:
@@ -197,7 +206,6 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
     batch (Batch): Emissions; -inf where a tag is not allowed.
     RETURNS (Lattice): The sums.
     """
-    n_rows = len(batch.lengths)
     backwards = reversal(batch)
     emissions = numpy.stack([batch.emissions, gather(batch.emissions, backwards)], axis=1)
     transitions = numpy.stack([parameters.transitions, parameters.transitions.T])
@@ -220,7 +228,7 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
                 after[d, row, tag] = logsumexp(x[d, row] + transitions[d, :, tag])
     alpha = before[:, 0] + batch.emissions
     beta = gather(before[:, 1], backwards)
-    last = alpha[batch.lengths - 1, numpy.arange(n_rows)]
+    last = alpha[batch.ends]
     return Lattice(parameters, batch, alpha, beta, logsumexp(last + parameters.end))
 
 
@@ -234,7 +242,7 @@ class Paths:
     def __init__(self, batch: Batch, tags: Array) -> None:
         n_tags = batch.emissions.shape[2]
         self.batch, self.n_tags = batch, n_tags
-        self.first, self.last = tags[0], tags[batch.lengths - 1, numpy.arange(tags.shape[1])]
+        self.first, self.last = tags[0], tags[batch.ends]
         # Places in emissions and in transitions, as if these had one dimension.
         self.own = tags + n_tags * numpy.arange(tags.size).reshape(tags.shape)
         self.moves = n_tags * tags[:-1] + tags[1:]
@@ -245,21 +253,19 @@ class Paths:
         parameters (CRFParameters): Scores of the CRF.
         RETURNS (Array): Shape (n_sequences,).
         """
-        mask = self.batch.mask
         emitted = self.batch.emissions.reshape(-1).take(self.own)
-        moved = parameters.transitions.reshape(-1).take(self.moves)
-        total = numpy.where(mask, emitted, 0.0).sum(0) + numpy.where(mask[1:], moved, 0.0).sum(0)
-        return total + parameters.start[self.first] + parameters.end[self.last]
+        moved = numpy.where(self.batch.mask[1:], parameters.transitions.reshape(-1).take(self.moves), 0.0)
+        return emitted.sum(0) + moved.sum(0) + parameters.start[self.first] + parameters.end[self.last]
 
-    def subtract(self, marginals: Marginals, weights: Array) -> Marginals:
+    def subtract(self, marginals: Marginals, weights: Optional[Array]) -> Marginals:
         """Subtract the gradient of the paths' scores.
 
         marginals (Marginals): Of all paths; its tokens are written to.
-        weights (Array): Shape (n_sequences,): how much each path counts.
+        weights (Optional[Array]): Shape (n_sequences,): how much each path counts. None: all 1.
         RETURNS (Marginals): The difference.
         """
         tokens, counts = marginals
-        by_token = numpy.where(self.batch.mask, weights, 0.0)
+        by_token = self.batch.mask if weights is None else numpy.where(self.batch.mask, weights, 0.0)
         tokens.reshape(-1)[self.own] -= by_token
         n = self.n_tags
         start, end = (numpy.bincount(tags, weights, n) for tags in (self.first, self.last))
@@ -291,5 +297,4 @@ def gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
 
 def count(batch: Batch, tokens: Array, edges: Array) -> Marginals:
     """Complete marginals by the expected use of the parameters: that of start and end follows from the tokens."""
-    last = tokens[batch.lengths - 1, numpy.arange(len(batch.lengths))]
-    return Marginals(tokens, CRFParameters(tokens[0].sum(0), edges, last.sum(0)))
+    return Marginals(tokens, CRFParameters(tokens[0].sum(0), edges, tokens[batch.ends].sum(0)))

@@ -39,11 +39,11 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     # Forward-backward with sums normalised every few steps; None unless it is exact.
     n_steps, n_rows, n_tags = batch.emissions.shape
     backwards = reversal(batch)
-    # As in `forward_backward`, upto[t, d, b] with the emission of step t, and before[t, b], forwards alone, without.
-    before, upto = empty((n_steps, n_rows, n_tags)), empty((n_steps, 2, n_rows, n_tags))
-    sums, transitions = empty((2, n_rows, n_tags)), empty((2, n_tags, n_tags))
-    top_start, start_range = _exponentials(parameters.start, sums[0])
-    top_end, end_range = _exponentials(parameters.end, sums[1])
+    # As in `forward_backward`, before[t, d, b] without the emission of step t, and upto[t, d, b] with it.
+    before, upto = empty((2, n_steps, 2, n_rows, n_tags))
+    transitions = empty((2, n_tags, n_tags))
+    top_start, start_range = _exponentials(parameters.start, before[0, 0])
+    top_end, end_range = _exponentials(parameters.end, before[0, 1])
     top_transition, transition_range = _exponentials(parameters.transitions, transitions[0])
     top_emission, emission_range = _exponentials(batch.emissions, upto[:, 0])
     if max(start_range, end_range, transition_range, emission_range) > WIDEST_RANGE:
@@ -51,29 +51,31 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     interval = 1 + int(WIDEST_RANGE / 2 / (transition_range + emission_range + 10.0))
     padding = None if backwards is None else ~batch.mask
     if padding is not None:
-        upto[:, 0][padding] = before[padding] = 0.0
+        upto[:, 0][padding] = before[:, 0][padding] = 0.0
     upto[:, 1] = gather(upto[:, 0], backwards)
     transitions[1] = transitions[0].T
     ones = numpy.ones((n_tags, 1))
-    norms = numpy.ones((n_steps, 2, n_rows, 1))
+    norms = numpy.ones((1 + n_steps // interval, 2, n_rows, 1))
     with numpy.errstate(divide="ignore", invalid="ignore"):
-        for t, n in enumerate(batch.n_running):
+        previous = upto[0]
+        for t, (n, own, sums) in enumerate(zip(batch.n_running, upto, before, strict=True)):
+            if n < n_rows:
+                own, sums, previous = own[:, :n], sums[:, :n], previous[:, :n]
             if t > 0:
-                numpy.matmul(upto[t - 1, :, :n], transitions, out=sums[:, :n])
-            own = upto[t, :, :n]
-            own *= sums[:, :n]
-            before[t, :n] = sums[0, :n]
+                numpy.matmul(previous, transitions, out=sums)
+            own *= sums
+            previous = own
             if t % interval == 0:
-                norm = norms[t, :, :n]
+                norm = norms[t // interval, :, :n]
                 numpy.matmul(own, ones, out=norm)
                 own /= norm
         ways_on = gather(upto[:, 1], backwards)
-        totals = numpy.einsum("tnc,tnc->tn", before, ways_on)
+        totals = numpy.einsum("tnc,tnc->tn", before[:, 0], ways_on)
         log_z = numpy.log(totals[0]) + numpy.log(norms[:, 1, :, 0]).sum(0)
     if padding is not None:
         totals[padding] = 1.0
     small = upto < SMALLEST_SUM
-    if not bool((totals > 0).all()) or bool(upto[small].any()):
+    if not totals.min() > 0 or upto[small].any():
         return None
     log_z += top_start + top_emission * batch.lengths + top_transition * (batch.lengths - 1) + top_end
 
@@ -82,7 +84,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
         if weights is not None:
             shares *= weights[:, None]
         edges = transitions[0] * numpy.matmul(upto[:-1, 0].swapaxes(1, 2), shares[1:]).sum(0)
-        shares *= before
+        shares *= before[:, 0]
         return count(batch, shares, edges)
 
     return log_z, marginals

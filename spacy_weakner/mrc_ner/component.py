@@ -16,7 +16,7 @@ from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..losses import Array
 from ..training.entities import EntityHead, Prediction
-from ..training.factories import default_blocks, register_head
+from ..training.factories import default_blocks, register_component
 from ..training.spans import warn_of_spans
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE
@@ -332,4 +332,4 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         return candidate_pairs(target, probabilities(scores) > self.threshold, self.max_width)
 
 
-make_mrc_ner = register_head("mrc_ner", MRCNer, default_blocks("mrc_ner", "model"))
+make_mrc_ner = register_component("mrc_ner", MRCNer, default_blocks("mrc_ner", "model"))

@@ -29,9 +29,9 @@ def matched(weak: IntTags) -> BoolMask:
     return result
 
 
-def soften(weak: IntTags, predicted: NDArray[numpy.float64], chances: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+def soften(weak: IntTags, predicted: NDArray[numpy.float64], right: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
     """Complete the weak labels of a sentence by probabilities, our variant of Equation 2: a token has its weak label
-    with the chance that this is right, and else what the model thinks of it,
+    with the probability that this is right, and else what the model thinks of it,
 
         q_i = c_i 1[y^w_i] + (1 - c_i) p_i
 
@@ -39,10 +39,10 @@ def soften(weak: IntTags, predicted: NDArray[numpy.float64], chances: NDArray[nu
 
     weak (IntTags): Shape (n_tokens,): as in `complete`.
     predicted (NDArray[numpy.float64]): Shape (n_tokens, n_tags): the model's distribution.
-    chances (NDArray[numpy.float64]): Shape (n_tokens,): that the weak label is right.
+    right (NDArray[numpy.float64]): Shape (n_tokens,): the probability that the weak label is right.
     RETURNS (NDArray[numpy.float64]): Shape (n_tokens, n_tags).
     """
-    trust = numpy.where(matched(weak), chances, 0.0)[:, None]
+    trust = numpy.where(matched(weak), right, 0.0)[:, None]
     return trust * (weak[:, None] == numpy.arange(predicted.shape[1])) + (1.0 - trust) * predicted
 
 

@@ -71,8 +71,8 @@ class Calibration(NamedTuple):
         try:
             row = json.loads(path.read_text(encoding="utf-8"))
             result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), dict(row["sources"]))
-            chances = [*result.steps.values, *result.sources.values()]
-            if result.score not in SCORES or result.unit not in UNITS or not all(0.0 <= p <= 1.0 for p in chances):
+            values = [*result.steps.values, *result.sources.values()]
+            if result.score not in SCORES or result.unit not in UNITS or not all(0.0 <= p <= 1.0 for p in values):
                 raise ValueError("a value is out of range")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise WeaknerError(Errors.WK340.format(path=path, reason=error)) from error

@@ -80,8 +80,8 @@ def fit(
     (output / VERDICT).unlink(missing_ok=True)
     prepared = read_preparation(folders)
     judgement = _read_judgement(folders) if prepared.gold else None
-    lists = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
-    facts = _facts(folders, prepared, judgement, len(lists), size)
+    listed = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
+    facts = _facts(folders, prepared, judgement, len(listed), size)
     rules = choose_candidates(facts)
     settings, notes = choose_settings(
         facts,
@@ -97,7 +97,6 @@ def fit(
         folders, output, Path(configs), settings, size, lang, tokenizer, seed, processes, gpu_id, progress
     )
     wanted = {rule.name for rule in rules if rule.trained}
-    listed = {each.name: each.path for each in lists}
     if not listed and not wanted:
         raise WeaknerError(Errors.WK684.format(path=folders.folder))
     result = _STRATEGIES[facts.chosen_by](workshop, facts, listed, wanted)

@@ -1,7 +1,7 @@
 """Term lists as pipelines of their own: what every trained pipeline has to beat."""
 
 from pathlib import Path
-from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional, Union
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Union
 
 from ..annotations.weak import weak_group
 from ..files import atomic_path
@@ -12,19 +12,6 @@ from ..stages.labelling.sources import Source, read_sources
 from ..stages.runtime.pipelines import blank_pipeline
 
 RULER = "gazetteer_ruler"
-
-
-class ListPipeline(NamedTuple):
-    """A term list that can be packaged.
-
-    name (str): Name of the candidate.
-    path (Path): The pipeline.
-    source (str): Name of the source.
-    """
-
-    name: str
-    path: Path
-    source: str
 
 
 def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[Source]:
@@ -40,15 +27,15 @@ def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> 
     return [] if terms is None else read_sources({TERMS_SOURCE: {"terms": str(terms)}})
 
 
-def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[ListPipeline]:
+def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optional[str]) -> Dict[str, Path]:
     """Make a pipeline of each term list: its matches are the entities, the longest first.
 
     lists (List[Source]): The term lists.
     folder (Path): Where they go.
     lang, tokenizer: See `convert`.
-    RETURNS (List[ListPipeline]): One per list.
+    RETURNS (Dict[str, Path]): One pipeline per list, by the name of the candidate.
     """
-    made = []
+    made = {}
     for source in lists:
         name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = blank_pipeline(lang, tokenizer)
@@ -61,7 +48,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
         path = folder / weak_group(source.name).replace(":", "-")
         with atomic_path(path) as temporary:
             nlp.to_disk(temporary)
-        made.append(ListPipeline(name, path, source.name))
+        made[name] = path
     return made
 
 

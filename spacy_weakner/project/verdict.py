@@ -27,11 +27,6 @@ class Contender:
     why: str
     scores: Optional[Dict[str, Any]] = None
 
-    @property
-    def f1(self) -> float:
-        """RETURNS (float): F1 of what the choice was made by; 0 if there was nothing."""
-        return 0.0 if self.scores is None else float(self.scores["f1"])
-
 
 @dataclass
 class Verdict:

@@ -14,7 +14,7 @@ from ..annotations.gold import Gold, find_gold
 from ..annotations.tags import same_tokens
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
-from ..progress import progress as show
+from ..progress import Progress
 from .calibration import CalibrationCounter, Reliability
 from .evaluation import LengthRecall, recall_by_length
 from .relations import SpanIndex
@@ -83,7 +83,7 @@ def analyze(
     check_range("top", top, 0, None)
     counter = _Counter(None if sources is None else set(sources))
     pairs = _read(Path(corpus), None if gold is None else Path(gold))
-    for doc, gold_doc in show(pairs, desc="analyze", unit="doc", enabled=progress):
+    for doc, gold_doc in Progress(pairs, desc="analyze", unit="doc", enabled=progress):
         counter.add(doc, find_gold(gold_doc))
     if not counter.docs:
         raise WeaknerError(Errors.WK101.format(path=corpus))

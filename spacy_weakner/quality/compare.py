@@ -12,7 +12,7 @@ from ..annotations.corpus import read_docs
 from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
-from ..progress import progress as show
+from ..progress import Progress
 from ..stages.runtime.devices import on_device
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
@@ -91,7 +91,7 @@ def compare(
     if baseline is not None and baseline not in candidates:
         raise WeaknerError(Errors.WK410.format(name=baseline, names=", ".join(candidates)))
     _check_gold(test)
-    bar = show(parsed, desc="compare", unit="candidate", enabled=progress)
+    bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):
         rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
     return _with_bootstrap(list(rows), numpy.stack(sentences), bootstrap, baseline, seed) if bootstrap else list(rows)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from ..errors import Errors, WeaknerError
 from ..needle.confidence import Calibration
 from .calibration import Reliability
 from .compare import Comparison
@@ -53,12 +52,10 @@ class Plot(NamedTuple):
     """A plot.
 
     title (str): What it shows.
-    description (str): The same in words, for those who do not see it.
-    svg (str): An `<svg>` element.
+    svg (str): An `<svg>` element, with the same in words for those who do not see it.
     """
 
     title: str
-    description: str
     svg: str
 
 
@@ -201,21 +198,9 @@ def _bounds(edges: List[float]) -> List[float]:
     return [edges[0] - margin, *edges, edges[-1] + margin]
 
 
-def check_matplotlib() -> None:
-    """Check that plots can be drawn.
-
-    RAISES (WeaknerError): If matplotlib is not installed.
-    """
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise WeaknerError(Errors.WK412.format(package="matplotlib")) from error
-
-
 @contextmanager
 def _figure(height: float, key: str) -> Iterator[Tuple["Figure", "Axes"]]:
     """A figure of its own, so that nothing of pyplot's state is read or changed."""
-    check_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -267,7 +252,7 @@ def _legend_height(entries: Dict[str, Any]) -> float:
 def _finish(figure: "Figure", title: str, description: str, key: str) -> Plot:
     stream = io.StringIO()
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return Plot(title, description, _inline(stream.getvalue(), title, description, key))
+    return Plot(title, _inline(stream.getvalue(), title, description, key))
 
 
 def _inline(svg: str, title: str, description: str, key: str) -> str:

@@ -16,7 +16,7 @@ from .candidates import Candidate, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluation import Evaluation, GoldScores
 from .examples import Example, WorstSentences, label_colors, render
-from .plots import Plot, check_matplotlib, f1_plot, length_plot, precision_recall_plot, reliability_plot
+from .plots import Plot, f1_plot, length_plot, precision_recall_plot, reliability_plot
 from .tables import Table, analysis_tables, calibration_tables, comparison_table, evaluation_tables, printable, shorten
 
 TEMPLATE = "report.html.jinja"
@@ -69,11 +69,10 @@ def report(
     progress (bool): Show how far it has come.
     RETURNS (List[Comparison]): The comparison; empty without a test set.
     RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
-        nothing to report on, and if matplotlib is not installed.
+        and nothing to report on.
     """
     output = Path(output)
     _check(output, test, candidates, labels, gold, examples, bool(first))
-    check_matplotlib()
     sections = list(first)
     rows: List[Comparison] = []
     worst: Dict[str, List[Example]] = {}

@@ -2,10 +2,10 @@
 
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-from .analyze import Analysis
+from .analyze import Analysis, GoldReport
 from .calibration import Reliability
 from .compare import Comparison, format_table
-from .evaluation import ErrorCounts, GoldScores, LabelScores, LengthRecall, PhraseCount
+from .evaluation import GoldScores, LabelScores, LengthRecall, PhraseCount
 from .scores import Counts
 
 ALL = "all"
@@ -39,7 +39,7 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
         _source_table(analysis),
         _label_table(analysis),
         *([_overlap_table(analysis)] if analysis.overlaps else []),
-        *([_gold_table(analysis)] if analysis.gold else []),
+        *([_gold_table(analysis.gold)] if analysis.gold else []),
         *evaluation_tables("Source", scored, analysis.gold.lengths if analysis.gold else ()),
         *calibration_tables(analysis.calibration),
     ]
@@ -161,12 +161,9 @@ def _overlap_table(analysis: Analysis) -> Table:
     return Table("Agreement between sources", header, rows, note, names=2)
 
 
-def _gold_table(analysis: Analysis) -> Table:
-    gold = analysis.gold
-    rows = [] if gold is None else [[label, _n(n)] for label, n in gold.labels.items()]
-    if gold is not None:
-        rows.append([ALL, _n(sum(gold.labels.values()))])
-    note = f"In {_n(gold.docs)} documents; tokens without annotation: {_n(gold.missing)}." if gold is not None else ""
+def _gold_table(gold: GoldReport) -> Table:
+    rows = [[label, _n(n)] for label, n in [*gold.labels.items(), (ALL, sum(gold.labels.values()))]]
+    note = f"In {_n(gold.docs)} documents; tokens without annotation: {_n(gold.missing)}."
     return Table("Gold entities", ["Label", "entities"], rows, note)
 
 
@@ -193,8 +190,7 @@ def _scores(counts: Counts) -> List[str]:
 
 
 def _errors(scores: LabelScores) -> List[str]:
-    errors: ErrorCounts = scores.errors
-    return [_n(scores.exact.tp), *map(_n, errors)]
+    return [_n(scores.exact.tp), *map(_n, scores.errors)]
 
 
 def _n(number: int) -> str:

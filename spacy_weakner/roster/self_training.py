@@ -87,9 +87,11 @@ class SelfTraining:
         total = float(values.sum())
         d_entity = numpy.zeros_like(scores.entity)
         if not self.include_outside:
-            chance = numpy.exp(teacher.entity[:, 1])
-            chance = numpy.where(numpy.isnan(batch.targets), chance, batch.targets)
-            values, d_entity = CategoricalCrossentropy()(scores.entity, numpy.stack([1.0 - chance, chance], axis=1))
+            of_entity = numpy.exp(teacher.entity[:, 1])
+            of_entity = numpy.where(numpy.isnan(batch.targets), of_entity, batch.targets)
+            values, d_entity = CategoricalCrossentropy()(
+                scores.entity, numpy.stack([1.0 - of_entity, of_entity], axis=1)
+            )
             total += float(values.sum())
         gradient = scores.joint_gradient(slope) if self.include_outside else scores.gradient(d_entity, slope)
         if batch.augmented is None:
@@ -116,8 +118,8 @@ class SelfTraining:
         return scores.joint() if self.include_outside else scores.types
 
     def _used(self, scores: TokenScores) -> BoolMask:
-        log_chance = scores.joint().max(axis=1) if self.include_outside else scores.entity[:, 1]
-        used: BoolMask = numpy.exp(log_chance) >= self.threshold
+        log_probability = scores.joint().max(axis=1) if self.include_outside else scores.entity[:, 1]
+        used: BoolMask = numpy.exp(log_probability) >= self.threshold
         return used
 
     def _count(self, used: BoolMask) -> None:

@@ -13,7 +13,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..losses import log_softmax, sigmoid
-from ..training.factories import default_encoder, register_head
+from ..training.factories import default_encoder, register_component
 from ..training.head import TrainableHead
 from .losses import exclusive_loss, independent_loss
 
@@ -186,7 +186,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
             doc.cats.update(zip(self.labels, row.tolist(), strict=True))
 
 
-make_sentence_category = register_head(
+make_sentence_category = register_component(
     "sentence_category",
     SentenceCategory,
     {"model": {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": default_encoder()}},

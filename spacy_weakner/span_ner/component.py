@@ -16,7 +16,7 @@ from ..annotations.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..losses import log_softmax
 from ..training.entities import EntityHead, Prediction
-from ..training.factories import default_blocks, register_head
+from ..training.factories import default_blocks, register_component
 from ..training.spans import warn_of_spans
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
@@ -319,4 +319,4 @@ def _allowed(doc: Doc, preset: BoolMask, max_width: Optional[int]) -> Spans:
     return spans[~(touches(spans, preset) | is_space[spans[:, 0]] | is_space[spans[:, 1] - 1])]
 
 
-make_span_ner = register_head("span_ner", SpanNer, default_blocks("span_ner", "model", "sampler"))
+make_span_ner = register_component("span_ner", SpanNer, default_blocks("span_ner", "model", "sampler"))

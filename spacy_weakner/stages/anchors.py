@@ -10,7 +10,7 @@ from ..annotations.corpus import SUFFIX, write_docs
 from ..annotations.formats import input_files
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from ..progress import progress as show
+from ..progress import Progress
 from .anchoring.pages import DUMP, SUFFIXES, WIKITEXT, page_format, read_pages
 from .anchoring.sentences import AnchorsReport, Sentences
 from .anchoring.wikitext import require_parser
@@ -84,7 +84,7 @@ def anchors(
     pages = chain.from_iterable(read_pages(file_, format_, report) for file_, format_ in files)
     sentences = Sentences(blank_pipeline(lang, tokenizer), label, min_anchors, max_length, report)
     docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
-    docs = iter(show(docs, desc=output.name, unit="doc", enabled=progress))
+    docs = iter(Progress(docs, desc=output.name, unit="doc", enabled=progress))
     if is_folder(output):
         report.files = write_shards(docs, output, shard_size)
     else:

@@ -16,7 +16,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
-from ..progress import progress as show
+from ..progress import Progress
 from .runtime.devices import on_device
 from .runtime.predictions import PathPredictor
 
@@ -91,7 +91,7 @@ def calibrate(
         for model, corpus in folds:
             predictor = PathPredictor(model, component)
             docs = read_docs(Path(corpus), predictor.nlp.vocab)
-            for batch in minibatch(show(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
+            for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
                 observed.add(batch, predictor)
     if not observed.scores:
         raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))

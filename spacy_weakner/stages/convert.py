@@ -16,7 +16,7 @@ from ..annotations.jsonl import write_jsonl
 from ..annotations.rows import DEFAULT_SOURCE, RowCounts
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from ..progress import progress as show
+from ..progress import Progress
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from .runtime.pipelines import blank_pipeline
 
@@ -100,7 +100,7 @@ def convert(
         counts=report,
     )
     docs = _counted(islice(docs, limit), Path(input_path), report)
-    docs = iter(show(docs, desc=output_path.name, unit="doc", enabled=progress))
+    docs = iter(Progress(docs, desc=output_path.name, unit="doc", enabled=progress))
     if as_folder:
         report.files = write_shards(docs, output_path, shard_size)
     else:

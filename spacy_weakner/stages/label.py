@@ -1,5 +1,6 @@
 """Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
@@ -15,8 +16,7 @@ from .runtime.shards import WHOLE, Part
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
-# Of the settings of a single source, those that are not None by default.
-_DEFAULTS = {"attr": "LOWER", "acronym_length": 5, "stop": [], "min_length": 1, "ambiguity": "all"}
+_DEFAULTS = {field.name: field.default for field in fields(Source)}
 
 
 def label(
@@ -27,14 +27,6 @@ def label(
     terms: Optional[Path] = None,
     pipeline: Optional[Union[Path, str]] = None,
     source: Optional[str] = None,
-    spans_key: Optional[str] = None,
-    attr: str = "LOWER",
-    acronym_length: int = 5,
-    stop: Sequence[str] = (),
-    min_length: int = 1,
-    ambiguity: str = "all",
-    term_label: Optional[str] = None,
-    reliability: Optional[float] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
@@ -46,6 +38,7 @@ def label(
     workers: int = 1,
     gpu_id: int = -1,
     progress: bool = False,
+    **settings: Any,
 ) -> LabelReport:
     """Write the span group `weak:<source>` of each source to every Doc of a corpus. Other groups and `doc.ents` stay as
     they are.
@@ -62,8 +55,6 @@ def label(
         Doc.
     source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
         its path or name.
-    spans_key, attr, acronym_length, stop, min_length, ambiguity, term_label, reliability: Settings of the single
-        source; see `sources.Source`.
     lang (str): Language of raw text and of terms.
     tokenizer (Optional[str]): Name of the registered tokenizer that splits raw text and terms; should be that of the
         corpus.
@@ -78,28 +69,20 @@ def label(
     workers (int): Number of processes.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
+    **settings (Any): Settings of the single source, such as `attr` and `reliability`; see `sources.Source`.
     RETURNS (LabelReport): What was labelled.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
         pipeline writes span groups but not what was to be taken, or never writes the group that was to be taken.
     """
-    single = {
-        "source": source,
-        "spans_key": spans_key,
-        "attr": attr,
-        "acronym_length": acronym_length,
-        "stop": list(stop),
-        "min_length": min_length,
-        "ambiguity": ambiguity,
-        "term_label": term_label,
-        "reliability": reliability,
-    }
     if sum(given is not None for given in (sources, terms, pipeline)) != 1:
         raise WeaknerError(Errors.WK303)
+    settings = {key: value for key, value in settings.items() if key not in _DEFAULTS or value != _DEFAULTS[key]}
     if sources is not None:
-        _refuse(single)
+        for setting in (*([] if source is None else ["source"]), *settings):
+            raise WeaknerError(Errors.WK309.format(setting=setting))
         declared = read_sources(sources)
     else:
-        declared = [_single_source(terms, pipeline, single)]
+        declared = [_single_source(source, terms, pipeline, settings)]
     for setting, number in (("shard_size", shard_size), ("workers", workers)):
         check_range(setting, number, 1, None)
     check_output(map(Path, exclude), [Path(output_path)])
@@ -116,32 +99,25 @@ def label(
         exclude=[hash_path(existing(Path(path))) for path in exclude],
         gpu_id=gpu_id,
     )
-    part, settings = WHOLE if shard is None else Part.parse(shard), plan.settings()
+    part, made_with = WHOLE if shard is None else Part.parse(shard), plan.settings()
     nlp = blank_pipeline(lang, tokenizer)
     shards = plan.shards(nlp, part)
     with on_device(gpu_id):
-        made = label_by_workers(plan, settings, shards, exclude, workers, progress) if workers > 1 else 0
-        counts = shards.run(Label(plan, settings, nlp, exclude=exclude), progress=progress)
+        made = label_by_workers(plan, made_with, shards, exclude, workers, progress) if workers > 1 else 0
+        counts = shards.run(Label(plan, made_with, nlp, exclude=exclude), progress=progress)
         counts.written += made
         counts.skipped -= made
         return make_report(declared, counts, part)
 
 
-# The declaration of a single source
-
-
-def _single_source(terms: Optional[Path], pipeline: Optional[Union[Path, str]], single: Dict[str, Any]) -> Source:
-    if terms is not None:
-        kind, path, name = "terms", str(terms), TERMS_SOURCE
-        used = [key for key in single if key not in ("source", "spans_key")]
-    else:
-        kind, path, name = "pipeline", str(pipeline), Path(str(pipeline)).resolve().name
-        used = ["reliability"]
-    settings = {key: single[key] for key in used}
-    if single["spans_key"] is not None:
-        settings["spans_key"] = single["spans_key"]
+def _single_source(
+    name: Optional[str], terms: Optional[Path], pipeline: Optional[Union[Path, str]], settings: Dict[str, Any]
+) -> Source:
+    kind, path = ("pipeline", str(pipeline)) if terms is None else ("terms", str(terms))
+    if name is None:
+        name = Path(path).resolve().name if terms is None else TERMS_SOURCE
     try:
-        return make_source(name if single["source"] is None else single["source"], {kind: path, **settings})
+        return make_source(name, {kind: path, **settings})
     except SettingError as error:
         if error.key == "terms":
             existing(Path(path))
@@ -149,9 +125,3 @@ def _single_source(terms: Optional[Path], pipeline: Optional[Union[Path, str]], 
             load_pipeline(path)
         message = Errors.WK005.format(setting=error.key, value=repr(error.value), expected=error.expected)
         raise WeaknerError(message) from None
-
-
-def _refuse(single: Dict[str, Any]) -> None:
-    for setting, value in single.items():
-        if value != _DEFAULTS.get(setting):
-            raise WeaknerError(Errors.WK309.format(setting=setting))

@@ -9,15 +9,13 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations import weak
-from ..annotations.corpus import bare_copy
 from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..mrc_ner.component import MRCNer
 from ..ty import PAIRINGS, Entity
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model
-from .runtime.pipelines import first_pipe, load_pipeline, run_before
+from .runtime.predictions import Predictor
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
 
@@ -98,23 +96,21 @@ class Pick(Stage[PickReport]):
         check_range("threshold", threshold, 0.0, 1.0)
         if pairing is not None:
             check_choice("pairing", pairing, PAIRINGS)
-        self.nlp = load_pipeline(model)
-        found = first_pipe(self.nlp, MRCNer, component)
-        if found is None:
-            named = f" of the name '{component}'" if component else ""
-            names = ", ".join(self.nlp.component_names)
-            raise WeaknerError(Errors.WK348.format(pipeline=model, named=named, names=names))
-        self.component, self.pipe = found
+        # Whatever it is, it pairs starts of entities with ends.
+        self.asked = Predictor(
+            model, component, lambda pipe: hasattr(pipe, "pairing"), "answers questions", "an mrc_ner"
+        )
+        self.pipe = self.asked.pipe
         self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
         self.union = union
         self.path = path
         how = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
-        super().__init__({"model": hash_model(model), "component": self.component, **how}, self.nlp.vocab)
+        settings = {"model": hash_model(model), "component": self.asked.name, **how}
+        super().__init__(settings, self.asked.nlp.vocab)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
-            bare = run_before(self.nlp, self.component, [bare_copy(doc, self.vocab) for doc in batch])
-            for doc, predicted in zip(batch, self.pipe.predict(bare), strict=True):
+            for doc, predicted in zip(batch, self.pipe.predict(self.asked.bare(batch)), strict=True):
                 if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
                     raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
                 self._write(doc, predicted.entities)

@@ -2,9 +2,8 @@
 
 import math
 from pathlib import Path
-from typing import Callable, NamedTuple, Optional, Tuple, Union
+from typing import Callable, NamedTuple, Optional, Union
 
-from spacy.language import Language
 from spacy.training import Example
 
 from ..annotations.corpus import bare_copy, read_docs
@@ -14,7 +13,8 @@ from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
 from ..training.entities import EntityHead
 from .runtime.devices import on_device
-from .runtime.pipelines import first_pipe, load_pipeline, run_before
+from .runtime.pipelines import run_before
+from .runtime.predictions import Predictor
 
 # Where temperatures are sought, and how exactly.
 LOWEST, HIGHEST, STEPS = 0.05, 20.0, 40
@@ -62,8 +62,14 @@ def fit_temperature(
     if output_path.exists():
         raise WeaknerError(Errors.WK300.format(path=output_path))
     with on_device(gpu_id):
-        nlp = load_pipeline(model)
-        name, pipe = _find(nlp, str(model), component)
+        asked = Predictor(
+            model,
+            component,
+            lambda pipe: isinstance(pipe, EntityHead),
+            "has probabilities that can be calibrated",
+            "a head for entities",
+        )
+        nlp, name, pipe = asked.nlp, asked.name, asked.pipe
         examples = []
         for doc in read_docs(Path(gold), nlp.vocab):
             found = find_gold(doc)
@@ -110,11 +116,3 @@ def minimize(function: Callable[[float], float], low: float, high: float, steps:
             right = low + _GOLDEN * (high - low)
             at_right = function(right)
     return (low + high) / 2.0
-
-
-def _find(nlp: Language, model: str, component: Optional[str]) -> Tuple[str, EntityHead]:
-    found = first_pipe(nlp, EntityHead, component)
-    if found is not None:
-        return found
-    named = f" and is named '{component}'" if component else ""
-    raise WeaknerError(Errors.WK347.format(pipeline=model, named=named, names=", ".join(nlp.component_names)))

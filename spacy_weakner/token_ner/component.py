@@ -11,12 +11,13 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..annotations.entities import trim_whitespace
-from ..annotations.tags import MISSING, SCHEMES, TagScheme, make_scheme, same_tokens
+from ..annotations.tags import MISSING, make_scheme, same_tokens
 from ..annotations.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..losses import Array
-from ..training.entities import EntityHead, Prediction
-from ..training.factories import default_blocks, register_head
+from ..training.entities import Prediction
+from ..training.factories import default_blocks, register_component
+from ..training.tagging import TaggingHead
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import PathScore
 from .distribution import read_scores
@@ -36,7 +37,7 @@ class TokenTarget(NamedTuple):
     teacher: Optional[Array] = None
 
 
-class TokenNer(EntityHead[List[Floats2d], TokenTarget]):
+class TokenNer(TaggingHead[TokenTarget]):
     """Classify tokens by two heads, whether a token belongs to an entity and which tag it has if it does, and write the
     entities to `doc.ents`.
 
@@ -71,29 +72,12 @@ class TokenNer(EntityHead[List[Floats2d], TokenTarget]):
         scorer: Optional[Callable] = None,
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
-        if scheme not in SCHEMES:
-            raise WeaknerError(Errors.WK009.format(scheme=scheme, schemes=", ".join(SCHEMES)))
+        self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
         if objective.uses_teacher or objective.uses_augmented:
             require_own_encoder(name, model)
         self.objective = objective
         self.needs_clock = objective.uses_teacher
-        self.tag_scheme = scheme
         self._teacher: Teacher = Teacher(teacher_decay, objective.teacher_at_start)
-
-    @property
-    def scheme(self) -> TagScheme:
-        """RETURNS (TagScheme): The tag scheme over the component's labels."""
-        return make_scheme(self.tag_scheme, self.labels)
-
-    @property
-    def n_outputs(self) -> int:
-        """RETURNS (int): The number of tags: one score for the entity head, and one for each tag but "O"."""
-        return len(self.scheme)
-
-    @property
-    def distribution_labels(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The columns of `distributions`: the tags."""
-        return self.scheme.tags
 
     # Training
 
@@ -239,4 +223,4 @@ def _augmented_doc(example: Example) -> Doc:
     return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
 
 
-make_token_ner = register_head("token_ner", TokenNer, default_blocks("token_ner", "model", "objective"))
+make_token_ner = register_component("token_ner", TokenNer, default_blocks("token_ner", "model", "objective"))

@@ -63,6 +63,6 @@ def split(probabilities: Array) -> "tuple[Array, Array]":
     RETURNS (Tuple[Array, Array]): Shape (n_tokens, 2): "O" or entity; and (n_tokens, n_tags - 1): the tags given that
         it is one, 0 where it cannot be.
     """
-    chance = probabilities[:, 1:].sum(axis=1, keepdims=True)
-    entity = numpy.concatenate([probabilities[:, :1], chance], axis=1)
-    return entity, probabilities[:, 1:] / numpy.where(chance > 0.0, chance, 1.0)
+    of_entity = probabilities[:, 1:].sum(axis=1, keepdims=True)
+    entity = numpy.concatenate([probabilities[:, :1], of_entity], axis=1)
+    return entity, probabilities[:, 1:] / numpy.where(of_entity > 0.0, of_entity, 1.0)

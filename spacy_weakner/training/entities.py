@@ -112,12 +112,13 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return (span.label_ for span in reference_spans(example.reference, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
-        """Whether an example can teach the component anything; by default, whether it says anything on entities."""
+        """Whether an example says anything on entities."""
         if self.spans_key is not None:
             return self.spans_key in example.reference.spans
         return bool(example.reference.has_annotation("ENT_IOB"))
 
     def teaches(self, example: Example) -> bool:
+        """Whether an example can teach the component anything: by its entities, or by soft labels."""
         return self.is_annotated(example) or get_soft_labels(example.reference) is not None
 
     # Prediction

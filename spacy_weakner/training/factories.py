@@ -14,32 +14,36 @@ ENTITIES = ("doc.ents", "token.ent_iob", "token.ent_type")
 ENTITY_SCORES = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 
 
-def register_head(
+def register_component(
     name: str,
-    head: Callable[..., ComponentT],
+    component: Callable[..., ComponentT],
     blocks: Dict[str, Any],
     *,
     assigns: Sequence[str] = ENTITIES,
-    score_weights: Dict[str, Optional[float]] = ENTITY_SCORES,
+    score_weights: Optional[Dict[str, Optional[float]]] = ENTITY_SCORES,
     scorer: str = "spacy.ner_scorer.v1",
 ) -> Callable[..., ComponentT]:
     """Register the factory of a component. Its arguments, and their types, are those of the class, but for the pipeline
-    in the place of the vocabulary; so are the settings of a config, in their order.
+    in the place of the vocabulary; so are the settings of a config, in their order. A class that takes `nlp` is given
+    the pipeline.
 
     name (str): Name of the factory.
-    head (Callable[..., ComponentT]): The class; it takes a vocabulary, a model, a name and settings.
-    blocks (Dict[str, Any]): Default settings of the arguments that the class has no default for: the model and, for
-        example, the loss. Defaults of the others stand in the class.
+    component (Callable[..., ComponentT]): The class; it takes a vocabulary, a name and settings.
+    blocks (Dict[str, Any]): Default settings of the arguments that the class has no default for: of heads the model
+        and, for example, the loss. Defaults of the others stand in the class.
     assigns (Sequence[str]): What the component writes.
-    score_weights (Dict[str, Optional[float]]): Weights of its scores in the choice of a checkpoint.
+    score_weights (Optional[Dict[str, Optional[float]]]): Weights of its scores in the choice of a checkpoint, if it has
+        any.
     scorer (str): Registered name of its scoring method.
     RETURNS (Callable[..., ComponentT]): The factory.
     """
-    own = [p for key, p in inspect.signature(head).parameters.items() if key not in ("vocab", "name")]
+    parameters = inspect.signature(component).parameters
+    own = [p for key, p in parameters.items() if key not in ("vocab", "name", "nlp")]
     blocks = {**blocks, "scorer": {"@scorers": scorer}}
 
-    def make(nlp: Language, name: str, model: Any, **settings: Any) -> ComponentT:
-        return head(nlp.vocab, model, name, **settings)
+    def make(nlp: Language, name: str, **settings: Any) -> ComponentT:
+        home = {"nlp": nlp} if "nlp" in parameters else {}
+        return component(nlp.vocab, name=name, **settings, **home)
 
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     given = [inspect.Parameter("nlp", kind, annotation=Language), inspect.Parameter("name", kind, annotation=str)]
@@ -47,12 +51,12 @@ def register_head(
     vars(make)["__signature__"] = inspect.Signature(given)
     make.__annotations__ = {p.name: p.annotation for p in given}
     make.__name__ = make.__qualname__ = f"make_{name}"
-    make.__doc__ = f"Create the component; the arguments are those of `{head.__name__}`."
+    make.__doc__ = f"Create the component; the arguments are those of `{component.__name__}`."
     Language.factory(
         name,
         assigns=list(assigns),
         default_config={p.name: blocks.get(p.name, p.default) for p in own},
-        default_score_weights=score_weights,
+        default_score_weights=dict(score_weights or {}),
         func=make,
     )
     return make

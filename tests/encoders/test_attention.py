@@ -15,7 +15,7 @@ from spacy_weakner.encoders.torch_model import SelfAttention, SoftAttention
 from spacy_weakner.errors import WeaknerError
 
 from ..util import (
-    HEADS,
+    ENTITY_HEADS,
     SENTENCES,
     TEXTS,
     TOK2VEC,
@@ -306,7 +306,7 @@ def test_the_module_alone():
 # In pipelines
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", ENTITY_HEADS)
 @pytest.mark.parametrize("kind", ["soft", "learned"])
 def test_under_every_head(head, kind):
     nlp = head_pipeline(head, {**CONFIG, "kind": kind})

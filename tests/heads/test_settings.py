@@ -1,5 +1,7 @@
 """Settings of the component, and the config."""
 
+import inspect
+
 import pytest
 import spacy
 from spacy.util import load_model_from_config
@@ -52,6 +54,25 @@ def settings_of(head):
 def test_unknown_settings_are_refused(head):
     with pytest.raises(ValueError, match="treshold"):
         spacy.blank("xx").add_pipe(head, config={"treshold": 1})
+
+
+def test_a_setting_of_another_type_is_refused_by_name(head):
+    with pytest.raises(ValueError, match=rf"{head} -> head_learn_rate"):
+        spacy.blank("xx").add_pipe(head, config={"head_learn_rate": "fast"})
+
+
+def test_the_factory_takes_what_its_class_takes(head, ner):
+    factory = spacy.registry.get("factories", head)
+    own = {name: p for name, p in inspect.signature(type(ner)).parameters.items() if name not in ("vocab", "name")}
+    taken = inspect.signature(factory).parameters
+    assert [*taken] == ["nlp", "name", *own]
+    assert {name: taken[name].annotation for name in own} == {name: p.annotation for name, p in own.items()}
+    filled = spacy.Language.get_factory_meta(head).default_config
+    assert [*filled] == [*own]
+    blocks = {"model", "loss", "sampler", "objective", "scorer"}
+    assert {name: p.default for name, p in own.items() if name not in blocks} == {
+        name: value for name, value in filled.items() if name not in blocks
+    }
 
 
 def test_only_what_training_creates_is_in_cfg(trained, head):

@@ -157,3 +157,20 @@ def test_oracle_constrained_best_path():
     batch = pad([ORACLE_EMISSIONS])
     assert tuple(viterbi(ORACLE_CONSTRAINED, batch)[0].tags) == (0, 1, 2)
     assert len(k_best(ORACLE_CONSTRAINED, batch, 27)[0]) == 13
+
+
+@pytest.mark.parametrize("lengths", [[1] * 9, [30, *range(1, 30)], [12, *[2] * 20], [7] * 5], ids=str)
+@pytest.mark.parametrize("ties", [False, True])
+def test_batches_change_no_path(lengths, ties):
+    parameters, emissions = random_case((5, lengths, 2.0, 1.0, 0.2), seed=1)
+    if ties:
+        parameters, emissions = CRFParameters(*map(numpy.round, parameters)), [e.round() for e in emissions]
+    for e, path in zip(emissions, viterbi(parameters, pad(emissions)), strict=True):
+        (alone,) = viterbi(parameters, pad([e]))
+        assert path.score == alone.score and path.tags.tolist() == alone.tags.tolist()
+
+
+def test_settings_of_numpy_are_left_alone():
+    size = numpy.getbufsize()
+    viterbi(ORACLE, pad([ORACLE_EMISSIONS]))
+    assert numpy.getbufsize() == size

@@ -54,6 +54,13 @@ def test_weights_are_loaded_whatever_the_questions(mrc_path, parts):
         assert found == [(start, end, "PLACE") for start, end, label in gold if label == "LOC"]
 
 
+def test_questions_that_earlier_versions_stored_in_the_model_are_not_asked(trained, tmp_path):
+    trained.get_pipe("mrc_ner").model.attrs["queries"] = ["something else"]
+    trained.to_disk(tmp_path)
+    assert entities_of(spacy.load(tmp_path), TEXTS) == GOLD
+    assert entities_of(LoadWeights(tmp_path)(mrc_pipeline(seed=7)), TEXTS) == GOLD
+
+
 def test_loaded_weights_learn_the_new_questions(mrc_path, tmp_path):
     nlp = LoadWeights(mrc_path)(mrc_pipeline(seed=7, queries={"ORG": "which company"}))
     train(nlp, [make_example(nlp, "Bob likes Google", [(2, 3, "ORG")])])

@@ -35,8 +35,8 @@ def project(tmp_path, configs, trainings, monkeypatch):
             given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "lang": "xx", **settings}
             verdict = fit(self.corpora.folder, self.output, say=self.said.append, **given)
             assert Verdict.load(self.output / VERDICT) == verdict
-            best = max((each.f1 for each in verdict.contenders if each.scores), default=None)
-            assert best is None or verdict.best.f1 == best
+            best = max((each.scores["f1"] for each in verdict.contenders if each.scores), default=None)
+            assert best is None or verdict.best.scores["f1"] == best
             return verdict
 
     made = Project()
@@ -76,7 +76,7 @@ def test_the_best_on_dev_wins_and_never_less_than_the_list(tmp_path, project, tr
     verdict = project.fit()
     assert verdict.winner == winner and verdict.chosen_by == "dev"
     assert names(verdict)[:3] == [LIST, GOLD_ALONE, BOTH]
-    f1 = {each.name: each.f1 for each in verdict.contenders}
+    f1 = {each.name: each.scores["f1"] for each in verdict.contenders}
     assert f1[LIST] == pytest.approx(100 * 2 / 3, abs=0.01)
     assert all(each.scores["interval"] and each.why for each in verdict.contenders)
 

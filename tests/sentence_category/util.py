@@ -37,8 +37,7 @@ def category_examples(nlp: Language) -> List[Example]:
 
 def category_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dict[str, Any]:
     """Config of a small sentence_category."""
-    model = {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": tok2vec or TOK2VEC}
-    return {"model": model, **settings}
+    return head_config(NAME, tok2vec, **settings)
 
 
 def category_pipeline(labels: Optional[Sequence[str]] = None, seed: int = 0, **settings: Any) -> Language:

@@ -131,7 +131,7 @@ def test_errors(tmp_path, model):
     with pytest.raises(WeaknerError, match="threshold"):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", model, threshold=2.0)
     NLP.to_disk(tmp_path / "blank")
-    with pytest.raises(WeaknerError, match=r"WK348.*has no mrc_ner "):
+    with pytest.raises(WeaknerError, match=r"WK341.*has no component that answers questions \("):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", tmp_path / "blank")
-    with pytest.raises(WeaknerError, match=r"WK348.*name .other."):
+    with pytest.raises(WeaknerError, match=r"WK341.*is named .other."):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", model, component="other")

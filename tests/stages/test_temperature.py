@@ -78,7 +78,7 @@ def test_minimize():
 
 def test_unusable_input(tmp_path, model):
     corpus = gold(tmp_path, SENTENCES)
-    with pytest.raises(WeaknerError, match=r"WK347.*nobody"):
+    with pytest.raises(WeaknerError, match=r"WK341.*nobody"):
         fit_temperature(tmp_path / "out", model, corpus, component="nobody")
     with pytest.raises(WeaknerError, match=r"WK003.*THING"):
         fit_temperature(tmp_path / "out", model, gold(tmp_path, [("Anna", [(0, 1, "THING")])]))

@@ -8,6 +8,7 @@ from thinc.api import Linear, chain
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.teacher import Teacher, require_own_encoder
+from spacy_weakner.ty import Tick
 
 from ..crf_ner.test_transformer import POOLING, transformer
 from ..encoders.test_bilstm import CONFIG as BILSTM
@@ -106,6 +107,28 @@ def test_moving_average_over_several_renewals():
         teacher.renew(model)
     for found, a, b, c in zip(weights(teacher.model), *map(weights, models), strict=True):
         numpy.testing.assert_allclose(found, a / 4 + b / 4 + c / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "tick, due",
+    [(None, False), (Tick(0, 0, 0.0, 10), False), (Tick(10, 0, 0.5, 10), True)],
+    ids=["no clock", "before the first update", "later"],
+)
+@pytest.mark.parametrize("at_start", [False, True])
+def test_a_renewal_before_the_first_update_makes_a_teacher_where_one_is_needed(tick, due, at_start):
+    assert Teacher(at_start=at_start).is_due(tick) is (due or at_start)
+
+
+def test_who_teaches_an_update():
+    teacher, tick, model = Teacher(), Tick(3, 0, 0.1, 10), linear(0)
+    assert teacher.of_update(tick, "x") is None
+    for own, told in ((Teacher(at_start=True), tick), (teacher, None), (teacher, tick._replace(interval=0))):
+        with pytest.raises(WeaknerError, match=r"\[WK029\] 'x'"):
+            own.of_update(told, "x")
+    teacher.renew(model, tick)
+    assert same(weights(teacher.of_update(None, "x")), weights(model)) and teacher.step == 3
+    teacher.reset()
+    assert teacher.model is None and teacher.step == 0
 
 
 @pytest.mark.parametrize("decay", [-0.1, 1.1, float("nan")])

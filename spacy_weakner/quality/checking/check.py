@@ -1,6 +1,6 @@
 """Everything that can be wrong with files and settings, found before anything is trained."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -9,15 +9,16 @@ from spacy.language import Language
 from ...annotations.rows import MISALIGNED
 from ...errors import check_choice, check_range
 from ...files import existing
+from ...stages.labelling.sources import Source
 from .completeness import check_annotated
 from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
-from .labels import Column, check_labels, label_table
+from .labels import Column, check_labels
 from .language import check_language
 from .overlap import check_overlap, check_text
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
-from .terms import TermSettings, check_terms
+from .terms import check_terms
 from .text import CheckedText, check_steps, read_text
 from .tokens import check_misaligned, check_tokens
 
@@ -66,7 +67,7 @@ class CheckedSettings:
     size: Optional[str] = None
     transformer: Optional[str] = None
     gpu_id: int = -1
-    labels: Sequence[str] = field(default_factory=tuple)
+    labels: Sequence[str] = ()
     term_label: Optional[str] = None
     max_steps: Optional[int] = None
     batch_words: int = 500
@@ -89,10 +90,6 @@ class CheckReport(NamedTuple):
         """The number of errors."""
         return sum(finding.level == "error" for finding in self.findings)
 
-    def table(self) -> Any:
-        """RETURNS (Tuple[List[str], List[List[str]]]): Header and rows of the labels, side by side."""
-        return label_table(self.labels)
-
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Findings and labels as JSON."""
         return {
@@ -112,7 +109,8 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     check_choice("misaligned", settings.misaligned, MISALIGNED)
     check_range("batch_words", settings.batch_words, 1, None)
     findings = Findings()
-    there = {name: path for name, path in _given(files).items() if _exists(name, path, findings)}
+    given = {name: Path(path) for name, path in vars(files).items() if path is not None}
+    there = {name: path for name, path in given.items() if _exists(name, path, findings)}
     nlp = check_pipeline(settings.lang, settings.tokenizer, findings)
     check_size(settings.size, findings)
     if settings.configs is not None:
@@ -130,8 +128,8 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):
-            term_settings = TermSettings(settings.term_label)
-            counts = check_terms(there["terms"], where, settings.lang, longest, term_settings, findings)
+            source = Source("terms", "terms", str(there["terms"]), term_label=settings.term_label)
+            counts = check_terms(source, where, settings.lang, longest, findings)
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:
         with findings.guard(f"--sources {there['sources']}"):
@@ -139,11 +137,6 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     with findings.guard("labels"):
         check_labels(columns, settings.labels, findings)
     return CheckReport(findings.sorted(), columns)
-
-
-def _given(files: CheckedFiles) -> Dict[str, Path]:
-    found = {each.name: getattr(files, each.name) for each in fields(files)}
-    return {name: Path(path) for name, path in found.items() if path is not None}
 
 
 def _exists(name: str, path: Path, findings: Findings) -> bool:

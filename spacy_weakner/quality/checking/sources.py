@@ -15,7 +15,7 @@ from .corpora import Problems
 from .findings import Findings, listed
 from .labels import Column, nearest
 from .sampling import SampledLines
-from .terms import TermSettings, check_terms
+from .terms import check_terms
 
 # Labels of these are no entities.
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
@@ -46,8 +46,7 @@ def _labels(
     source: Source, where: str, lang: str, longest: int, findings: Findings
 ) -> Tuple[Optional[Dict[str, Optional[int]]], str]:
     if source.kind == "terms":
-        settings = TermSettings(source.term_label, source.stop, source.min_length, source.ambiguity)
-        return dict(check_terms(Path(source.path), where, lang, longest, settings, findings)), "term"
+        return dict(check_terms(source, where, lang, longest, findings)), "term"
     if source.kind == "pipeline":
         return _pipeline_labels(source), "entity"
     if source.kind == "patterns":

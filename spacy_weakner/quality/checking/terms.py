@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import AbstractSet, Dict, List, Sequence, Set
 
 from ...errors import WeaknerError
 from ...files import read_lines
 from ...gazetteer_ruler.terms import Term, read_terms
+from ...stages.labelling.sources import Source
 from .findings import Findings, listed, plural
 from .language import stop_words
 
@@ -21,48 +22,30 @@ _DIGIT = re.compile(r"[^\W_]")
 _LABELS = 0.2  # share of different values below which a column is one of labels
 
 
-class TermSettings(NamedTuple):
-    """What a source says about its list.
-
-    term_label (Optional[str]): Label of the terms that come without one.
-    stop (Sequence[str]): Terms that are left out.
-    min_length (int): Shorter ones are left out.
-    ambiguity (str): What a term with several labels gives.
-    """
-
-    term_label: Optional[str] = None
-    stop: Sequence[str] = ()
-    min_length: int = 1
-    ambiguity: str = "all"
-
-
-def check_terms(
-    path: Path, where: str, lang: str, longest: int, settings: TermSettings, findings: Findings
-) -> Dict[str, int]:
+def check_terms(source: Source, where: str, lang: str, longest: int, findings: Findings) -> Dict[str, int]:
     """Check a term list.
 
-    path (Path): The list.
+    source (Source): The list, and how it will be used.
     where (str): Option and file, or the section of the source.
     lang (str): Language, for its stop words.
     longest (int): Words of the longest text; 0: not known.
-    settings (TermSettings): How the list will be used.
     findings (Findings): Takes what is wrong.
     RETURNS (Dict[str, int]): Terms per label.
     """
     labels: Counter[str] = Counter()
     terms: List[Term] = []
     try:
-        reader = read_terms(path, settings.term_label)
+        reader = read_terms(Path(source.path), source.term_label)
         terms.extend(islice(reader, LIMIT))
         if next(reader, None) is not None:
             findings.info(where, f"Large, so it was sampled: looked at the first {LIMIT:,} terms.")
     except WeaknerError as error:
-        findings.error(where, str(error), _guess_columns(path))
+        findings.error(where, str(error), _guess_columns(Path(source.path)))
     labels.update(term.label for term in terms)
-    stop = {_folded(term) for term in settings.stop}
-    used = [t for t in terms if len(t.text) >= settings.min_length and _folded(t.text) not in stop]
+    stop = {_folded(term) for term in source.stop}
+    used = [t for t in terms if len(t.text) >= source.min_length and _folded(t.text) not in stop]
     _check_kinds(used, where, stop_words(lang), lang, longest, findings)
-    _check_repeated(used, where, settings.ambiguity, findings)
+    _check_repeated(used, where, source.ambiguity, findings)
     return dict(labels)
 
 

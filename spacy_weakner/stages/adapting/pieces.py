@@ -13,7 +13,7 @@ from spacy.util import minibatch
 
 from ...annotations.sentences import sentence_key
 from ...files import write_text
-from ...progress import progress as show
+from ...progress import Progress
 from ..runtime.hashes import hash_text
 
 # What a piece is: the first of a word, a later one of the same word, or none of the text, like [CLS].
@@ -88,7 +88,7 @@ def write_pieces(
         counts: Counter[str] = Counter()
         with ExitStack() as stack:
             writers = {name: _Writer(folder / name, stack) for name in (TRAIN, HELD_OUT)}
-            docs = show(docs, desc="pieces", unit="text", enabled=progress)
+            docs = Progress(docs, desc="pieces", unit="text", enabled=progress)
             for texts in minibatch(_counted(docs, counts), _BATCH_SIZE):
                 for text, sequences in zip(texts, _encode(texts, tokenizer, max_length), strict=True):
                     name = HELD_OUT if _is_held_out(text, eval_share, seed) else TRAIN

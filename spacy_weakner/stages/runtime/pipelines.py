@@ -1,7 +1,7 @@
 """Pipelines that stages read corpora and label with."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Union
 
 import spacy
 from spacy.language import Language
@@ -28,18 +28,6 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         return spacy.blank(lang, config=config)
     except ImportError as error:  # also raised where a language needs a package for its tokenizer
         raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
-
-
-def first_pipe(nlp: Language, protocol: Any, component: Optional[str] = None) -> Optional[Tuple[str, Any]]:
-    """The first component of a pipeline that can do something.
-
-    nlp (Language): The pipeline.
-    protocol (Any): What it must be able to do: one of `ty`.
-    component (Optional[str]): Name that it must have; None: any.
-    RETURNS (Optional[Tuple[str, Any]]): Its name and the component; None if there is none.
-    """
-    found = ((name, pipe) for name, pipe in nlp.pipeline if component in (None, name) and isinstance(pipe, protocol))
-    return next(found, None)
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:

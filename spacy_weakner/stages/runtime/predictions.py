@@ -1,59 +1,99 @@
-"""What a trained pipeline says about Docs, without writing to them."""
+"""What a component of a trained pipeline says about Docs, without writing to them."""
 
 from pathlib import Path
-from typing import Any, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...annotations.corpus import bare_copy
 from ...annotations.tags import TagScheme, make_scheme
 from ...errors import Errors, WeaknerError
 from ...ty import Entity, PathScore, PathScorer, TokenDistributions
-from .pipelines import first_pipe, load_pipeline, run_before
+from .pipelines import load_pipeline, run_before
+
+_DISTRIBUTIONS = "gives distributions over tags"
 
 
-class PathPredictor:
-    """A pipeline that scores tag sequences.
+class Predictor:
+    """A component that is asked.
 
-    model (Union[str, Path]): Its folder, or the name of an installed package.
-    component (Optional[str]): Name of the component to ask; None: the first one that scores tag sequences.
+    model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
+    component (Optional[str]): Name of the component; None: the first one of the kind.
+    is_one (Callable[[Any], bool]): Whether a component is of the kind.
+    what (str): What it does, for messages.
+    heads (str): Which components do that.
     RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
     """
 
-    def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
+    pipe: Any
+
+    def __init__(
+        self,
+        model: Union[str, Path],
+        component: Optional[str],
+        is_one: Callable[[Any], bool],
+        what: str,
+        heads: str = "a crf_ner or a token_ner",
+    ) -> None:
         self.model = str(model)
         self.nlp = load_pipeline(model)
-        self.name, self.pipe = find_path_scorer(self.nlp, self.model, component)
+        self._heads = heads
+        found = [(n, pipe) for n, pipe in self.nlp.pipeline if component in (None, n) and is_one(pipe)]
+        if not found:
+            raise self._no_pipe(what, component)
+        self.name, self.pipe = found[0]
+
+    def bare(self, docs: List[Doc]) -> List[Doc]:
+        """What the component may see.
+
+        docs (List[Doc]): Docs of any vocabulary; only their words are used.
+        RETURNS (List[Doc]): Copies, with what the components before it write: encoders that it listens to may be among
+            them.
+        """
+        return run_before(self.nlp, self.name, [bare_copy(doc, self.nlp.vocab) for doc in docs])
+
+    def _no_pipe(self, what: str, component: Optional[str]) -> WeaknerError:
+        named = f" and is named '{component}'" if component else ""
+        names = ", ".join(self.nlp.component_names)
+        message = Errors.WK341.format(pipeline=self.model, what=what, named=named, names=names, heads=self._heads)
+        return WeaknerError(message)
+
+
+class PathPredictor(Predictor):
+    """A component that scores tag sequences.
+
+    model, component: See `Predictor`.
+    """
+
+    def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
+        super().__init__(model, component, lambda pipe: isinstance(pipe, PathScorer), "scores tag sequences")
 
     def __call__(self, docs: List[Doc]) -> List[PathScore]:
         """Score Docs.
 
-        docs (List[Doc]): Docs of the pipeline's vocabulary; only their words are used.
+        docs (List[Doc]): The Docs.
         RETURNS (List[PathScore]): One per Doc.
         """
-        return self.pipe.score_paths(self._prepare(docs))
+        scores: List[PathScore] = self.pipe.score_paths(self.bare(docs))
+        return scores
 
     def distributions(self, docs: List[Doc], schemes: List[TagScheme]) -> List[NDArray[numpy.float64]]:
         """Distributions over tags.
 
-        docs (List[Doc]): As above.
+        docs (List[Doc]): The Docs.
         schemes (List[TagScheme]): Per Doc the tags that are the columns; see `scheme`.
         RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_tags); rows sum to 1.
         RAISES (WeaknerError): If the component gives none.
         """
         if not isinstance(self.pipe, TokenDistributions):
-            raise _no_pipe(self.nlp, self.model, "gives distributions over tags", self.name)
+            raise self._no_pipe(_DISTRIBUTIONS, self.name)
         result = []
-        for own, scheme in zip(self.pipe.distributions(self._prepare(docs)), schemes, strict=True):
+        for own, scheme in zip(self.pipe.distributions(self.bare(docs)), schemes, strict=True):
             result.append(numpy.zeros((len(own), len(scheme.tags))))
             result[-1][:, [scheme.index[tag] for tag in self.pipe.distribution_labels]] = own
         return result
-
-    def _prepare(self, docs: List[Doc]) -> List[Doc]:
-        return run_before(self.nlp, self.name, [bare_copy(doc) for doc in docs])
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
         """The tag scheme over the labels of the model, and those that it does not know of some entities.
@@ -65,21 +105,14 @@ class PathPredictor:
         return make_scheme(self.pipe.tag_scheme, (*labels, *sorted({label for _, _, label in entities} - {*labels})))
 
 
-class TokenPredictor:
-    """A pipeline that gives a distribution over tags for every token.
+class TokenPredictor(Predictor):
+    """A component that gives a distribution over tags for every token.
 
-    model (Union[str, Path]): Its folder, or the name of an installed package.
-    component (Optional[str]): Name of the component to ask; None: the first one that gives distributions.
-    RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
+    model, component: See `Predictor`.
     """
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
-        self.model = str(model)
-        self.nlp = load_pipeline(model)
-        found = first_pipe(self.nlp, TokenDistributions, component)
-        if found is None:
-            raise _no_pipe(self.nlp, self.model, "gives distributions over tags", component)
-        self.name, self.pipe = found
+        super().__init__(model, component, lambda pipe: isinstance(pipe, TokenDistributions), _DISTRIBUTIONS)
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -94,29 +127,7 @@ class TokenPredictor:
     def __call__(self, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
         """Distributions over tags.
 
-        docs (List[Doc]): Docs of any vocabulary; only their words are used.
+        docs (List[Doc]): The Docs.
         RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_labels); rows sum to 1.
         """
-        bare = [bare_copy(doc, self.nlp.vocab) for doc in docs]
-        return [rows.astype("float64") for rows in self.pipe.distributions(run_before(self.nlp, self.name, bare))]
-
-
-def find_path_scorer(nlp: Language, model: str, component: Optional[str] = None) -> Tuple[str, Any]:
-    """The component of a pipeline that scores tag sequences.
-
-    nlp (Language): The pipeline.
-    model (str): How its user named it.
-    component (Optional[str]): Name of the component; None: the first one that can.
-    RETURNS (Tuple[str, Any]): Its name and the component, a `PathScorer`.
-    RAISES (WeaknerError): If there is none.
-    """
-    found = first_pipe(nlp, PathScorer, component)
-    if found is None:
-        raise _no_pipe(nlp, model, "scores tag sequences", component)
-    return found
-
-
-def _no_pipe(nlp: Language, model: str, what: str, component: Optional[str]) -> WeaknerError:
-    named = f" and is named '{component}'" if component else ""
-    names = ", ".join(nlp.component_names)
-    return WeaknerError(Errors.WK341.format(pipeline=model, what=what, named=named, names=names))
+        return [rows.astype("float64") for rows in self.pipe.distributions(self.bare(docs))]

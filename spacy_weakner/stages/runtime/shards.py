@@ -16,7 +16,7 @@ from ...annotations.corpus import SUFFIX, corpus_files, write_docs
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError
 from ...files import atomic_path, check_output
-from ...progress import progress as show
+from ...progress import Progress
 from .hashes import hash_file, hash_settings, hash_text
 from .inputs import ShardInput, spacy_inputs
 from .receipts import Receipt
@@ -156,7 +156,7 @@ class Shards:
         # Of many shards each is short.
         many = len(self._jobs) > 1
         try:
-            for job in show(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
+            for job in Progress(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
                 made_from = self._made_from(job, stage.settings)
                 receipt = self._finished(job, made_from)
                 if receipt is not None:
@@ -187,7 +187,7 @@ class Shards:
         def read() -> Iterator[Doc]:
             for input_ in job.inputs:
                 docs, total = input_.read(stage.vocab)
-                for doc in show(docs, total=total, desc=input_.name, unit="doc", enabled=progress):
+                for doc in Progress(docs, total=total, desc=input_.name, unit="doc", enabled=progress):
                     stats.docs_in += 1
                     yield doc
 

@@ -2,15 +2,16 @@ import re
 
 import pytest
 
-from spacy_weakner.quality.checking.terms import TermSettings, check_terms
+from spacy_weakner.quality.checking.terms import check_terms
+from spacy_weakner.stages.labelling.sources import Source
 
 from .conftest import found
 
 NAMES = ["aspirin", "insulin", "ibuprofen", "warfarin", "heparin", "codeine", "morphine", "caffeine", "nicotine"]
 
 
-def check(path, findings, settings=None, longest=20):
-    return check_terms(path, "--terms t", "en", longest, settings or TermSettings(), findings)
+def check(path, findings, **settings):
+    return check_terms(Source("t", "terms", str(path), **settings), "--terms t", "en", 20, findings)
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,7 @@ def test_many_bad_terms_are_shown_in_part(write, findings):
 
 def test_settings_of_the_source_are_known(write, findings):
     path = write("t.csv", ["label,term", "D,-", "D,aspirin", "F,aspirin", "D,the"])
-    settings = TermSettings(stop=("The",), min_length=2, ambiguity="drop")
-    assert check(path, findings, settings) == {"D": 3, "F": 1}
+    assert check(path, findings, stop=("The",), min_length=2, ambiguity="drop") == {"D": 3, "F": 1}
     assert not found(findings, "warning")
 
 
@@ -74,11 +74,11 @@ def test_unreadable_lists(write, findings, name, rows, expected):
 
 
 def test_terms_without_header_but_with_a_label(write, findings):
-    assert check(write("t.txt", NAMES), findings, TermSettings("DRUG")) == {"DRUG": len(NAMES)}
+    assert check(write("t.txt", NAMES), findings, term_label="DRUG") == {"DRUG": len(NAMES)}
     assert not findings.sorted()
 
 
 def test_large_lists_are_sampled(write, findings, monkeypatch):
     monkeypatch.setattr("spacy_weakner.quality.checking.terms.LIMIT", 5)
-    assert check(write("t.txt", NAMES), findings, TermSettings("DRUG")) == {"DRUG": 5}
+    assert check(write("t.txt", NAMES), findings, term_label="DRUG") == {"DRUG": 5}
     assert "looked at the first 5 terms" in found(findings, "info")[0]

@@ -1,0 +1,33 @@
+"""What heads share that give every token a tag."""
+
+from typing import List, Tuple
+
+from thinc.types import Floats2d
+
+from ..annotations.tags import TagScheme, make_scheme
+from .entities import EntityHead
+from .head import TargetT
+
+
+class TaggingHead(EntityHead[List[Floats2d], TargetT]):
+    """Base of the heads whose model gives every token a row, with a column for each tag of a scheme.
+
+    tag_scheme (str): "IO", "BIO" or "IOBES".
+    """
+
+    tag_scheme: str
+
+    @property
+    def scheme(self) -> TagScheme:
+        """RETURNS (TagScheme): The tag scheme over the component's labels."""
+        return make_scheme(self.tag_scheme, self.labels)
+
+    @property
+    def n_outputs(self) -> int:
+        """RETURNS (int): The number of tags."""
+        return len(self.scheme)
+
+    @property
+    def distribution_labels(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The columns of `distributions`: the tags."""
+        return self.scheme.tags

@@ -1,0 +1,55 @@
+"""What is said in two modules belongs below both."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import spacy_weakner
+
+PACKAGE = Path(spacy_weakner.__file__).parent
+LINES = 10
+
+
+def code_lines(text):
+    """Lines of code by number, without their indentation. Imports are left out, since what is shared is imported alike;
+    docstrings and comments, since arguments that mean the same are explained alike; and blank lines."""
+    left_out = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            left_out.update(range(node.lineno, node.end_lineno + 1))
+        elif isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            left_out.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1))
+    return [(n, line) for n, line in lines if line and n not in left_out and not line.startswith("#")]
+
+
+def common_runs(texts, length=LINES):
+    """Where the same lines stand in several texts, one after the other: sets of (name, line)."""
+    places = defaultdict(set)
+    for name, text in texts.items():
+        lines = code_lines(text)
+        for i in range(len(lines) - length + 1):
+            places[tuple(line for _, line in lines[i : i + length])].add((name, lines[i][0]))
+    return [found for found in places.values() if len({name for name, _ in found}) > 1]
+
+
+def test_no_ten_lines_stand_in_two_modules():
+    texts = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert common_runs(texts) == []
+
+
+def test_what_the_search_finds():
+    def text(before, lines):
+        return "\n".join([f'"""{before}"""', f"import {before}", "def f():", *(f"    x{i} = {i}" for i in lines)])
+
+    one, other = (
+        text("a", range(12)),
+        text("b", [*range(5), 99, *range(5, 12)]).replace("x7 = 7", "x7 = 7\n\n    # why"),
+    )
+    assert common_runs({"a": one, "b": other}, 6) == [
+        {("a", 3), ("b", 3)},
+        {("a", 9), ("b", 10)},
+        {("a", 10), ("b", 11)},
+    ]
+    assert common_runs({"a": one, "b": other}, 8) == []
+    assert common_runs({"a": f"{one}\n{one}"}, 8) == []
