@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import numpy
 import pytest
 import spacy
+import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -34,6 +35,8 @@ from spacy_weakner.token_ner.model import build_token_classifier
 from spacy_weakner.training.head import TrainableHead
 from spacy_weakner.ty import Entity, Tick
 
+# More threads only if they are asked for: most of what is computed here is too small for them.
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 # Added to the seed of every pipeline that a test makes: what is asserted has to hold for any, since other CPUs, and
 # other numbers of threads, train other weights from the same seed. `WEAKNER_TEST_SEED=1 pytest` tries another one.
 SEED = int(os.environ.get("WEAKNER_TEST_SEED", "0"))
