@@ -5,12 +5,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
-import torch
 
-from .util import crf_pipeline, fix_seed, make_examples, train
-
-# More than one only if it is asked for: most of what is computed here is too small for it.
-torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+# The process that hands out the tests reads this file too; fixtures import what it can do without.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A shell has started the tests in the background, where Ctrl-C is not meant for them; some tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,6 +21,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def seed():
     """Tests do not depend on what ran before them."""
+    from .util import fix_seed
+
     fix_seed()
 
 
@@ -46,12 +44,14 @@ def trained_here(monkeypatch):
     """Trainings run in this process, one after the other, since each of their own would import everything anew."""
     from .command_line import train_here
 
-    monkeypatch.setattr("spacy_weakner.stages.training._run", train_here)
+    monkeypatch.setattr("spacy_weakner.stages.runtime.training._run", train_here)
 
 
 @pytest.fixture(scope="session")
 def trained_path(tmp_path_factory):
     """A small crf_ner that knows its sentences by heart, on disk. Load it; never write there."""
+    from .util import crf_pipeline, make_examples, train
+
     path = tmp_path_factory.mktemp("trained") / "pipeline"
     nlp = crf_pipeline()
     train(nlp, make_examples(nlp))
@@ -62,6 +62,8 @@ def trained_path(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory):
     """Folder of a random BERT with a vocabulary of pieces and letters."""
+    from .util import fix_seed
+
     transformers = pytest.importorskip("transformers")
     path = tmp_path_factory.mktemp("bert")
     letters = "abcdefghijklmnopqrstuvwxyz"

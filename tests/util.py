@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import numpy
 import pytest
 import spacy
+import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -34,6 +35,8 @@ from spacy_weakner.token_ner.model import build_token_classifier
 from spacy_weakner.training.head import TrainableHead
 from spacy_weakner.ty import Entity, Tick
 
+# More threads only if they are asked for: most of what is computed here is too small for them.
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 # Added to the seed of every pipeline that a test makes: what is asserted has to hold for any, since other CPUs, and
 # other numbers of threads, train other weights from the same seed. `WEAKNER_TEST_SEED=1 pytest` tries another one.
 SEED = int(os.environ.get("WEAKNER_TEST_SEED", "0"))
@@ -223,17 +226,19 @@ for path in sys.argv[2:]:
     nlp = spacy.load(path)
     for n_process in (1, 2):
         docs = nlp.pipe(json.loads(sys.argv[1]), n_process=n_process, batch_size=2)
-        found.append([[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs])
+        found.append([([(e.start, e.end, e.label_) for e in doc.ents], doc.cats) for doc in docs])
 print(json.dumps(found))
 """
 
 
-def entities_in_processes(paths: Sequence[Path], texts: Sequence[str]) -> List[List[List[Entity]]]:
-    """Entities by text, which each stored pipeline predicts in a new process, and then in two."""
+def said_in_processes(
+    paths: Sequence[Path], texts: Sequence[str]
+) -> List[Tuple[List[List[Entity]], List[Dict[str, float]]]]:
+    """Entities and categories by text, which each stored pipeline predicts in a new process, and then in two."""
     command = [sys.executable, "-c", IN_PROCESSES, json.dumps(texts), *map(str, paths)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     found = json.loads(result.stdout.splitlines()[-1])
-    return [[[tuple(entity) for entity in entities] for entities in own] for own in found]
+    return [([[tuple(entity) for entity in own] for own, _ in each], [cats for _, cats in each]) for each in found]
 
 
 def gradients(model: Model) -> List[numpy.ndarray]:

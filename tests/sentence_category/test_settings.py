@@ -1,9 +1,5 @@
 """Settings and storage."""
 
-import json
-import subprocess
-import sys
-
 import pytest
 import spacy
 
@@ -11,7 +7,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.entities import EntityHead
 from spacy_weakner.ty import PathScorer, TokenDistributions
 
-from .util import LABELS, NAME, TEXTS, empty_pipeline
+from .util import LABELS, NAME, empty_pipeline
 
 
 @pytest.mark.parametrize(
@@ -33,24 +29,3 @@ def test_protocols(nlp):
     pipe = nlp.get_pipe(NAME)
     assert callable(pipe.tick) and callable(pipe.on_next_update)
     assert not isinstance(pipe, (EntityHead, TokenDistributions, PathScorer))
-
-
-SCRIPT = """
-import json, sys, torch
-torch.set_num_threads(1)
-import spacy
-nlp = spacy.load(sys.argv[1])
-found = [[doc.cats for doc in nlp.pipe(json.loads(sys.argv[2]), n_process=n, batch_size=2)] for n in (1, 2)]
-print(json.dumps(found))
-"""
-
-
-def test_in_a_new_process_and_in_two(category_path):
-    texts = ["", *TEXTS]
-    command = [sys.executable, "-c", SCRIPT, str(category_path), json.dumps(texts)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
-    expected = [doc.cats for doc in spacy.load(category_path).pipe(texts)]
-    for found in json.loads(result.stdout.splitlines()[-1]):
-        assert [list(own.values()) for own in found] == [
-            pytest.approx(list(own.values()), abs=1e-5) for own in expected
-        ]
