@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections import Counter
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -18,7 +19,6 @@ from ...annotations.jsonl import parse_row
 from ...annotations.rows import Row, RowCounts, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
 from ...errors import Errors
-from ...files import read_lines
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines
@@ -67,7 +67,8 @@ class Misaligned(NamedTuple):
     near: str
 
 
-class CheckedCorpus(NamedTuple):
+@dataclass
+class CheckedCorpus:
     """An annotated corpus.
 
     where (str): The option and the file: "--gold gold.jsonl".
@@ -83,11 +84,11 @@ class CheckedCorpus(NamedTuple):
     where: str
     name: str
     path: Path
-    sentences: List[Sentence]
-    misaligned: List[Misaligned]
-    spans: int
-    broken: int
-    note: str
+    sentences: List[Sentence] = field(default_factory=list)
+    misaligned: List[Misaligned] = field(default_factory=list)
+    spans: int = 0
+    broken: int = 0
+    note: str = ""
 
     def labels(self) -> Dict[str, int]:
         """RETURNS (Dict[str, int]): Entities per label."""
@@ -137,51 +138,45 @@ def read_annotated(
     limit (int): How many lines or Docs are looked at.
     RETURNS (Optional[CheckedCorpus]): What could be read; None if nothing.
     """
-    reader = _Reader(f"--{name} {path}", nlp, findings, limit)
+    corpus = CheckedCorpus(f"--{name} {path}", name, path)
+    reader = _Reader(corpus, nlp, findings, limit)
     read = False
     if path.is_file() and file_format(path) is None:
         message = Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES))
-        findings.error(reader.where, message, _suffix_cure(path))
+        findings.error(corpus.where, message, _suffix_cure(path))
         return None
-    with findings.guard(reader.where):
+    with findings.guard(corpus.where):
         for file_, format_ in input_files(path):
             if format_ == "text":
                 findings.error(
-                    reader.where,
+                    corpus.where,
                     f"{file_} is plain text, which holds no entities.",
                     'Give JSONL rows {"text": ..., "ents": [[start, end, "LABEL"]]}, CoNLL columns or .spacy.',
                 )
                 continue
             errors = findings.errors
-            with findings.guard(reader.where):
+            with findings.guard(corpus.where):
                 reader.read(file_, format_)
-            reader.broken += findings.errors > errors and not reader.broken
+            corpus.broken += findings.errors > errors and not corpus.broken
             read = True
     if not read:
         return None
-    corpus = CheckedCorpus(
-        reader.where, name, path, reader.sentences, reader.misaligned, reader.spans, reader.broken, reader.note
-    )
-    if reader.note:
-        findings.info(reader.where, f"Large, so it was sampled: {reader.note}.")
+    if corpus.note:
+        findings.info(corpus.where, f"Large, so it was sampled: {corpus.note}.")
     return corpus
 
 
 class _Reader:
-    def __init__(self, where: str, nlp: Language, findings: Findings, limit: int) -> None:
-        self.where = where
+    def __init__(self, corpus: CheckedCorpus, nlp: Language, findings: Findings, limit: int) -> None:
+        self.corpus = corpus
         self.nlp = nlp
         self.findings = findings
         self.limit = limit
-        self.sentences: List[Sentence] = []
-        self.misaligned: List[Misaligned] = []
-        self.spans = self.broken = 0
-        self.note = ""
 
     def read(self, path: Path, format: str) -> None:
-        left = self.limit - len(self.sentences)
+        left = self.limit - len(self.corpus.sentences)
         if left <= 0:
-            self.note = self.note or f"looked at the first {len(self.sentences):,} sentences"
+            self.corpus.note = self.corpus.note or f"looked at the first {len(self.corpus.sentences):,} sentences"
             return
         if format == "jsonl":
             self._read_jsonl(path, left)
@@ -189,11 +184,11 @@ class _Reader:
         if format == "spacy":
             docs, unit = read_docs(path, self.nlp.vocab), "document"
         else:
-            docs, unit = read_conll(path, self.nlp, lines=enumerate(read_lines(path), start=1)), "sentence"
+            docs, unit = read_conll(path, self.nlp), "sentence"
         for number, doc in enumerate(islice(docs, left), start=1):
             self._add(doc, f"{path}, {unit} {number}", False, format == "spacy")
         if next(docs, None) is not None:
-            self.note = f"looked at the first {left:,} {unit}s of {path}"
+            self.corpus.note = f"looked at the first {left:,} {unit}s of {path}"
 
     def _read_jsonl(self, path: Path, left: int) -> None:
         lines, problems = SampledLines(path, left), Problems(path)
@@ -202,8 +197,10 @@ class _Reader:
             if not line.text.strip():
                 continue
             if line.text[0] == "[" and line.place == "line 1":
-                self.findings.error(self.where, f"{path} holds a JSON array, not a row per line.", array_cure(path))
-                self.broken += 1
+                self.findings.error(
+                    self.corpus.where, f"{path} holds a JSON array, not a row per line.", array_cure(path)
+                )
+                self.corpus.broken += 1
                 return
             try:
                 row = parse_row(line.text)
@@ -217,11 +214,11 @@ class _Reader:
                 if "text" in row:
                     self._look_at_spans(row, doc, place)
                 self._add(doc, place, "text" in row, row.get("spaces") is not None)
-        self.broken += problems.report(self.where, self.findings)
-        self.note = lines.note
+        self.corpus.broken += problems.report(self.corpus.where, self.findings)
+        self.corpus.note = lines.note
         if counts.suspects and not problems.places:
             self.findings.error(
-                self.where,
+                self.corpus.where,
                 f"No row of {path} has 'ents', but these unknown keys hold lists: {', '.join(counts.suspects)}.",
                 "If they are the annotations, rename them to 'ents' ([start, end, label]).",
             )
@@ -230,19 +227,19 @@ class _Reader:
         missing = sum(token.ent_iob == 0 for token in doc)
         words = tuple(token.text for token in doc)
         entities = doc_entities(doc)
-        self.sentences.append(
+        self.corpus.sentences.append(
             Sentence(place, doc.text, words, entities, missing, is_weak(doc), as_text, as_text or spaced)
         )
 
     def _look_at_spans(self, row: Row, doc: Doc, place: str) -> None:
         for start, end, label in _offsets(row.get("ents") or row.get("spans") or []):
-            self.spans += 1
+            self.corpus.spans += 1
             text = doc.text[start:end]
             left, right = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
             if doc.char_span(left, right) is None:
                 touched = doc.char_span(left, right, alignment_mode="expand")
                 near = show([] if touched is None else [token.text for token in touched])
-                self.misaligned.append(Misaligned(place, text, label, near))
+                self.corpus.misaligned.append(Misaligned(place, text, label, near))
 
 
 def _suffix_cure(path: Path) -> str:
