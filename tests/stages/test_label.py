@@ -145,6 +145,7 @@ def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
         assert label(tmp_path / "b.spacy", tmp_path / "out", pipeline=span_pipeline, spans_key=key).spans == {}
 
 
+@pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_span_groups_that_a_pipeline_never_writes(corpus, pipeline, span_pipeline, tmp_path, workers):
     for shard in ("1/2", "2/2"):  # a part cannot tell
@@ -193,6 +194,7 @@ def test_rerun_skips_until_something_changes(corpus, terms, tmp_path):
     assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
 
 
+@pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_shards_of_an_earlier_run_are_counted(corpus, terms, tmp_path, workers):
     def replaced(path=corpus, **settings):
