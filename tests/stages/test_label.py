@@ -38,7 +38,7 @@ def terms(tmp_path):
 
 @pytest.fixture
 def pipeline(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "CITY", "pattern": "Paris"}, {"label": "P", "pattern": "I"}])
     nlp.to_disk(tmp_path / "model")
@@ -119,7 +119,7 @@ def test_pipeline_gives_its_name_to_the_source(corpus, pipeline, tmp_path):
 
 @pytest.fixture
 def span_pipeline(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("span_ruler", config={"spans_key": "sc"}).add_patterns([{"label": "CITY", "pattern": "Paris"}])
     nlp.to_disk(tmp_path / "spans")
     return tmp_path / "spans"
