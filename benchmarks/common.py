@@ -19,10 +19,11 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.weak import GOLD_GROUP, doc_entities, group_entities
 from spacy_weakner.configs import encoder_settings, render_config
 from spacy_weakner.files import write_text
 from spacy_weakner.quality.compare import compare
-from spacy_weakner.quality.scores import Counts
+from spacy_weakner.quality.scores import Counts, count_matches
 from spacy_weakner.stages.runtime.training import LOG, train_member
 
 ROOT = Path(__file__).parent.parent
@@ -101,6 +102,16 @@ class Evidence:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file_:
             file_.write(json.dumps(row) + "\n")
+
+
+def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:
+    """Score the labels in `doc.ents` against the gold that stands beside them.
+
+    labelled (Path): Corpus that `aggregate` wrote from a gold corpus.
+    RETURNS (Tuple[Counts, Dict[str, Counts]]): Over all labels, and per label.
+    """
+    docs = read_docs(labelled, Vocab())
+    return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
 
 
 def versions() -> Dict[str, str]:

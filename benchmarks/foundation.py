@@ -23,6 +23,7 @@ from common import (
     encoder_name,
     evaluate,
     find,
+    gold_against_weak,
     table,
     train,
 )
@@ -30,7 +31,6 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.quality.scores import Counts
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert

@@ -14,13 +14,25 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
-from common import EVIDENCE, ROOT, Evidence, Run, bar_chart, config_file, evaluate, find, labels_only, table, train
+from common import (
+    EVIDENCE,
+    ROOT,
+    Evidence,
+    Run,
+    bar_chart,
+    config_file,
+    evaluate,
+    find,
+    gold_against_weak,
+    labels_only,
+    table,
+    train,
+)
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.quality.scores import Counts, count_matches
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert

@@ -12,7 +12,7 @@ from ..annotations.gold import find_gold
 from ..annotations.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
 from .label_model import fit
-from .methods import SCHEME, Fitted, Majority, Method, Weighted
+from .methods import SCHEME, Majority, Method, Weighted
 from .observations import Source, SourceSurvey, all_labels, survey
 from .sample import Sample
 from .votes import GoldCounts
@@ -112,8 +112,8 @@ def learn(
         accuracies = tuple(tuple(of_source) for of_source in counts.accuracies())
         weighted = Weighted(scheme, tuple(sources), accuracies, counts.quiet_accuracy())
         return Prepared(weighted, used, scheme, counts.docs)
-    model, how = fit(sample.observations(used, scheme), sources, known)
-    return Prepared(Fitted(model, how), used, scheme, how.docs, how.iterations, how.converged)
+    fitted = fit(sample.observations(used, scheme), sources, known)
+    return Prepared(fitted, used, scheme, fitted.docs, fitted.iterations, fitted.converged)
 
 
 def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str, ...]:

@@ -42,25 +42,6 @@ BATCH_TOKENS = 20_000
 STAYS = 0.5
 
 
-class Fit(NamedTuple):
-    """How a label model was fitted.
-
-    docs (int): Docs.
-    tokens (int): Tokens.
-    iterations (int): Iterations of EM.
-    converged (bool): Whether the last one gained almost nothing.
-    objective (Tuple[float, ...]): Log-likelihood plus log-prior before every iteration, and at the end.
-    beliefs (Tuple[Belief, ...]): What the model believes about the sources.
-    """
-
-    docs: int
-    tokens: int
-    iterations: int
-    converged: bool
-    objective: Tuple[float, ...]
-    beliefs: Tuple[Belief, ...]
-
-
 @dataclass(frozen=True)
 class LabelModel:
     """The parameters of the model.
@@ -111,6 +92,37 @@ class LabelModel:
             return CRFParameters(numpy.log(self.start), numpy.log(self.transitions), numpy.zeros(len(self.start)))
 
 
+class Fitted(NamedTuple):
+    """A label model and how it was fitted.
+
+    model (LabelModel): The model.
+    docs (int): Docs.
+    tokens (int): Tokens.
+    iterations (int): Iterations of EM.
+    converged (bool): Whether the last one gained almost nothing.
+    objective (Tuple[float, ...]): Log-likelihood plus log-prior before every iteration, and at the end.
+    beliefs (Tuple[Belief, ...]): What the model believes about the sources.
+    """
+
+    model: LabelModel
+    docs: int
+    tokens: int
+    iterations: int
+    converged: bool
+    objective: Tuple[float, ...]
+    beliefs: Tuple[Belief, ...]
+
+    def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
+        """As those of the model."""
+        return self.model.distributions(docs)
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All of it, as JSON can hold it."""
+        how = {key: value for key, value in self._asdict().items() if key != "model"}
+        how["beliefs"] = [belief._asdict() for belief in self.beliefs]
+        return {"fit": how, "model": self.model.to_json()}
+
+
 def fit(
     docs: Sequence[IntTags],
     sources: Sequence[Source],
@@ -119,7 +131,7 @@ def fit(
     strength: float = STRENGTH,
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
-) -> Tuple[LabelModel, Fit]:
+) -> Fitted:
     """Fit a label model. The order of the Docs does not matter, up to rounding.
 
     docs (Sequence[IntTags]): Per Doc (n_tokens, n_sources), see `observations.observe`.
@@ -128,7 +140,7 @@ def fit(
     strength (float): How many observations the prior of each parameter is worth, above 0.
     max_iterations (int): Iterations of EM at most; 0 keeps the prior.
     tolerance (float): Gain per token below which EM ends.
-    RETURNS (Tuple[LabelModel, Fit]): The model, and how it was fitted.
+    RETURNS (Fitted): The model, and how it was fitted.
     """
     data = _Data([says for says in docs if len(says)], len(labels), len(sources))
     means = prior_model(data.rates(), sources, labels)
@@ -150,7 +162,7 @@ def fit(
             tuple(maximise(c, m, strength) for c, m in zip(counts, means.sources, strict=True)),
         )
     beliefs = tuple(_beliefs(model, sources, counts))
-    return model, Fit(len(docs), data.tokens, len(objective) - 1, converged, tuple(objective), beliefs)
+    return Fitted(model, len(docs), data.tokens, len(objective) - 1, converged, tuple(objective), beliefs)
 
 
 def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str]) -> LabelModel:

@@ -9,7 +9,6 @@ from ..annotations import weak
 from ..annotations.tags import IntTags, TagScheme
 from ..ty import Entity
 from .decoding import Floats, best_entities, proposals
-from .label_model import Fit, LabelModel
 from .observations import Belief, Source, observe, without_ignorance
 from .votes import Accuracy, break_ties, log_odds, majority_shares, weighted_shares
 
@@ -30,13 +29,13 @@ class Combined(NamedTuple):
 
 
 class Method(Protocol):
-    """A way to make one distribution over tags per token of what all sources say."""
+    """A way to make one distribution over tags per token of what all sources say; the third is `label_model.Fitted`."""
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1, or are 0 where nothing is known."""
 
     @property
-    def beliefs(self) -> List[Belief]:
+    def beliefs(self) -> Sequence[Belief]:
         """What is believed about the sources."""
 
     def to_json(self) -> Dict[str, Any]:
@@ -93,30 +92,6 @@ class Weighted:
     def to_json(self) -> Dict[str, Any]:
         accuracies = [accuracy._asdict() for of_source in self.accuracies for accuracy in of_source]
         return {"accuracies": accuracies, "quiet": self.quiet}
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A label model and how it was fitted.
-
-    model (LabelModel): The model.
-    fit (Fit): How it was fitted.
-    """
-
-    model: LabelModel
-    fit: Fit
-
-    def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        return self.model.distributions(docs)
-
-    @property
-    def beliefs(self) -> List[Belief]:
-        return list(self.fit.beliefs)
-
-    def to_json(self) -> Dict[str, Any]:
-        fit = self.fit._asdict()
-        fit["beliefs"] = [belief._asdict() for belief in self.fit.beliefs]
-        return {"fit": fit, "model": self.model.to_json()}
 
 
 def combine(method: Method, docs: Sequence[Doc], names: Sequence[str], scheme: TagScheme) -> List[Optional[Combined]]:

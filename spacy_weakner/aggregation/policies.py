@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..annotations import weak
 from ..errors import check_choice
@@ -27,6 +27,11 @@ class Candidate(NamedTuple):
     label: str
     source: str
     characters: int = 0
+
+    @classmethod
+    def of(cls, span: Span, source: str) -> "Candidate":
+        """RETURNS (Candidate): A span that a source proposes."""
+        return cls(span.start, span.end, span.label_, source, span.end_char - span.start_char)
 
     @property
     def entity(self) -> Entity:
@@ -91,5 +96,4 @@ def candidates_of(doc: Doc, source: str) -> List[Candidate]:
     source (str): Its name.
     RETURNS (List[Candidate]): The candidates, in the order of the span group.
     """
-    spans = doc.spans[weak.weak_group(source)]
-    return [Candidate(s.start, s.end, s.label_, source, s.end_char - s.start_char) for s in spans]
+    return [Candidate.of(span, source) for span in doc.spans[weak.weak_group(source)]]

@@ -151,7 +151,11 @@ class TagScheme:
         follows = numpy.zeros_like(entity)
         follows[:-1] = entity[1:] & (iob[1:] == 1)
         ids = {doc.vocab.strings[label]: i for i, label in enumerate(self.labels)}
-        offsets = numpy.array([self._label_id(ids, int(key), doc) for key in types[entity]])
+        keys = types[entity].tolist()
+        unknown = [key for key in keys if key not in ids]
+        if unknown:
+            raise KeyError(doc.vocab.strings[unknown[0]])
+        offsets = numpy.array([ids[key] for key in keys])
         prefix = self._prefix_ids(begins[entity], follows[entity])
         tags[entity] = 1 + offsets * len(self.prefixes) + prefix
         return tags
@@ -214,11 +218,6 @@ class TagScheme:
         if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums[known] - 1.0) < 1e-3).all()):
             raise WeaknerError(Errors.WK022)
         return result / numpy.where(known, sums, 1.0)
-
-    def _label_id(self, ids: Dict[int, int], key: int, doc: Doc) -> int:
-        if key not in ids:
-            raise KeyError(doc.vocab.strings[key])
-        return ids[key]
 
     def _prefix_ids(self, begins: BoolMask, follows: BoolMask) -> IntTags:
         if self.name == "IO":

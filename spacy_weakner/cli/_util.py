@@ -106,6 +106,18 @@ def listing(counts: Dict[str, int]) -> str:
     return f"{total} ({', '.join(f'{name} {n}' for name, n in counts.items())})" if counts else "0"
 
 
+def show_shards(skipped: int, replaced: int) -> None:
+    """Say what earlier runs of a stage have left.
+
+    skipped (int): Shards that were finished already.
+    replaced (int): Shards that were made from something else.
+    """
+    if skipped:
+        msg.info(f"Shards that were finished already: {skipped}")
+    if replaced:
+        msg.info(f"Shards of an earlier run replaced: {replaced}")
+
+
 def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
     """Check the path of a result before the work that leads to it.
 

@@ -48,35 +48,11 @@ def adapt_cli(
     """Go on with the masked-language-model training of an encoder on text of the domain.
 
     On several GPUs: torchrun --nproc-per-node 4 -m spacy_weakner adapt ... --gpu-id 0"""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.adapt import adapt
 
-        report = adapt(
-            inputs,
-            output_path,
-            model,
-            max_length=max_length,
-            eval_share=eval_share,
-            epochs=epochs,
-            max_steps=max_steps,
-            batch_size=batch_size,
-            learn_rate=learn_rate,
-            warmup=warmup,
-            weight_decay=weight_decay,
-            mask_rate=mask_rate,
-            whole_word=whole_word,
-            train_head=train_head,
-            mixed_precision=mixed_precision,
-            gpu_id=gpu_id,
-            seed=seed,
-            save_steps=save_steps,
-            keep_checkpoints=keep_checkpoints,
-            lang=lang,
-            tokenizer=tokenizer,
-            format=format,
-            sentences=sentences,
-            progress=True,
-        )
+        report = adapt(**options, progress=True)
         if os.environ.get("RANK", "0") != "0":
             return  # torchrun: one process speaks for all
         if report.skipped:

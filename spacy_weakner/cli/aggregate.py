@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional, Tuple
 import typer
 from wasabi import msg
 
-from ._util import Policy, Sources, check_json, listing, reporting, write_json
+from ._util import Policy, Sources, check_json, listing, reporting, show_shards, write_json
 
 if TYPE_CHECKING:
     from ..aggregation.observations import Belief
@@ -127,10 +127,7 @@ def aggregate_cli(
                 f"Sources without any answer here: {names} (0 of {report.docs} documents). Do not compare these labels "
                 "with others that have their answers"
             )
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
-        if report.replaced:
-            msg.info(f"Shards of an earlier run replaced: {report.replaced}")
+        show_shards(report.skipped, report.replaced)
         if report_output is not None:
             write_json(report_output, as_json(report))
             msg.good("Report", report_output)

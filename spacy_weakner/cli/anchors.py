@@ -25,23 +25,11 @@ def anchors_cli(
     overwrite: Overwrite = False,
 ) -> None:
     """Make a corpus of the links in wikis and web pages: sentences with their anchors as entities of one label."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.anchors import anchors
 
-        report = anchors(
-            inputs,
-            output_path,
-            format=format,
-            label=label,
-            min_anchors=min_anchors,
-            max_length=max_length,
-            limit=limit,
-            lang=lang,
-            tokenizer=tokenizer,
-            shard_size=shard_size,
-            overwrite=overwrite,
-            progress=True,
-        )
+        report = anchors(**options, progress=True)
         msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", output_path)
         msg.info(f"Articles: {report.pages}; passed over: {report.redirects} redirects, {report.other} other pages")
         left_out = f"{report.few} with too few anchors, {report.long} too long, {report.duplicates} duplicates"

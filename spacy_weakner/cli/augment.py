@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ._util import reporting
+from ._util import reporting, show_shards
 
 
 def augment_cli(
@@ -25,21 +25,11 @@ def augment_cli(
     seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
 ) -> None:
     """Write a second form of every sentence, with words that a masked language model predicts."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.augment import augment
 
-        report = augment(
-            input_path,
-            output_path,
-            model,
-            mask_rate=mask_rate,
-            top_k=top_k,
-            masked_only=masked_only,
-            batch_size=batch_size,
-            gpu_id=gpu_id,
-            seed=seed,
-            progress=True,
-        )
+        report = augment(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)
         if report.augmented:
             share = 100 * report.substituted / max(1, report.words)
@@ -51,5 +41,4 @@ def augment_cli(
                 msg.info(f"Documents that were too long, and were read in parts: {report.cut}")
         else:
             msg.warn("No masked language model: nothing is augmented")
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
+        show_shards(report.skipped, report.replaced)

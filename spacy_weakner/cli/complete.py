@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Gpu, listing, reporting
+from ._util import Gpu, listing, reporting, show_shards
 
 
 def complete_cli(
@@ -34,24 +34,11 @@ def complete_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.complete import complete
 
-        report = complete(
-            input_path,
-            output_path,
-            model,
-            component=component,
-            rule=rule,
-            broken=broken,
-            calibration=calibration,
-            weak_accuracy=weak_accuracy,
-            estimate_accuracy=estimate_accuracy,
-            cap=cap,
-            soft=soft,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        report = complete(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)
         msg.info(f"Entities: {listing(report.entities)}")
         msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
@@ -65,5 +52,4 @@ def complete_cli(
             msg.warn(
                 f"Entities of no source with a known accuracy (the mean of the sources counts): {report.unestimated}"
             )
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
+        show_shards(report.skipped, report.replaced)

@@ -27,23 +27,11 @@ def convert_cli(
     overwrite: Overwrite = False,
 ) -> None:
     """Convert a corpus from or to JSONL, CoNLL columns, raw text and .spacy files."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.convert import convert
 
-        report = convert(
-            input_path,
-            output_path,
-            format=format,
-            lang=lang,
-            tokenizer=tokenizer,
-            sentences=sentences,
-            source=source,
-            limit=limit,
-            misaligned=misaligned,
-            shard_size=shard_size,
-            overwrite=overwrite,
-            progress=True,
-        )
+        report = convert(**options, progress=True)
         msg.good(f"{report.docs} documents, {report.tokens} tokens", output_path)
         if report.unknown < report.docs:
             msg.info(f"Entities: {listing(report.entities)}")

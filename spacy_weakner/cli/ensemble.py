@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import TrainingGpu, reporting
+from ._util import TrainingGpu, reporting, show_shards
 
 
 def ensemble_cli(
@@ -48,5 +48,4 @@ def ensemble_cli(
         msg.info(f"Pipelines: {len(report.members)}; finished already: {done}")
         msg.info(f"Tokens: {report.tokens}; with the same most likely tag: {100 * report.agreement:.2f} %")
         msg.info(f"Mean standard deviation of P(entity) between the pipelines: {report.deviation:.4f}")
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
+        show_shards(report.skipped, report.replaced)

@@ -60,8 +60,10 @@ def fit_cli(
 
 
 def _show(verdict: "Verdict") -> None:
+    from ..project.verdict import interval_text
+
     rows = [
-        (each.name, *(f"{each.scores[key]:.1f}" for key in ("p", "r", "f1")), _interval(each.scores))
+        (each.name, *(f"{each.scores[key]:.1f}" for key in ("p", "r", "f1")), interval_text(each.scores) or "-")
         for each in verdict.contenders
         if each.scores is not None
     ]
@@ -70,8 +72,3 @@ def _show(verdict: "Verdict") -> None:
         show_table((f"on {on}", "P", "R", "F1", "F1 95 %"), rows)
     for line in verdict.lines():
         say("info", line)
-
-
-def _interval(scores: dict) -> str:
-    interval = scores.get("interval")
-    return f"{interval['low']:.1f} to {interval['high']:.1f}" if interval else "-"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Iterator, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Format, Gpu, Sentences, listing, reporting
+from ._util import Format, Gpu, Sentences, listing, reporting, show_shards
 
 if TYPE_CHECKING:
     from ..stages.labelling.report import LabelReport, SourceReport
@@ -59,44 +59,16 @@ def label_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.label import label
 
-        report = label(
-            input_path,
-            output_path,
-            sources=sources,
-            terms=terms,
-            pipeline=pipeline,
-            source=source,
-            spans_key=spans_key,
-            attr=attr,
-            acronym_length=acronym_length,
-            stop=stop or (),
-            min_length=min_length,
-            ambiguity=ambiguity,
-            term_label=term_label,
-            reliability=reliability,
-            lang=lang,
-            tokenizer=tokenizer,
-            format=format,
-            sentences=sentences,
-            exclude=exclude or (),
-            only_matched=only_matched,
-            shard_size=shard_size,
-            shard=shard,
-            workers=workers,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        report = label(**{**options, "stop": stop or (), "exclude": exclude or ()}, progress=True)
         msg.good(f"{report.docs} documents", output_path)
         for source_report in report.sources:
             msg.info(f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")
         msg.info(f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
-        if report.replaced:
-            msg.info(f"Shards of an earlier run replaced: {report.replaced}")
+        show_shards(report.skipped, report.replaced)
         for warning in _warnings(report, sentences):
             msg.warn(warning)
 

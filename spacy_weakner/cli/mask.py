@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ._util import listing, reporting
+from ._util import listing, reporting, show_shards
 
 
 def mask_cli(
@@ -28,5 +28,4 @@ def mask_cli(
         msg.info(f"Entities: {report.entities}; hidden: {n} ({listing(report.hidden)})")
         if report.without_gold:
             msg.warn(f"Documents without gold, which stay as they are: {report.without_gold}")
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
+        show_shards(report.skipped, report.replaced)

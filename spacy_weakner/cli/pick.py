@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Gpu, listing, reporting
+from ._util import Gpu, listing, reporting, show_shards
 
 
 def pick_cli(
@@ -20,22 +20,12 @@ def pick_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Replace the labels of a corpus by what a model takes for entities, or add to them."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..stages.pick import pick
 
-        report = pick(
-            input_path,
-            output_path,
-            model,
-            threshold=threshold,
-            pairing=pairing,
-            union=union,
-            component=component,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        report = pick(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)
         new = sum(report.picked.values())
         msg.info(f"Entities: {report.given} before, of which {report.kept} stay; new: {new} ({listing(report.picked)})")
-        if report.skipped:
-            msg.info(f"Shards that were finished already: {report.skipped}")
+        show_shards(report.skipped, report.replaced)

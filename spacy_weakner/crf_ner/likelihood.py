@@ -88,19 +88,21 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
     """
     losses = numpy.zeros(len(tags))
-    used = _annotated(tags)
+    used = [i for i, own in enumerate(tags) if len(own)]
+    holes: Any = ()
+    if used:
+        batch = pad([emissions[i] for i in used])
+        padded = batch.pad_like([tags[i] for i in used], 0, "int64")
+        if MISSING in padded:
+            used, batch, padded = _annotated(used, batch, padded)
+            holes = numpy.flatnonzero((padded == MISSING).any(0))
     if not used:
-        # Nothing is known: every path is allowed and the loss is zero.
         return losses, lambda weights: zero(parameters, emissions)[1:]
-    batch = pad([emissions[i] for i in used])
     log_z, marginals = partition(parameters, batch)
-    padded = batch.pad_like([tags[i] for i in used], 0, "int64")
     # Complete rows need the score of one path, rows with holes a second lattice.
-    complete = MISSING not in padded
-    paths = Paths(batch, padded if complete else numpy.maximum(padded, 0))
+    paths = Paths(batch, numpy.maximum(padded, 0) if len(holes) else padded)
     agreeing = paths.scores(parameters)
-    if not complete:
-        holes = numpy.flatnonzero(padded.min(0) == MISSING)
+    if len(holes):
         allowed = batch.select(holes)
         wanted = padded[: len(allowed.emissions), holes, None]
         allowed = allowed.restrict((wanted == MISSING) | (wanted == numpy.arange(len(parameters.start))))
@@ -111,11 +113,11 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     def backprop(weights: Optional[Weights]) -> Gradient:
         by_row = None if weights is None else weights[used][batch.order]
         by_path = by_row
-        if not complete:
+        if len(holes):
             by_path = numpy.ones(len(used)) if by_row is None else by_row.copy()
             by_path[holes] = 0.0
         gradient, counts = paths.subtract(marginals(by_row), by_path)
-        if not complete:
+        if len(holes):
             own, own_counts = marginals_of_holes(None if by_row is None else by_row[holes])
             gradient[: len(own), holes] -= own
             counts = counts.minus(own_counts)
@@ -188,14 +190,15 @@ def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
     """
     if -numpy.inf in log_z:
         impossible = numpy.flatnonzero(log_z == -numpy.inf)
-        raise WeaknerError(Errors.WK007.format(index=used[batch.order[impossible].min()]))
+        raise WeaknerError(Errors.WK007.format(index=min(used[i] for i in batch.order[impossible])))
 
 
-def _annotated(tags: Sequence[Array]) -> List[int]:
-    # Sentences that have any annotation.
-    known = numpy.concatenate(tags) != MISSING if tags else numpy.zeros(0, dtype=bool)
-    if known.all():
-        return [i for i, own in enumerate(tags) if len(own)]
-    owners = numpy.repeat(numpy.arange(len(tags)), [len(own) for own in tags])
-    result: List[int] = numpy.flatnonzero(numpy.bincount(owners[known])).tolist()
-    return result
+def _annotated(used: List[int], batch: Batch, tags: Array) -> Tuple[List[int], Batch, Array]:
+    # Leave out sentences of which nothing is known: every path is allowed, and the loss is zero.
+    rows = numpy.flatnonzero((batch.mask & (tags != MISSING)).any(0))
+    if len(rows) == len(used):
+        return used, batch, tags
+    used = [used[i] for i in batch.order[rows]]
+    if used:
+        batch = batch.select(rows)
+    return used, batch, tags[: len(batch.emissions), rows]

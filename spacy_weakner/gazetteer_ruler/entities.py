@@ -23,6 +23,6 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: b
     if kept or blocked:
         taken = preset_tokens(doc)
         spans = [span for span in spans if not taken[span.start : span.end].any()]
-    candidates = [Candidate(s.start, s.end, s.label_, _SOURCE, s.end_char - s.start_char) for s in spans]
+    candidates = [Candidate.of(span, _SOURCE) for span in spans]
     found = [Span(doc, *entity) for entity in resolve(candidates, policy, [_SOURCE])]
     doc.set_ents(sorted([*kept, *found], key=lambda ent: ent.start), blocked=blocked)

@@ -17,7 +17,7 @@ from spacy.cli.package import package as spacy_package
 from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, write_text
-from .verdict import Verdict, scores_text
+from .verdict import Verdict, interval_text, scores_text
 
 Scores = Dict[str, Any]
 
@@ -135,9 +135,8 @@ def _readme(full: str, meta: Dict[str, Any], verdict: Verdict, test: Dict[str, S
 
 
 def _row(name: str, scores: Scores) -> str:
-    interval = scores.get("interval")
-    bounds = f"{interval['low']:.1f} to {interval['high']:.1f}" if interval else "-"
-    cells = [name.replace("|", "\\|"), *(f"{scores[key]:.1f}" for key in ("p", "r", "f1")), bounds]
+    cells = [name.replace("|", "\\|"), *(f"{scores[key]:.1f}" for key in ("p", "r", "f1"))]
+    cells.append(interval_text(scores) or "-")
     return f"| {' | '.join(cells)} |"
 
 

@@ -120,9 +120,14 @@ def scores_text(scores: Dict[str, Any]) -> str:
     scores (Dict[str, Any]): As in `Contender`.
     RETURNS (str): For example "F1 79.4 (76.0 to 82.5), P 85.8, R 74.0".
     """
+    bounds = interval_text(scores)
+    return f"F1 {scores['f1']:.1f}{f' ({bounds})' if bounds else ''}, P {scores['p']:.1f}, R {scores['r']:.1f}"
+
+
+def interval_text(scores: Dict[str, Any]) -> str:
+    """RETURNS (str): The confidence interval of F1, for example "76.0 to 82.5"; empty if there is none."""
     interval = scores.get("interval")
-    bounds = f" ({interval['low']:.1f} to {interval['high']:.1f})" if interval else ""
-    return f"F1 {scores['f1']:.1f}{bounds}, P {scores['p']:.1f}, R {scores['r']:.1f}"
+    return f"{interval['low']:.1f} to {interval['high']:.1f}" if interval else ""
 
 
 def choose(rows: List[Comparison]) -> str:

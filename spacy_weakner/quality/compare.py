@@ -1,7 +1,7 @@
 """One test set, many candidates: trained pipelines and sets of weak labels in one table."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs
-from ..annotations.weak import GOLD_GROUP, doc_entities, group_entities, is_weak
+from ..annotations.weak import doc_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
@@ -125,16 +125,6 @@ def _difference_cells(difference: Optional[Difference]) -> List[str]:
         return ["-", "-"]
     bounds = f"({difference.low:+.1f} to {difference.high:+.1f})"
     return [f"{difference.f1:+.1f} {bounds}", f"{difference.p:.3f}"]
-
-
-def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:
-    """Score the labels in `doc.ents` against the gold that stands beside them.
-
-    labelled (Path): Corpus that `aggregate` wrote from a gold corpus.
-    RETURNS (Tuple[Counts, Dict[str, Counts]]): Over all labels, and per label.
-    """
-    docs: Iterable[Doc] = read_docs(labelled, Vocab())
-    return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
 
 
 def _check_gold(test: Path) -> None:

@@ -67,7 +67,7 @@ class AdaptReport(NamedTuple):
 
 def adapt(
     inputs: Sequence[Path],
-    output: Path,
+    output_path: Path,
     model: Union[str, Path],
     *,
     max_length: Optional[int] = None,
@@ -110,7 +110,7 @@ def adapt(
         torchrun --nproc-per-node 4 -m spacy_weakner adapt text.jsonl.gz encoder --model roberta-base --gpu-id 0
 
     inputs (Sequence[Path]): Corpora in any format, for a multilingual model one per language: files or folders.
-    output (Path): Folder for the adapted encoder.
+    output_path (Path): Folder for the adapted encoder.
     model (Union[str, Path]): Encoder to begin with: a folder of Hugging Face or a name, with weights as safetensors.
     max_length (Optional[int]): Pieces per sequence, special ones included; longer texts are split. None: 256, or what
         the model can read if that is less.
@@ -162,7 +162,7 @@ def adapt(
     _check_settings({**settings, "gpu_id": gpu_id, "save_steps": save_steps})
     require("transformers", "accelerate")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
-    inputs, output = [Path(path) for path in inputs], Path(output).resolve()
+    inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
     work = work_folder(output)
     folder = Path(model) if Path(model).is_dir() else None
     files = [file_ for path in inputs for file_, _ in input_files(path, format)]

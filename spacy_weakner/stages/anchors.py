@@ -24,7 +24,7 @@ MAX_LENGTH = 250
 
 def anchors(
     inputs: Sequence[Path],
-    output: Path,
+    output_path: Path,
     *,
     format: Optional[str] = None,
     label: str = LABEL,
@@ -48,7 +48,7 @@ def anchors(
     inputs (Sequence[Path]): Files, or folders of them: XML exports of MediaWiki (`.xml`), wikitext (`.wiki`, `.txt`)
         and HTML (`.html`, `.htm`), one page each, and `.jsonl` with "wikitext" or "html" in each row; all also as `.gz`
         or `.bz2`.
-    output (Path): A `.spacy` file, which is made in memory, or a folder (no suffix) that takes `.spacy` shards.
+    output_path (Path): A `.spacy` file, which is made in memory, or a folder (no suffix) that takes `.spacy` shards.
     format (Optional[str]): Format of the input: "dump", "wikitext", "html", "jsonl". None: the suffixes tell.
     label (str): The label.
     min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
@@ -70,7 +70,7 @@ def anchors(
         check_range("limit", limit, 1, None)
     if not label.strip():
         raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a name"))
-    paths, output = [Path(path) for path in inputs], Path(output)
+    paths, output = [Path(path) for path in inputs], Path(output_path)
     if output.is_file() if is_folder(output) else output.suffix != SUFFIX:
         expected = f"a {SUFFIX} file, or a folder (a name without suffix)"
         raise WeaknerError(Errors.WK305.format(path=output, expected=expected))

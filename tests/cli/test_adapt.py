@@ -16,8 +16,8 @@ def invoke(*args):
 def fake(monkeypatch, report=REPORT):
     seen = {}
 
-    def adapt(inputs, output, model, **settings):
-        seen.update(settings, inputs=[str(path) for path in inputs], output=str(output), model=model)
+    def adapt(inputs, output_path, model, **settings):
+        seen.update(settings, inputs=[str(path) for path in inputs], output=str(output_path), model=model)
         return report
 
     monkeypatch.setattr("spacy_weakner.stages.adapt.adapt", adapt)

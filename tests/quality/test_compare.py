@@ -5,10 +5,10 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import GOLD_GROUP, set_group, set_source, set_weak
+from spacy_weakner.annotations.weak import set_source, set_weak
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.quality.compare import compare, format_table, gold_against_weak
+from spacy_weakner.quality.compare import compare, format_table
 
 SENTENCES = [("Ann lives in Oslo", [(0, 1, "PER"), (3, 4, "LOC")]), ("Rain again", []), ("Oslo", [(0, 1, "LOC")])]
 
@@ -156,14 +156,6 @@ def test_folder_that_is_no_candidate_is_refused(files):
 def test_missing_candidate_names_the_path(files):
     with pytest.raises(WeaknerError, match="nowhere"):
         compare(files / "test.spacy", {"x": files / "nowhere"})
-
-
-def test_weak_labels_are_scored_against_the_gold_beside_them(tmp_path):
-    docs = make_docs(spacy.blank("en").vocab, lambda entity: entity[2] == "LOC")
-    for doc, (_, entities) in zip(docs, SENTENCES, strict=True):
-        set_group(doc, GOLD_GROUP, entities)
-    write_docs(tmp_path / "labelled.spacy", docs)
-    assert gold_against_weak(tmp_path / "labelled.spacy")[0] == (2, 0, 1)
 
 
 def test_command_prints_a_table_and_writes_scores(files):

@@ -4,16 +4,17 @@ import pytest
 import spacy
 import srsly
 from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.gold import find_gold
-from spacy_weakner.annotations.weak import set_source
+from spacy_weakner.annotations.weak import GOLD_GROUP, doc_entities, group_entities, set_source
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.quality.judge import judge
 from spacy_weakner.quality.judging.matches import read_sentence
+from spacy_weakner.quality.scores import count_matches
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 
@@ -26,6 +27,11 @@ TEXTS = [
     ("Bob met Ann", [(0, 1, "PER"), (2, 3, "PER")]),
     ("York is old", [(0, 1, "LOC")]),
 ]
+
+
+def gold_against_weak(labelled):
+    docs = read_docs(labelled, Vocab())
+    return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
 
 
 def make_doc(text, gold=None, said=None):

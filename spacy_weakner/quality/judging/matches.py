@@ -55,8 +55,7 @@ def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
     matches = []
     for span in doc.spans[weak.weak_group(source)]:
         if gold.scorable([(span.start, span.end, span.label_)]):
-            candidate = Candidate(span.start, span.end, span.label_, source, span.end_char - span.start_char)
-            matches.append(Match(candidate, _text(span, attr), folded(span.text), _length(span)))
+            matches.append(Match(Candidate.of(span, source), _text(span, attr), folded(span.text), _length(span)))
     return Sentence(gold, tuple(matches))
 
 

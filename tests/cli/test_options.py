@@ -1,0 +1,24 @@
+import inspect
+from importlib import import_module
+
+import pytest
+
+COMMANDS = ["adapt", "anchors", "augment", "complete", "convert", "label", "pick"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_takes_what_its_function_takes(name):
+    """They pass on all their options at once."""
+    command = getattr(import_module(f"spacy_weakner.cli.{name}"), f"{name}_cli")
+    function = getattr(import_module(f"spacy_weakner.stages.{name}"), name)
+    options = {p.name: p.default for p in inspect.signature(command).parameters.values()}
+    parameters = inspect.signature(function).parameters
+    taken = {p.name: p.default for p in parameters.values() if p.name in options}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        from spacy_weakner.stages.labelling.sources import Source
+
+        known = inspect.signature(Source).parameters
+        taken.update({key: known[key].default for key in options if key in known and key not in taken})
+    assert taken == {key: taken[key] if value is None and taken[key] == () else value for key, value in options.items()}
+    left = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {*options}
+    assert left == {"progress"}
