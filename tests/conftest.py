@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 
@@ -16,6 +17,12 @@ def pytest_collection_modifyitems(items):
     """Files with slow tests come first, so that several processes end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: it need not be searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
