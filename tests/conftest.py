@@ -40,6 +40,14 @@ def light_processes(tmp_path_factory):
 
 
 @pytest.fixture
+def without_torch(tmp_path_factory, monkeypatch):
+    """Hides torch from the processes that a test starts: it takes most of the rest, and not all need it."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "sitecustomize.py").write_text("import sys\n\nsys.modules['torch'] = None\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.fixture
 def trained_here(monkeypatch):
     """Trainings run in this process, one after the other, since each of their own would import everything anew."""
     from .command_line import train_here

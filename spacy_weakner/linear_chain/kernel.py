@@ -260,7 +260,7 @@ class Paths:
     def subtract(self, marginals: Marginals, weights: Optional[Array]) -> Marginals:
         """Subtract the gradient of the paths' scores.
 
-        marginals (Marginals): Of all paths; its tokens are written to.
+        marginals (Marginals): Of all paths; its tokens, one piece of memory, are written to.
         weights (Optional[Array]): Shape (n_sequences,): how much each path counts. None: all 1.
         RETURNS (Marginals): The difference.
         """

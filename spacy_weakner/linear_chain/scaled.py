@@ -80,7 +80,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     log_z += top_start + top_emission * batch.lengths + top_transition * (batch.lengths - 1) + top_end
 
     def marginals(weights: Optional[Array] = None) -> Marginals:
-        shares = ways_on / totals[:, :, None]
+        shares = numpy.divide(ways_on, totals[:, :, None], order="C")
         if weights is not None:
             shares *= weights[:, None]
         edges = transitions[0] * numpy.matmul(upto[:-1, 0].swapaxes(1, 2), shares[1:]).sum(0)

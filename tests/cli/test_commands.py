@@ -203,6 +203,7 @@ def test_convert_replaces_only_with_overwrite(data):
     assert invoke("convert", data / "a.jsonl", data / "gold.spacy", "--overwrite").exit_code == 0
 
 
+@pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("command", [["spacy", "weakner"], ["spacy_weakner"]])
 def test_subprocess(data, command):
     command = [sys.executable, "-m", *command, "convert", str(data / "a.jsonl"), str(data / "a.spacy")]
@@ -212,6 +213,7 @@ def test_subprocess(data, command):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.usefixtures("without_torch")
 def test_ctrl_c_leaves_no_temporary_files(data):
     vocab = Vocab()
     write_docs(data / "big" / "0.spacy", [Doc(vocab, words=["Paris", str(i)]) for i in range(100)])

@@ -63,6 +63,7 @@ print(json.dumps([[(s.start, s.end, s.label_) for s in doc.spans["weak:gazetteer
 """
 
 
+@pytest.mark.usefixtures("without_torch")
 def test_new_process(tmp_path):
     make_nlp().to_disk(tmp_path)
     done = subprocess.run(

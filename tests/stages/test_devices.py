@@ -73,8 +73,17 @@ def ops_seen(monkeypatch):
     return seen
 
 
+@pytest.fixture(scope="module")
+def pipelines(tmp_path_factory):
+    """Copy them; never write there."""
+    path = tmp_path_factory.mktemp("pipelines")
+    crf_pipeline().to_disk(path / "crf")
+    mrc_pipeline().to_disk(path / "mrc")
+    return path
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, pipelines, monkeypatch):
     """Corpora and pipelines; workers and trainings run in this process."""
 
     def run_workers(tasks, folder, **_):
@@ -87,8 +96,7 @@ def folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr("spacy_weakner.stages.labelling.stage.run_workers", run_workers)
     monkeypatch.setattr("spacy_weakner.stages.runtime.training._run", train)
-    crf_pipeline().to_disk(tmp_path / "crf")
-    mrc_pipeline().to_disk(tmp_path / "mrc")
+    shutil.copytree(pipelines, tmp_path, dirs_exist_ok=True)
     docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
     for name in ("gold", "weak"):
         for doc in docs:

@@ -38,7 +38,7 @@ def terms(tmp_path):
 
 @pytest.fixture
 def pipeline(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "CITY", "pattern": "Paris"}, {"label": "P", "pattern": "I"}])
     nlp.to_disk(tmp_path / "model")
@@ -119,7 +119,7 @@ def test_pipeline_gives_its_name_to_the_source(corpus, pipeline, tmp_path):
 
 @pytest.fixture
 def span_pipeline(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("span_ruler", config={"spans_key": "sc"}).add_patterns([{"label": "CITY", "pattern": "Paris"}])
     nlp.to_disk(tmp_path / "spans")
     return tmp_path / "spans"
@@ -145,6 +145,7 @@ def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
         assert label(tmp_path / "b.spacy", tmp_path / "out", pipeline=span_pipeline, spans_key=key).spans == {}
 
 
+@pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_span_groups_that_a_pipeline_never_writes(corpus, pipeline, span_pipeline, tmp_path, workers):
     for shard in ("1/2", "2/2"):  # a part cannot tell
@@ -193,6 +194,7 @@ def test_rerun_skips_until_something_changes(corpus, terms, tmp_path):
     assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
 
 
+@pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_shards_of_an_earlier_run_are_counted(corpus, terms, tmp_path, workers):
     def replaced(path=corpus, **settings):

@@ -23,19 +23,8 @@ SIZE = 4
 N = 22  # lines, so 6 shards
 
 
-# spaCy imports the components of all packages: those of spacy-transformers, which no test here needs, take seconds.
-SITE = """
-import importlib.metadata as metadata
-every = metadata.distributions
-metadata.distributions = lambda **kw: (d for d in every(**kw) if "transformers" not in d.metadata["Name"])
-"""
-
-
 @pytest.fixture
-def folder(tmp_path, tmp_path_factory, monkeypatch):
-    site = tmp_path_factory.mktemp("site")
-    (site / "sitecustomize.py").write_text(SITE)
-    monkeypatch.setenv("PYTHONPATH", str(site))
+def folder(tmp_path, without_torch):
     words = ["alpha", "beta", "gamma", "delta"]
     texts = [f"{words[i % 4]} met {words[i % 3]} number{i}" for i in range(N)]
     (tmp_path / "in.txt").write_text("\n".join(texts) + "\n")

@@ -16,7 +16,7 @@ import numpy
 from spacy.tokens import Doc
 
 from ...annotations.jsonl import at_line, parse_row
-from ...annotations.rows import Row, RowError, show
+from ...annotations.rows import Row, RowError, read_identifier
 from ...annotations.sentences import sentence_key
 from ...annotations.weak import get_id
 from ...errors import Errors, WeaknerError
@@ -106,7 +106,7 @@ class LabelFile:
             line = int(self._lines[place])
             self._file.seek(int(self._offsets[line - 1]))
             row = parse_row(self._file.readline().decode("utf-8-sig"))
-            if (row_text(row) == text) if id_ is None else (_row_id(row) == id_):
+            if (row_text(row) == text) if id_ is None else (read_identifier(row.get("id")) == id_):
                 return line, row
             place += 1
         return 0, None
@@ -152,22 +152,13 @@ def index_labels(path: Path, folder: Path, key: str, source: str) -> None:
 def _row_keys(row: Row, source: str) -> List[str]:
     """The keys under which a row is found; none if it says that nobody has looked. Checks the whole row."""
     mentions = read_mentions(row, source)
-    id_, text = _row_id(row), row_text(row)
+    id_, text = read_identifier(row.get("id")), row_text(row)
     if id_ is None and text is None:
         raise RowError("neither 'id' nor 'text' nor 'tokens', so the row belongs to no document")
     if mentions is None:
         return []
     keys = [] if id_ is None else [_id_key(id_)]
     return keys if text is None else [*keys, _text_key(text)]
-
-
-def _row_id(row: Row) -> Optional[str]:
-    value = row.get("id")
-    if value is None or isinstance(value, str):
-        return value
-    if type(value) is int:
-        return str(value)
-    raise RowError(f"'id' must be a string, got {show(value)}")
 
 
 def _id_key(id_: str) -> str:
