@@ -65,28 +65,16 @@ def aggregate_cli(
     ] = False,
 ) -> None:
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
+    options = locals()
     with reporting():
         from ..quality.scores import as_json
         from ..stages.aggregate import aggregate
 
         inputs = [path for path in (input_path, gold, fit_on) if path is not None]
         check_json(report_output, inputs)
-        report = aggregate(
-            input_path,
-            output_path,
-            method=method,
-            policy=policy,
-            sources=source or None,
-            unmatched=unmatched,
-            min_probability=min_probability,
-            soft=soft,
-            gold=gold,
-            fit_on=fit_on,
-            max_docs=max_docs,
-            seed=seed,
-            model_output=model_output,
-            progress=True,
-        )
+        del options["report_output"], options["if_answered"]
+        options["sources"] = options.pop("source") or None
+        report = aggregate(**options, progress=True)
         if if_answered and report.unanswered:
             _remove(output_path)
             msg.warn(

@@ -32,6 +32,7 @@ def calibrate_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
+    options = locals()
     with reporting():
         from ..files import write_text
         from ..stages.calibrate import calibrate
@@ -40,18 +41,9 @@ def calibrate_cli(
             check_json(figure, [])
             from ..quality.plots import steps_plot
 
-        report = calibrate(
-            output_path,
-            [pair for text in folds for pair in _parse(text)],
-            component=component,
-            score=score,
-            unit=unit,
-            method=method,
-            n_bins=n_bins,
-            min_per_bin=min_per_bin,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        del options["figure"]
+        options["folds"] = [pair for text in folds for pair in _parse(text)]
+        report = calibrate(**options, progress=True)
         steps = report.calibration.steps
         msg.good(f"Calibration on {report.sentences} sentences", output_path)
         msg.info(f"Right: {100 * report.accuracy:.1f} % ({unit}s); steps: {len(steps.values)}")

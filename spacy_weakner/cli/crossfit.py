@@ -24,23 +24,14 @@ def crossfit_cli(
 ) -> None:
     """Train on all but a fold of the gold, for every fold, for 'calibrate'. Further options override the config, as for
     'spacy train'."""
+    options = locals()
     with reporting():
         from spacy.cli._util import parse_config_overrides
 
         from ..stages.crossfit import crossfit
 
-        found = crossfit(
-            config,
-            gold,
-            output,
-            folds=folds,
-            dev=dev,
-            overrides=parse_config_overrides(ctx.args),
-            seed=seed,
-            processes=processes,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        overrides = parse_config_overrides(options.pop("ctx").args)
+        found = crossfit(**options, overrides=overrides, progress=True)
         for fold in found:
             done = " (finished already)" if fold.skipped else ""
             msg.good(f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")

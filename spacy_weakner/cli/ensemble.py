@@ -25,24 +25,14 @@ def ensemble_cli(
 ) -> None:
     """Train one config with several seeds, and write the mean of the pipelines' distributions over tags as soft labels.
     Further options override the config, as for 'spacy train'."""
+    options = locals()
     with reporting():
         from spacy.cli._util import parse_config_overrides
 
         from ..stages.ensemble import ensemble
 
-        report = ensemble(
-            config,
-            corpus,
-            output,
-            corpus_output,
-            members=members,
-            processes=processes,
-            overrides=parse_config_overrides(ctx.args),
-            seed=seed,
-            gpu_id=gpu_id,
-            component=component,
-            progress=True,
-        )
+        overrides = parse_config_overrides(options.pop("ctx").args)
+        report = ensemble(**options, overrides=overrides, progress=True)
         done = sum(member.skipped for member in report.members)
         msg.good(f"{report.docs} documents", corpus_output)
         msg.info(f"Pipelines: {len(report.members)}; finished already: {done}")

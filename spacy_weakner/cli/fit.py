@@ -33,28 +33,18 @@ def fit_cli(
     gpu_id: TrainingGpu = -1,
 ) -> None:
     """Train what makes sense for what there is, compare it with the term list, and choose."""
+    options = locals()
     with reporting():
         from ..project.fit import VERDICT, fit
 
-        verdict = fit(
-            corpora,
-            output,
-            configs=configs,
+        options.update(
             terms=given(terms),
             sources=given(sources),
-            size=size,
-            lang=lang,
-            tokenizer=tokenizer,
-            minutes=minutes,
             max_steps=number("max-steps", max_steps, int),
             strong_share=number("strong-share", strong_share, float),
             negative_rate=number("negative-rate", negative_rate, float),
-            seed=seed,
-            processes=processes,
-            gpu_id=gpu_id,
-            progress=True,
-            say=lambda text: say("info", text[0].upper() + text[1:]),
         )
+        verdict = fit(**options, progress=True, say=lambda text: say("info", text[0].upper() + text[1:]))
         _show(verdict)
         say("good", "Verdict", output / VERDICT)
 

@@ -99,27 +99,13 @@ def init_project_cli(
     transformer: _Transformer = None,
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
+    options = locals()  # what the command takes is what the function takes
     with reporting():
         from ..project.new import SOURCES, init_project
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
         from .check import show_report
 
-        made = init_project(
-            folder,
-            text=text,
-            terms=terms,
-            sources=sources,
-            answers=answers,
-            gold=gold,
-            dev=dev,
-            test=test,
-            term_label=term_label,
-            name=name,
-            lang=lang,
-            tokenizer=tokenizer,
-            size=size,
-            transformer=transformer,
-        )
+        made = init_project(**options)
         say("good", "Project", made.folder)
         for what, path in made.files.items():
             say("info", f"{what}: {path}")

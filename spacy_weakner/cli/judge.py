@@ -28,23 +28,15 @@ def judge_cli(
     seed: Annotated[int, typer.Option(help="Seed of the resampling and the folds")] = 0,
 ) -> None:
     """Measure weak labels on gold, name their worst terms, and propose better settings for term lists."""
+    options = locals()
     with reporting():
         from ..quality.judge import judge
         from ..quality.judging.tables import as_config, as_options, proposal_table, score_table, term_table
 
         check_json(output, [labelled, *([] if fit_on is None else [fit_on])])
-        result = judge(
-            labelled,
-            method=method,
-            policy=policy,
-            sources=source or None,
-            fit_on=fit_on,
-            lang=lang,
-            bootstrap=bootstrap,
-            top=top,
-            seed=seed,
-            progress=True,
-        )
+        del options["output"]
+        options["sources"] = options.pop("source") or None
+        result = judge(**options, progress=True)
         msg.divider(f"Weak labels on {result.scores.docs} of {result.docs} gold documents")
         header, cells = score_table(result)
         show_table(header, cells)
@@ -67,9 +59,9 @@ def judge_cli(
             msg.info(f"F1 {gain.f1:+.1f} ({bounds}), on sentences that did not choose the settings")
             # Not by wasabi, which breaks lines: these are for pasting.
             msg.info("Settings to add to those that this source has:")
-            options = as_options(proposal)
-            if options is not None:
-                typer.echo(f"spacy weakner label ... {options}\n")
+            settings = as_options(proposal)
+            if settings is not None:
+                typer.echo(f"spacy weakner label ... {settings}\n")
             typer.echo(f"{as_config(proposal)}\n")
         for warning in result.warnings:
             msg.warn(warning.text)

@@ -21,21 +21,12 @@ def prepare_cli(
 ) -> None:
     """Convert what there is, and split dev and test off the gold where they are not given. An empty option, or "null",
     is one that is not given."""
+    options = locals()
     with reporting():
         from ..project.prepare import prepare
 
-        prepared = prepare(
-            output,
-            text=given(text),
-            gold=given(gold),
-            dev=given(dev),
-            test=given(test),
-            lang=lang,
-            tokenizer=tokenizer,
-            misaligned=misaligned,
-            seed=seed,
-            progress=True,
-        )
+        options.update(text=given(text), gold=given(gold), dev=given(dev), test=given(test))
+        prepared = prepare(**options, progress=True)
         counts = ", ".join(f"{name} {getattr(prepared, name):,}" for name in ("gold", "dev", "test", "text"))
         say("good", f"Sentences: {counts}", output)
         for note in prepared.notes:

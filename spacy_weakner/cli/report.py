@@ -35,24 +35,12 @@ def report_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Write a comparison of candidates, an audit of weak labels, or both, into one HTML file."""
+    options = locals()
     with reporting():
         from ..quality.candidates import parse_candidates
         from ..quality.report import report
 
-        report(
-            output,
-            test=test,
-            candidates=parse_candidates(candidate or ()),
-            labels=labels,
-            gold=gold,
-            sources=source or None,
-            title=title,
-            examples=examples,
-            top=top,
-            bootstrap=bootstrap,
-            baseline=baseline,
-            seed=seed,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        options["candidates"] = parse_candidates(options.pop("candidate") or ())
+        options["sources"] = options.pop("source") or None
+        report(**options, progress=True)
         msg.good("Report", output)

@@ -29,8 +29,20 @@ from .likelihood import (
 )
 
 
+class HardTags:
+    """What losses learn of a sentence that has one tag per token: a weak sentence counts by `weak_weight`."""
+
+    weak_weight: float
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Target:
+        return Target(scheme.from_example(example), self.weak_weight if is_weak(example.reference) else 1.0)
+
+
 @dataclass(frozen=True)
-class CRFNegativeLogLikelihood:
+class CRFNegativeLogLikelihood(HardTags):
     """Negative log-likelihood of a linear-chain CRF (Lafferty et al. 2001), marginalised over missing tags.
 
     weak_weight (float): Factor on the loss of weakly labelled sentences.
@@ -41,19 +53,13 @@ class CRFNegativeLogLikelihood:
     def __post_init__(self) -> None:
         check_range("weak_weight", self.weak_weight, 0.0, None)
 
-    def labels(self, doc: Doc) -> Set[str]:
-        return hard_labels(doc)
-
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
-        return _weighted(example, scheme, self.weak_weight)
-
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         tags = [target.tags for target in targets]
         return marginal_likelihood(parameters, emissions, tags, _weights(targets))
 
 
 @dataclass(frozen=True)
-class PartialCRF:
+class PartialCRF(HardTags):
     """Marginalised CRF likelihood for annotations with holes.
 
     A model that sees no "O" at all learns that everything is an entity. Two remedies, separately or together:
@@ -79,12 +85,6 @@ class PartialCRF:
             check_range("entity_ratio", self.entity_ratio, 0.0, 1.0)
         check_range("entity_ratio_margin", self.entity_ratio_margin, 0.0, 1.0)
         check_range("entity_ratio_weight", self.entity_ratio_weight, 0.0, None)
-
-    def labels(self, doc: Doc) -> Set[str]:
-        return hard_labels(doc)
-
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
-        return _weighted(example, scheme, self.weak_weight)
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         tags = [sample_negatives(target.tags, self.negative_rate) for target in targets]
@@ -187,10 +187,6 @@ def sample_negatives(tags: Array, rate: float) -> Array:
     if tags.ndim == 1:
         return numpy.where(drawn, 0, tags)
     return numpy.where(drawn[:, None], numpy.arange(tags.shape[1]) == 0, tags)
-
-
-def _weighted(example: Example, scheme: TagScheme, weak_weight: float) -> Target:
-    return Target(scheme.from_example(example), weak_weight if is_weak(example.reference) else 1.0)
 
 
 def _weights(targets: Sequence[Target]) -> Optional[Weights]:

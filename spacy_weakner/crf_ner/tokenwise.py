@@ -1,22 +1,20 @@
 """Token classification: `crf_ner` without its chain."""
 
 from dataclasses import dataclass
-from typing import Sequence, Set
+from typing import Sequence
 
 import numpy
-from spacy.tokens import Doc
-from spacy.training import Example
 
-from ..annotations.tags import MISSING, TagScheme, hard_labels
-from ..annotations.weak import is_weak
+from ..annotations.tags import MISSING
 from ..errors import check_range
 from ..linear_chain.kernel import Array, CRFParameters
 from ..losses import ProbabilityLoss, log_softmax, log_softmax_gradient
 from .likelihood import CRFGradient, Target, count_sentences, zero
+from .losses import HardTags
 
 
 @dataclass(frozen=True)
-class TokenwiseLoss:
+class TokenwiseLoss(HardTags):
     """Every token by itself, under the softmax of its emissions. Missing tags take no part.
 
     Transitions get no gradient: they stay as the model begins, next to 0 (or as `LoadWeights` has set them).
@@ -32,12 +30,6 @@ class TokenwiseLoss:
 
     def __post_init__(self) -> None:
         check_range("weak_weight", self.weak_weight, 0.0, None)
-
-    def labels(self, doc: Doc) -> Set[str]:
-        return hard_labels(doc)
-
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
-        return Target(scheme.from_example(example), self.weak_weight if is_weak(example.reference) else 1.0)
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         result = zero(parameters, emissions)

@@ -41,14 +41,18 @@ def register_component(
     own = [p for key, p in parameters.items() if key not in ("vocab", "name", "nlp")]
     blocks = {**blocks, "scorer": {"@scorers": scorer}}
 
-    def make(nlp: Language, name: str, **settings: Any) -> ComponentT:
-        home = {"nlp": nlp} if "nlp" in parameters else {}
-        return component(nlp.vocab, name=name, **settings, **home)
-
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     given = [inspect.Parameter("nlp", kind, annotation=Language), inspect.Parameter("name", kind, annotation=str)]
     given += [p.replace(kind=kind, default=empty) for p in own]  # spaCy fills in the defaults
-    vars(make)["__signature__"] = inspect.Signature(given)
+    signature = inspect.Signature(given)
+
+    def make(*args: Any, **named: Any) -> ComponentT:
+        settings = signature.bind_partial(*args, **named).arguments
+        nlp = settings.pop("nlp")
+        home = {"nlp": nlp} if "nlp" in parameters else {}
+        return component(nlp.vocab, **settings, **home)
+
+    vars(make)["__signature__"] = signature
     make.__annotations__ = {p.name: p.annotation for p in given}
     make.__name__ = make.__qualname__ = f"make_{name}"
     make.__doc__ = f"Create the component; the arguments are those of `{component.__name__}`."

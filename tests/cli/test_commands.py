@@ -179,10 +179,14 @@ def test_every_option_of_the_stages_of_training_is_passed_on(data, monkeypatch, 
     assert invoke(*command, *options.split(), *extra).exit_code == 130
     given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
     args = seen.pop("args")
+    names = {"crossfit": ["config", "gold", "output"], "ensemble": ["config", "corpus", "output", "corpus_output"]}
+    places = [seen.pop(name) for name in names.get(command[0], [])]
+    assert places == [Path(word) for word in command[1 : len(places) + 1]]
+    if command[0] == "calibrate":
+        assert seen.pop("output_path") == Path("c.json")
+        assert seen.pop("folds") == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]
     assert given | {"progress"} | set(others) == set(seen)
     assert {key: seen[key] for key in others} == others
-    if command[0] == "calibrate":
-        assert args[1] == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]
     if command[0] == "sweep":
         assert args[2] == {"training.max_epochs": [1, 2], "a.b": ["x"]}
 

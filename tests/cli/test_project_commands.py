@@ -32,8 +32,9 @@ def test_every_option_is_passed_on(monkeypatch, command):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"spacy_weakner.project.{command}.{command}", fake)
-    places = ["in"] if command == "prepare" else ["in", "out"]
-    assert invoke(command, *places, *OPTIONS[command].split()).exit_code == 130
+    places = {"output": Path("in")} if command == "prepare" else {"corpora": Path("in"), "output": Path("out")}
+    assert invoke(command, *places.values(), *OPTIONS[command].split()).exit_code == 130
+    assert {name: seen.pop(name) for name in places} == places
     given = {word[2:].replace("-", "_") for word in OPTIONS[command].split() if word.startswith("--")}
     assert {*seen} - {"progress", "say"} == given and seen["progress"] is True
     assert seen["seed"] == 3 and seen["lang"] == "de"
