@@ -123,7 +123,7 @@ def test_the_factory_passes_every_setting_on(nlp):
         "overwrite": True,
         "scorer": print,
     }
-    ner = make_crf_ner(nlp, "mine", nlp.get_pipe("crf_ner").model, **settings)
+    ner = make_crf_ner(nlp, "mine", model=nlp.get_pipe("crf_ner").model, **settings)
     settings["tag_scheme"] = settings.pop("scheme")
     assert {key: getattr(ner, key) for key in settings} == settings
     assert ner.name == "mine"

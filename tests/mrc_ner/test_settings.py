@@ -47,7 +47,7 @@ def load(path, **settings):
 
 def test_the_factory_passes_every_setting_on():
     model = mrc_pipeline(n_types=4).get_pipe("mrc_ner").model
-    ner = make_mrc_ner(mrc_pipeline(), "mine", model, **SETTINGS, teacher_decay=0.5)
+    ner = make_mrc_ner(mrc_pipeline(), "mine", model=model, **SETTINGS, teacher_decay=0.5)
     assert {key: getattr(ner, key) for key in SETTINGS} == SETTINGS
     assert ner.name == "mine" and ner._teacher.decay == 0.5
     assert {*SETTINGS, "teacher_decay"} == {*inspect.signature(make_mrc_ner).parameters} - {"nlp", "name", "model"}

@@ -82,7 +82,7 @@ def test_the_factory_passes_every_setting_on():
         "overwrite": True,
         "scorer": print,
     }
-    ner = make_span_ner(nlp, "mine", nlp.get_pipe("span_ner").model, **settings)
+    ner = make_span_ner(nlp, "mine", model=nlp.get_pipe("span_ner").model, **settings)
     assert {key: getattr(ner, key) for key in settings} == settings
     assert ner.name == "mine"
 

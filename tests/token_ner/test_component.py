@@ -130,7 +130,7 @@ def test_the_factory_passes_every_setting_on(nlp):
         "overwrite": True,
         "scorer": print,
     }
-    ner = make_token_ner(nlp, "mine", nlp.get_pipe("token_ner").model, **settings)
+    ner = make_token_ner(nlp, "mine", model=nlp.get_pipe("token_ner").model, **settings)
     assert ner._teacher.decay == settings.pop("teacher_decay")
     settings["tag_scheme"] = settings.pop("scheme")
     assert {key: getattr(ner, key) for key in settings} == settings

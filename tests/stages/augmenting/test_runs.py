@@ -3,6 +3,7 @@
 import inspect
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -126,4 +127,5 @@ def test_defaults_are_those_of_the_stage(monkeypatch):
     }
     monkeypatch.setattr("spacy_weakner.stages.augment.augment", fake)
     assert invoke("in", "out", "--model", "m").exit_code == 130
-    assert seen == {**defaults, "progress": True}
+    given = {"input_path": Path("in"), "output_path": Path("out"), "model": "m"}
+    assert seen == {**defaults, **given, "progress": True}
