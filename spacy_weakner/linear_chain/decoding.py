@@ -9,6 +9,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .kernel import Array, Batch, CRFParameters, Lattice, empty, logsumexp
 
+# Pairs of tags of all sequences of a step, at most: their scores and transitions fit into a cache of 1 MB.
+_CACHED = 45_000
+
 
 class Path(NamedTuple):
     """A tag sequence and its score.
@@ -41,17 +44,18 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
     batch (Batch): Emissions; -inf where a tag is not allowed.
     RETURNS (List[Path]): One per sequence, in the order that `pad` was given.
     """
-    n_steps, n_rows = batch.emissions.shape[:2]
+    n_steps, n_rows, n_tags = batch.emissions.shape
     n_running = batch.n_running
     best = empty(batch.emissions.shape)
     best[0] = parameters.start + batch.emissions[0]
-    step = _Step(parameters.transitions, n_rows)
-    for t in range(1, n_steps):
-        if n_running[t] <= step.n_rows // 2:
-            step = _Step(parameters.transitions, n_running[t])
-        # Sequences that have ended go on over padding until the rows are halved.
-        n = step.n_rows
-        numpy.add(step.best(best[t - 1, :n]), batch.emissions[t, :n], out=best[t, :n])
+    # So many sequences at a time that what a step works on stays in the cache.
+    at_once = max(1, min(n_rows, _CACHED // n_tags**2))
+    step = _Step(parameters.transitions, at_once)
+    for first in range(0, n_rows, at_once):
+        # Sequences that end before the first of them go on over padding.
+        rows = slice(first, first + at_once)
+        for t in range(1, batch.lengths[first]):
+            step(best[t - 1, rows], batch.emissions[t, rows], best[t, rows])
     tags = numpy.zeros((n_steps, n_rows), dtype="int64")
     total = numpy.empty(n_rows)
     to_next = numpy.ascontiguousarray(parameters.transitions.T)
@@ -152,25 +156,30 @@ class _Step:
     `from` is behind `to`, so that the scores of all `from` at one distance are one piece of memory.
 
     transitions (Array): Shape (n_tags, n_tags).
-    n_rows (int): Number of sequences.
+    n_rows (int): Number of sequences, at most.
     """
 
     def __init__(self, transitions: Array, n_rows: int) -> None:
         n_tags = len(transitions)
         to = numpy.arange(n_tags)
         distances = (to[:, None] + to) % n_tags
-        self.n_rows = n_rows
         self.transitions = empty((n_tags, n_tags * n_rows))
         self.transitions.reshape(n_tags, n_tags, n_rows)[...] = transitions[distances, to][:, :, None]
-        self.twice = empty((2, n_tags, n_rows))
+        self.twice = numpy.zeros((2, n_tags, n_rows))
         self.shifted = sliding_window_view(self.twice.reshape(-1), n_tags * n_rows)[:-1:n_rows]
         self.scores = empty((n_tags, n_tags * n_rows))
         self.result = empty((n_tags, n_rows))
         self.flat_result = self.result.reshape(-1)
 
-    def best(self, before: Array) -> Array:
-        """Scores of the best ways to each tag: shape (n_rows, n_tags), as those before."""
-        self.twice[...] = before.T
+    def __call__(self, before: Array, emissions: Array, out: Array) -> None:
+        """Write the scores of the best ways up to and with each tag.
+
+        before (Array): The scores before, shape (n_rows, n_tags).
+        emissions (Array): Same shape.
+        out (Array): Same shape; is written to.
+        """
+        n = len(before)
+        self.twice[:, :, :n] = before.T
         numpy.add(self.shifted, self.transitions, out=self.scores)
         numpy.maximum.reduce(self.scores, axis=0, out=self.flat_result)
-        return self.result.T
+        numpy.add(self.result.T[:n], emissions, out=out)
