@@ -48,7 +48,7 @@ def adapt_cli(
     """Go on with the masked-language-model training of an encoder on text of the domain.
 
     On several GPUs: torchrun --nproc-per-node 4 -m spacy_weakner adapt ... --gpu-id 0"""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.adapt import adapt
 

@@ -65,7 +65,7 @@ def aggregate_cli(
     ] = False,
 ) -> None:
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from ..quality.scores import as_json
         from ..stages.aggregate import aggregate

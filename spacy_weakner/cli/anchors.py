@@ -25,7 +25,7 @@ def anchors_cli(
     overwrite: Overwrite = False,
 ) -> None:
     """Make a corpus of the links in wikis and web pages: sentences with their anchors as entities of one label."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.anchors import anchors
 

@@ -25,7 +25,7 @@ def augment_cli(
     seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
 ) -> None:
     """Write a second form of every sentence, with words that a masked language model predicts."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.augment import augment
 

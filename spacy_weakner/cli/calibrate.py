@@ -32,7 +32,7 @@ def calibrate_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from ..files import write_text
         from ..stages.calibrate import calibrate

@@ -34,7 +34,7 @@ def complete_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.complete import complete
 

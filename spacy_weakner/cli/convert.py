@@ -27,7 +27,7 @@ def convert_cli(
     overwrite: Overwrite = False,
 ) -> None:
     """Convert a corpus from or to JSONL, CoNLL columns, raw text and .spacy files."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.convert import convert
 

@@ -24,7 +24,7 @@ def crossfit_cli(
 ) -> None:
     """Train on all but a fold of the gold, for every fold, for 'calibrate'. Further options override the config, as for
     'spacy train'."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from spacy.cli._util import parse_config_overrides
 

@@ -25,7 +25,7 @@ def ensemble_cli(
 ) -> None:
     """Train one config with several seeds, and write the mean of the pipelines' distributions over tags as soft labels.
     Further options override the config, as for 'spacy train'."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from spacy.cli._util import parse_config_overrides
 

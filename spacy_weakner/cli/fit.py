@@ -33,7 +33,7 @@ def fit_cli(
     gpu_id: TrainingGpu = -1,
 ) -> None:
     """Train what makes sense for what there is, compare it with the term list, and choose."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from ..project.fit import VERDICT, fit
 

@@ -99,7 +99,7 @@ def init_project_cli(
     transformer: _Transformer = None,
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..project.new import SOURCES, init_project
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine

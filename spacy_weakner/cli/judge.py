@@ -28,7 +28,7 @@ def judge_cli(
     seed: Annotated[int, typer.Option(help="Seed of the resampling and the folds")] = 0,
 ) -> None:
     """Measure weak labels on gold, name their worst terms, and propose better settings for term lists."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from ..quality.judge import judge
         from ..quality.judging.tables import as_config, as_options, proposal_table, score_table, term_table

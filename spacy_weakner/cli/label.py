@@ -59,7 +59,7 @@ def label_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.label import label
 

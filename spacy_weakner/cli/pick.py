@@ -20,7 +20,7 @@ def pick_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Replace the labels of a corpus by what a model takes for entities, or add to them."""
-    options = locals()  # what the command takes is what the function takes
+    options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.pick import pick
 

@@ -21,7 +21,7 @@ def prepare_cli(
 ) -> None:
     """Convert what there is, and split dev and test off the gold where they are not given. An empty option, or "null",
     is one that is not given."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from ..project.prepare import prepare
 

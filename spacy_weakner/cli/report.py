@@ -35,7 +35,7 @@ def report_cli(
     gpu_id: Gpu = -1,
 ) -> None:
     """Write a comparison of candidates, an audit of weak labels, or both, into one HTML file."""
-    options = locals()
+    options = dict(locals())
     with reporting():
         from ..quality.candidates import parse_candidates
         from ..quality.report import report

@@ -1,7 +1,11 @@
 import inspect
+import sys
 from importlib import import_module
 
 import pytest
+
+from spacy_weakner.cli.aggregate import aggregate_cli
+from spacy_weakner.cli.convert import convert_cli
 
 COMMANDS = ["adapt", "anchors", "augment", "complete", "convert", "label", "pick"]
 
@@ -22,3 +26,23 @@ def test_a_command_takes_what_its_function_takes(name):
     assert taken == {key: taken[key] if value is None and taken[key] == () else value for key, value in options.items()}
     left = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {*options}
     assert left == {"progress"}
+
+
+def test_commands_run_in_a_debugger(tmp_path):
+    """A debugger reads the variables of a command, which then all stand in what `locals()` has given."""
+
+    def read(frame, *_):
+        if frame.f_code in (convert_cli.__code__, aggregate_cli.__code__):
+            assert frame.f_locals
+            return read
+        return None
+
+    (tmp_path / "a.jsonl").write_text('{"tokens": ["a"], "weak_ents": {"s": [[0, 1, "A"]]}}\n')
+    before = sys.gettrace()
+    sys.settrace(read)
+    try:
+        convert_cli(tmp_path / "a.jsonl", tmp_path / "a.spacy")
+        aggregate_cli(tmp_path / "a.spacy", tmp_path / "b.spacy", report_output=tmp_path / "b.json")
+    finally:
+        sys.settrace(before)
+    assert (tmp_path / "b.json").exists()
