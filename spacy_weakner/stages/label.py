@@ -16,7 +16,8 @@ from .runtime.shards import WHOLE, Part
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
-_DEFAULTS = {field.name: field.default for field in fields(Source)}
+# Settings that say nothing. (What the silence of a source means by default depends on its kind.)
+_DEFAULTS = {field.name: field.default for field in fields(Source) if field.name != "complete"}
 
 
 def label(
@@ -76,6 +77,7 @@ def label(
     """
     if sum(given is not None for given in (sources, terms, pipeline)) != 1:
         raise WeaknerError(Errors.WK303)
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     settings = {key: value for key, value in settings.items() if key not in _DEFAULTS or value != _DEFAULTS[key]}
     if sources is not None:
         for setting in (*([] if source is None else ["source"]), *settings):

@@ -257,6 +257,8 @@ def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeli
     doc = read(tmp_path / "b")[0]
     assert weak.get_reliability(doc, "model") == 0.9
     assert weak.is_complete(doc, "model")
+    label(corpus, tmp_path / "c", pipeline=pipeline, complete=False, stop=[])  # no list of terms, no setting of terms
+    assert not weak.is_complete(read(tmp_path / "c")[0], "model")
 
 
 def test_texts_are_labelled_directly(terms, pipeline, tmp_path):
