@@ -124,6 +124,14 @@ def test_shards_of_an_earlier_run_are_counted(corpus, tmp_path):
     assert (report.written, report.skipped, report.replaced) == (1, 1, 2)
 
 
+@pytest.mark.parametrize("damage", [{"files": None}, {"report": None}, {"report": []}])
+def test_shards_whose_receipts_tell_nothing_are_made_anew(corpus, tmp_path, damage):
+    first, path = run(corpus, tmp_path / "out"), receipt_path(tmp_path / "out" / "a.spacy")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    report = run(corpus, tmp_path / "out")
+    assert (report.written, report.docs, report.words) == (1, first.docs, first.words)
+
+
 def test_receipt_says_what_was_done(corpus, tmp_path):
     run(corpus, tmp_path / "out")
     receipt = json.loads((tmp_path / "out" / "a.spacy.json").read_text())

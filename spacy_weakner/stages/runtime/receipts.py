@@ -37,8 +37,10 @@ class Receipt:
             data = None
         if not isinstance(data, dict):
             return cls({})
-        files, report = data.pop("files", {}), data.pop("report", {})
-        return cls(data, files, report)
+        files, report = data.pop("files", None), data.pop("report", None)
+        if isinstance(files, dict) and isinstance(report, dict):
+            return cls(data, files, report)
+        return cls(data)  # of an earlier version, or damaged: nothing is known of what was made
 
     def write(self, path: Path) -> None:
         """Write it, whole or not at all.
