@@ -1,6 +1,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 import pytest
 import spacy
@@ -130,6 +131,16 @@ def test_shards_whose_receipts_tell_nothing_are_made_anew(corpus, tmp_path, dama
     path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
     report = run(corpus, tmp_path / "out")
     assert (report.written, report.docs, report.words) == (1, first.docs, first.words)
+
+
+def test_a_shard_is_not_sought_among_all_others(tmp_path, monkeypatch):
+    for i in range(40):
+        write_docs(tmp_path / "in" / f"{i}.spacy", [Doc(NLP.vocab, words=["one"])])
+    run(tmp_path / "in", tmp_path / "out")
+    compared, equal = [], PurePath.__eq__
+    monkeypatch.setattr(PurePath, "__eq__", lambda a, b: compared.append(a) or equal(a, b))
+    assert run(tmp_path / "in", tmp_path / "out").skipped == 40
+    assert len(compared) < 10 * 40
 
 
 def test_receipt_says_what_was_done(corpus, tmp_path):

@@ -207,7 +207,7 @@ class Shards:
             receipt = Receipt.read(receipt_path(path))
             shard = None if self.is_file else path.relative_to(self.output_path).as_posix()
             # A damaged receipt does not speak of another owner: its shard is made anew.
-            damaged = path in ours and receipt == Receipt({})
+            damaged = receipt == Receipt({}) and path in ours
             if receipt is None or (not damaged and receipt.differences({"stage": self.stage, "shard": shard})):
                 raise WeaknerError(Errors.WK300.format(path=path))
 
