@@ -2,7 +2,7 @@
 
 from typing import Tuple
 
-from thinc.api import get_array_module
+import numpy
 
 from ..losses import Array, CategoricalCrossentropy, binary_cross_entropy, log_softmax, log_softmax_gradient
 
@@ -14,11 +14,10 @@ def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
     truths (Array): Same shape: 1 for the category of the sentence and 0 for the others; NaN if it is not known.
     RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
     """
-    xp = get_array_module(scores)
-    known = ~xp.isnan(truths).any(axis=1)
+    known = ~numpy.isnan(truths).any(axis=1)
     log_probabilities = log_softmax(scores)
-    values, slope = CategoricalCrossentropy()(log_probabilities, xp.where(known[:, None], truths, 0.0))
-    return values, xp.where(known[:, None], log_softmax_gradient(log_probabilities, slope), 0.0)
+    values, slope = CategoricalCrossentropy()(log_probabilities, numpy.where(known[:, None], truths, 0.0))
+    return values, numpy.where(known[:, None], log_softmax_gradient(log_probabilities, slope), 0.0)
 
 
 def independent_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
@@ -28,7 +27,6 @@ def independent_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
     truths (Array): Same shape: probability of each category; NaN where it is not known.
     RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
     """
-    xp = get_array_module(scores)
-    known = ~xp.isnan(truths)
-    values, gradient = binary_cross_entropy(scores, xp.where(known, truths, 0.0))
-    return xp.where(known, values, 0.0).sum(axis=1), xp.where(known, gradient, 0.0)
+    known = ~numpy.isnan(truths)
+    values, gradient = binary_cross_entropy(scores, numpy.where(known, truths, 0.0))
+    return numpy.where(known, values, 0.0).sum(axis=1), numpy.where(known, gradient, 0.0)
