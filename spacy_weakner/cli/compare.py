@@ -38,15 +38,7 @@ def compare_cli(
         for name in parse_candidates(optional or ()):
             if not Path(given[name]).exists():
                 msg.info(f"Left out: '{name}', since there is no {given.pop(name)}")
-        rows = compare(
-            test,
-            given,
-            bootstrap=bootstrap,
-            baseline=baseline,
-            seed=seed,
-            gpu_id=gpu_id,
-            progress=True,
-        )
+        rows = compare(test, given, bootstrap=bootstrap, baseline=baseline, seed=seed, gpu_id=gpu_id, progress=True)
         header, cells = format_table(rows)
         show_table(header, cells)
         if output is not None:

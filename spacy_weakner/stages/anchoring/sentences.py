@@ -59,14 +59,7 @@ class Sentences:
     report (AnchorsReport): Where to count.
     """
 
-    def __init__(
-        self,
-        nlp: Language,
-        label: str,
-        min_anchors: int,
-        max_length: int,
-        report: AnchorsReport,
-    ) -> None:
+    def __init__(self, nlp: Language, label: str, min_anchors: int, max_length: int, report: AnchorsReport) -> None:
         self.nlp = nlp
         self.label = label
         self.min_anchors = min_anchors
