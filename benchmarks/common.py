@@ -147,7 +147,7 @@ def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, 
     """
     noted = output / "seconds.json"
     started = time.perf_counter()
-    if not train_member(config, output, overrides).skipped:
+    if not train_member(config, output, overrides).skipped or not noted.exists():
         write_text(noted, json.dumps(time.perf_counter() - started))
     return output, float(json.loads(noted.read_text()))
 

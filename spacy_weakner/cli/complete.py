@@ -44,9 +44,9 @@ def complete_cli(
         msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
         share = 100 * report.broken / max(1, report.docs + report.dropped)
         msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %); left out: {report.dropped}")
-        if report.confidence is None:
+        if calibration is None:
             msg.info("No confidences were set, since no calibration was given")
-        else:
+        elif report.confidence is not None:
             msg.info(f"Mean confidence: {report.confidence:.3f}")
         if report.unestimated:
             msg.warn(

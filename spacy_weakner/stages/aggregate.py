@@ -15,7 +15,7 @@ from ..annotations import weak
 from ..annotations.corpus import corpus_files, read_docs
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
-from .aggregating.combine import AggregateCounts, Combine, Distributions, Union
+from .aggregating.combine import AggregateCounts, Combine, Distributions, Proposals
 from .runtime.hashes import hash_file, hash_text
 from .runtime.shards import Shards
 
@@ -112,7 +112,7 @@ def aggregate(
     stage: Combine
     if method == UNION:
         policy, unmatched = policy or "longest", unmatched or "missing"
-        stage = Union({**settings, "policy": policy, "unmatched": unmatched})
+        stage = Proposals({**settings, "policy": policy, "unmatched": unmatched})
     else:
         unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
         settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)

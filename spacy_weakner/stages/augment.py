@@ -16,7 +16,7 @@ from ..annotations import weak
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces
 from ..errors import Errors, WeaknerError, check_range
 from ..roster.augmentation import sample
-from .augmenting.masked_lm import MAX_PIECES, Place, Predictor, Reader, Window
+from .augmenting.masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
 from .runtime.hashes import hash_path, hash_text
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
@@ -150,7 +150,7 @@ class Augment(Stage[AugmentReport]):
             raise WeaknerError(Errors.WK357.format(gpu_id=self.gpu_id, count=torch.cuda.device_count()))
         masked_lm = load_masked_lm(self.model)
         self.reader = Reader(masked_lm, min(MAX_PIECES, max_pieces(masked_lm)))
-        self.predictor = Predictor(masked_lm, self.settings["top_k"], self.gpu_id)
+        self.predictor = WordPredictor(masked_lm, self.settings["top_k"], self.gpu_id)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for chunk in minibatch(docs, self.batch_size * _SORTED_BATCHES):

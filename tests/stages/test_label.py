@@ -178,6 +178,12 @@ def test_sentences_of_other_corpora_are_excluded(corpus, terms, tmp_path):
     assert (report.docs, report.excluded, report.unmatched) == (2, 3, 1)
 
 
+def test_a_file_is_known_where_all_its_docs_are_excluded(corpus, tmp_path):
+    (tmp_path / "llm.jsonl").write_text('{"text": "a", "ents": []}\n{"text": "b", "ents": []}\n')
+    report = label(corpus, tmp_path / "out", sources={"llm": {"file": tmp_path / "llm.jsonl"}}, exclude=[corpus])
+    assert (report.docs, report.sources[0].rows, report.sources[0].rows_without_doc) == (0, 2, 2)
+
+
 def test_only_matched(corpus, terms, tmp_path):
     report = label(corpus, tmp_path / "out", terms=terms, only_matched=True)
     assert list(groups(tmp_path / "out", "gazetteer")) == ["I love New York", "Paris rocks", "AIDS in paris"]

@@ -79,7 +79,7 @@ class Combine(Stage[AggregateCounts]):
         self.stats.entities.update(label for _, _, label in entities)
 
 
-class Union(Combine):
+class Proposals(Combine):
     """All that any source proposes."""
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:

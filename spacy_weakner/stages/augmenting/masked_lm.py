@@ -128,7 +128,7 @@ class Reader:
         return encoding.ids[: text[0]], encoding.ids[text[-1] + 1 :]
 
 
-class Predictor:
+class WordPredictor:
     """Predicts words.
 
     masked_lm (MaskedLM): The model.

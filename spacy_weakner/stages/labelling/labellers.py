@@ -39,6 +39,10 @@ class Labeller(ABC):
         YIELDS (Optional[Found]): What it finds in each Doc; None if it has not looked at it.
         """
 
+    def counts(self) -> SourceCounts:
+        """RETURNS (SourceCounts): What is known before a shard is labelled."""
+        return SourceCounts()
+
     def close(self) -> None:  # noqa: B027
         """Nothing more will be asked."""
 
@@ -56,14 +60,18 @@ class Labeller(ABC):
                 self._write(doc, found, stats)
 
     def _write(self, doc: Doc, found: Found, stats: SourceCounts) -> None:
-        source, best = self.source, self._selected(found, stats)
-        entities = sorted(best)
-        scores = [best[entity] for entity in entities]
+        source, entities, scores = self.source, found.entities, None
+        if source.labels is not None or any(score is not None for score in found.scores):
+            best = self._selected(found, stats)
+            entities = sorted(best)
+            scores = [best[entity] for entity in entities]
+        elif source.kind != "terms":  # whose matches are in order, each once
+            entities = sorted({*entities})
         set_source(
             doc,
             source.name,
             entities,
-            None if all(score is None for score in scores) else scores,
+            None if scores is None or all(score is None for score in scores) else scores,
             reliability=source.reliability,
             # Where an answer was lost, silence may stand for it.
             complete=source.complete and not (found.misaligned or found.not_found),
@@ -102,15 +110,8 @@ class TermLabeller(Labeller):
             yield Found(entities, [None] * len(entities))
 
 
-class PatternLabeller(Labeller):
-    """Patterns.
-
-    ruler (Any): Their `span_ruler`.
-    """
-
-    def __init__(self, source: Source, ruler: Any) -> None:
-        super().__init__(source)
-        self.ruler = ruler
+class PatternLabeller(TermLabeller):
+    """Patterns; the ruler is their `span_ruler`."""
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Found]:
         # On copies: patterns could ask for entities, which may be gold.
@@ -151,7 +152,6 @@ class FileLabeller(Labeller):
         self._file = file_
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Found]]:
-        stats.rows, stats.repeated_rows = self._file.n_rows, self._file.repeated
         for line, found, other_text in self._file.look_up(docs):
             stats.other_text += other_text
             if found is not None:
@@ -159,6 +159,9 @@ class FileLabeller(Labeller):
                 stats.misaligned += found.misaligned
                 stats.not_found += found.not_found
             yield found
+
+    def counts(self) -> SourceCounts:
+        return SourceCounts(rows=self._file.n_rows, repeated_rows=self._file.repeated)
 
     def close(self) -> None:
         self._file.close()

@@ -119,6 +119,8 @@ class Label(Stage[LabelCounts]):
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         groups = [weak_group(source.name) for source in self.plan.sources]
+        for labeller in self._labellers:
+            self.stats.by_source[labeller.source.name] = labeller.counts()
         for batch in minibatch(filter(self._is_wanted, docs), BATCH_SIZE):
             for labeller in self._labellers:
                 labeller.label(batch, self.stats.by_source[labeller.source.name])

@@ -200,22 +200,24 @@ class Shards:
 
     def _check_there(self) -> None:
         """Refuse an output where files of others are."""
-        ours = [job.output for job in self._jobs if job.output.exists()]
-        for path in [*ours, *self._stale()]:
+        stale = self._stale()
+        for path in [*(job.output for job in self._jobs if job.output.exists()), *sorted(stale)]:
             # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake. Results of
             # other runs, in a subfolder or as a single file, bear another name in their receipts.
             receipt = Receipt.read(receipt_path(path))
             shard = None if self.is_file else path.relative_to(self.output_path).as_posix()
-            # A damaged receipt does not speak of another owner: its shard is made anew.
-            damaged = receipt == Receipt({}) and path in ours
-            if receipt is None or (not damaged and receipt.differences({"stage": self.stage, "shard": shard})):
+            owner = {"stage": self.stage, "shard": shard}
+            if receipt is not None and path not in stale:
+                # What a damaged receipt does not tell does not speak of another owner: its shard is made anew.
+                receipt = Receipt({**owner, **receipt.made_from})
+            if receipt is None or receipt.differences(owner):
                 raise WeaknerError(Errors.WK300.format(path=path))
 
-    def _stale(self) -> List[Path]:
+    def _stale(self) -> Set[Path]:
         """Shards in the output that this run does not make anew."""
         if self.part != WHOLE or not self.output_path.is_dir() or not any(self.output_path.rglob(f"*{SUFFIX}")):
-            return []
-        return sorted(set(corpus_files(self.output_path)) - {job.output for job in self._jobs})
+            return set()
+        return set(corpus_files(self.output_path)) - {job.output for job in self._jobs}
 
     def _remove_leftovers(self) -> None:
         """Remove what a killed process has left of the shards here."""

@@ -54,7 +54,7 @@ class Report(Statistics):
 
     docs_in: int = 0
     docs: int = 0
-    written: int = field(default=0, compare=False)  # how many shards there are says nothing of what is in them
+    written: int = field(default=0, compare=False)  # depends on how many shards there are
     skipped: int = 0
     replaced: int = 0
 

@@ -7,7 +7,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer
 from spacy_weakner.stages.augment import augment
-from spacy_weakner.stages.augmenting.masked_lm import Predictor
+from spacy_weakner.stages.augmenting.masked_lm import WordPredictor
 
 from ...util import make_doc, needs_transformers
 from .util import NLP, WORDS, make_model, many, run, texts
@@ -36,13 +36,13 @@ def test_only_the_best_are_drawn(tmp_path, tiny_bert, top_k, expected):
 
 def test_masks(tmp_path, model, monkeypatch):
     seen = []
-    call = Predictor.__call__
+    call = WordPredictor.__call__
 
     def watch(self, windows):
         seen.extend(windows)
         return call(self, windows)
 
-    monkeypatch.setattr(Predictor, "__call__", watch)
+    monkeypatch.setattr(WordPredictor, "__call__", watch)
     tokenizer = load_tokenizer(model)
     docs = [make_doc(NLP, f"{a} {b} zoe went to {c}") for a in WORDS for b in WORDS for c in WORDS[:3]]
     run(tmp_path, docs, model, mask_rate=0.15)

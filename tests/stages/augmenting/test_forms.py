@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations import weak
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.stages import augment as augment_module
-from spacy_weakner.stages.augmenting.masked_lm import Predictor, Reader
+from spacy_weakner.stages.augmenting.masked_lm import Reader, WordPredictor
 
 from ...util import SENTENCES, make_doc, needs_transformers
 from .util import NLP, make_model, many, run, texts
@@ -124,13 +124,13 @@ def test_parts_are_of_similar_length(model):
 
 def test_memory_is_bounded(tmp_path, model, monkeypatch):
     sizes = []
-    call = Predictor.__call__
+    call = WordPredictor.__call__
 
     def watch(self, windows):
         sizes.append(sum(len(window.places) for window in windows))
         return call(self, windows)
 
-    monkeypatch.setattr(Predictor, "__call__", watch)
+    monkeypatch.setattr(WordPredictor, "__call__", watch)
     first = texts(run(tmp_path, many(), model)[1])
     assert max(sizes) > 20
     monkeypatch.setattr(augment_module, "_MAX_SCORES", 20 * 71)

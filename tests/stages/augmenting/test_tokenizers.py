@@ -5,7 +5,7 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.encoders.transformer import MaskedLM, load_tokenizer
-from spacy_weakner.stages.augmenting.masked_lm import Predictor, Reader
+from spacy_weakner.stages.augmenting.masked_lm import Reader, WordPredictor
 
 from ...util import make_doc, needs_transformers
 from .util import NLP, make_model, run, texts
@@ -126,6 +126,6 @@ def test_the_predictions_are_those_of_the_model(kind, tiny_bert):
             for window in windows
             for place in window.places
         ]
-    ids, scores = Predictor(masked_lm, 5, -1)(windows)
+    ids, scores = WordPredictor(masked_lm, 5, -1)(windows)
     assert ids.tolist() == [best.indices.tolist() for best in expected]
     numpy.testing.assert_allclose(scores, [best.values.tolist() for best in expected], rtol=1e-4, atol=1e-5)
