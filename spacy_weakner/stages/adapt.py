@@ -219,7 +219,7 @@ def adapt(
         plan = Plan(steps, batch_size, mask_rate, whole_word, seed)
         trained = train(masked_lm.model, masked_lm.tokenizer, pieces, Pieces(work / HELD_OUT), plan, args, progress)
         report = AdaptReport(
-            *counts,
+            **vars(counts),
             steps=steps,
             loss_before=trained.before,
             loss_after=trained.after,

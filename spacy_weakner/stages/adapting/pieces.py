@@ -1,11 +1,11 @@
 """Text as word pieces on disk, so that a corpus need not fit into memory, and several processes can share it."""
 
 import json
-from collections import Counter
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -15,6 +15,7 @@ from ...annotations.sentences import sentence_key
 from ...files import write_text
 from ...progress import Progress
 from ..runtime.hashes import hash_text
+from ..runtime.stage import Statistics
 
 # What a piece is: the first of a word, a later one of the same word, or none of the text, like [CLS].
 INNER, FIRST, SPECIAL = 0, 1, 2
@@ -26,7 +27,8 @@ Encoded = Tuple[List[int], List[int]]
 _ARRAYS: Dict[str, Any] = {"ids": numpy.int32, "kinds": numpy.uint8, "ends": numpy.int64}
 
 
-class PieceCounts(NamedTuple):
+@dataclass
+class PieceCounts(Statistics):
     """What was cut into pieces.
 
     texts (int): Texts to train on.
@@ -36,11 +38,11 @@ class PieceCounts(NamedTuple):
     split (int): Texts that were too long, and were split.
     """
 
-    texts: int
-    held_out: int
-    words: int
-    pieces: int
-    split: int
+    texts: int = 0
+    held_out: int = 0
+    words: int = 0
+    pieces: int = 0
+    split: int = 0
 
 
 class Pieces:
@@ -85,34 +87,33 @@ def write_pieces(
     RETURNS (PieceCounts): What was done.
     """
     if not (folder / _COUNTS).exists():
-        counts: Counter[str] = Counter()
+        counts = PieceCounts()
         with ExitStack() as stack:
             writers = {name: _Writer(folder / name, stack) for name in (TRAIN, HELD_OUT)}
             docs = Progress(docs, desc="pieces", unit="text", enabled=progress)
             for texts in minibatch(_counted(docs, counts), _BATCH_SIZE):
                 for text, sequences in zip(texts, _encode(texts, tokenizer, max_length), strict=True):
-                    name = HELD_OUT if _is_held_out(text, eval_share, seed) else TRAIN
-                    counts[name] += bool(sequences)
-                    counts["split"] += len(sequences) > 1
+                    held_out = _is_held_out(text, eval_share, seed)
+                    counts.held_out += bool(sequences) and held_out
+                    counts.texts += bool(sequences) and not held_out
+                    counts.split += len(sequences) > 1
                     for ids, kinds in sequences:
-                        counts["pieces"] += len(kinds) - kinds.count(SPECIAL)
-                        writers[name].add(ids, kinds)
-        done = {"texts": counts[TRAIN], "held_out": counts[HELD_OUT]}
-        done.update({name: counts[name] for name in ("words", "pieces", "split")})
-        write_text(folder / _COUNTS, json.dumps(done) + "\n")
+                        counts.pieces += len(kinds) - kinds.count(SPECIAL)
+                        writers[HELD_OUT if held_out else TRAIN].add(ids, kinds)
+        write_text(folder / _COUNTS, json.dumps(counts.to_json()) + "\n")
     return read_counts(folder)
 
 
 def read_counts(folder: Path) -> PieceCounts:
     """What `write_pieces` did in a folder."""
-    return PieceCounts(**json.loads((folder / _COUNTS).read_text(encoding="utf-8")))
+    return PieceCounts.from_json(json.loads((folder / _COUNTS).read_text(encoding="utf-8")))
 
 
-def _counted(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[str]:
+def _counted(docs: Iterable[Doc], counts: PieceCounts) -> Iterator[str]:
     for doc in docs:
         text = doc.text.strip()
         if text:
-            counts["words"] += len(doc)
+            counts.words += len(doc)
             yield text
 
 

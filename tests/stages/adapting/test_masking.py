@@ -8,7 +8,16 @@ import spacy
 
 from spacy_weakner.encoders.transformer import load_tokenizer
 from spacy_weakner.stages.adapting.masking import IGNORED, MaskedPieces, Plan, Schedule
-from spacy_weakner.stages.adapting.pieces import FIRST, HELD_OUT, INNER, SPECIAL, TRAIN, Pieces, write_pieces
+from spacy_weakner.stages.adapting.pieces import (
+    FIRST,
+    HELD_OUT,
+    INNER,
+    SPECIAL,
+    TRAIN,
+    PieceCounts,
+    Pieces,
+    write_pieces,
+)
 
 from ...util import make_doc
 from .util import needs_accelerate
@@ -30,7 +39,7 @@ def pieces_of(texts, tokenizer, folder, max_length=32, eval_share=0.0, seed=0):
 
 def test_pieces(tokenizer, tmp_path):
     counts, pieces, held_out = pieces_of(["anna likes zoe", "", "bob"], tokenizer, tmp_path)
-    assert counts == (2, 0, 4, 6, 0) and (len(pieces), len(held_out)) == (2, 0)
+    assert counts == PieceCounts(texts=2, words=4, pieces=6) and (len(pieces), len(held_out)) == (2, 0)
     ids, kinds = pieces[0]
     assert tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", "anna", "likes", "z", "##o", "##e", "[SEP]"]
     assert list(kinds) == [SPECIAL, FIRST, FIRST, FIRST, INNER, INNER, SPECIAL]
