@@ -1,7 +1,7 @@
 """Whether another checkout does the same: for a rewrite of the inside that is to change no result.
 
-    git worktree add /tmp/before COMMIT
-    python benchmarks/same.py /tmp/before [--only stages|heads] [--folder DIR]
+    git worktree add ../before COMMIT
+    python benchmarks/same.py ../before [--only stages|heads] [--folder DIR]
 
 Runs the code of both checkouts on the demo corpus, each command in a process of its own, on one thread of the CPU and
 without network. `stages`: the commands of a workflow, whose `.spacy` files must be equal byte by byte; what needs a

@@ -3,10 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 import numpy
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
@@ -144,8 +145,8 @@ class Complete(Stage[CompleteReport]):
         self.calibration = calibration
         self.path = path
 
-    def memory_zone(self) -> ContextManager[Any]:
-        return self.predictor.nlp.memory_zone()
+    def zones(self) -> List[Language]:
+        return [self.predictor.nlp]
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):

@@ -1,12 +1,12 @@
 """Trains one config with several seeds, and averages what the pipelines say about the corpus (RoSTER)."""
 
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
@@ -161,14 +161,8 @@ class Average(Stage[EnsembleReport]):
         # The same tags may stand in another order.
         self._columns = [[own.labels.index(label) for label in first.labels] for own in self.predictors]
 
-    @contextmanager
-    def memory_zone(self) -> Iterator[None]:
-        """A zone of all vocabularies: that of the corpus, and those of the members."""
-        with ExitStack() as stack:
-            stack.enter_context(self.vocab.memory_zone())
-            for predictor in self.predictors:
-                stack.enter_context(predictor.nlp.memory_zone())
-            yield
+    def zones(self) -> List[Union[Vocab, Language]]:
+        return [self.vocab, *(predictor.nlp for predictor in self.predictors)]
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         labels, scheme = self.predictors[0].labels, self.predictors[0].scheme

@@ -11,7 +11,8 @@ from spacy.vocab import Vocab
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages.runtime.shards import receipt_path, run_stage
+from spacy_weakner.stages.runtime.inputs import SpacyFile
+from spacy_weakner.stages.runtime.shards import Shards, receipt_path, run_stage
 from spacy_weakner.stages.runtime.stage import Report, Stage
 
 NLP = spacy.blank("en")
@@ -95,6 +96,11 @@ def test_counts_of_skipped_shards_come_from_receipts(corpus, tmp_path):
     second = run(corpus, tmp_path / "out")
     assert (second.written, second.skipped) == (1, 2)
     assert first.words == second.words == Counter(["one", "two", "three", "four", "five"])
+
+
+def test_what_is_missing_is_known_without_reading_the_input(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(SpacyFile, "key", lambda self: pytest.fail("read"))
+    assert list(Shards("test", corpus, tmp_path / "out").pending({})) == [0, 1, 2]
 
 
 def test_changes_redo_only_what_they_touch(corpus, tmp_path):

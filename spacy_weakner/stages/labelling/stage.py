@@ -1,6 +1,6 @@
 """The stage of `label`, in this process or in workers."""
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
@@ -108,14 +108,8 @@ class Label(Stage[LabelCounts]):
     def close(self) -> None:
         self._opened.close()
 
-    @contextmanager
-    def memory_zone(self) -> Iterator[None]:
-        """A zone of all vocabularies."""
-        with ExitStack() as stack:
-            for nlp in (self.nlp, *(labeller.nlp for labeller in self._labellers)):
-                if nlp is not None:
-                    stack.enter_context(nlp.memory_zone())
-            yield
+    def zones(self) -> List[Language]:
+        return [self.nlp, *(labeller.nlp for labeller in self._labellers if labeller.nlp is not None)]
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         groups = [weak_group(source.name) for source in self.plan.sources]

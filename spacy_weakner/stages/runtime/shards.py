@@ -7,6 +7,7 @@ this place.
 """
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
@@ -139,8 +140,7 @@ class Shards:
         RETURNS (Dict[int, Path]): Where they will be, by their number among the shards here, in the order in which they
             are made.
         """
-        found = enumerate(self._jobs)
-        return {i: job.output for i, job in found if self._finished(job, self._made_from(job, settings)) is None}
+        return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job, settings) is None}
 
     def run(self, stage: Stage[R], *, progress: bool = False) -> R:
         """Make the shards that are not finished.
@@ -157,16 +157,17 @@ class Shards:
         many = len(self._jobs) > 1
         try:
             for job in Progress(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
-                made_from = self._made_from(job, stage.settings)
-                receipt = self._finished(job, made_from)
+                receipt = self._finished(job, stage.settings)
                 if receipt is not None:
                     total.add(stage.report.from_json(receipt.report))
                     total.skipped += 1
                     continue
                 if not total.written:
                     stage.open()
-                with stage.memory_zone():
-                    self._make(job, stage, made_from, progress and not many)
+                with ExitStack() as zones:
+                    for owner in stage.zones():
+                        zones.enter_context(owner.memory_zone())
+                    self._make(job, stage, progress and not many)
                 total.add(stage.stats)
                 total.written += 1
         finally:
@@ -181,8 +182,9 @@ class Shards:
         total.replaced = len(self._replaced)
         return total
 
-    def _make(self, job: _Job, stage: Stage[Any], made_from: Dict[str, Any], progress: bool) -> None:
+    def _make(self, job: _Job, stage: Stage[Any], progress: bool) -> None:
         stage.stats = stats = stage.report()
+        made_from = self._made_from(job, stage.settings)
 
         def read() -> Iterator[Doc]:
             for input_ in job.inputs:
@@ -235,12 +237,13 @@ class Shards:
         found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(settings)}
         return {**found, "shard": job.shard, "input": job.key()}
 
-    def _finished(self, job: _Job, made_from: Dict[str, Any]) -> Optional[Receipt]:
+    def _finished(self, job: _Job, settings: Dict[str, Any]) -> Optional[Receipt]:
         """The receipt of a shard that need not be made again. One of an earlier run is noted."""
         receipt = Receipt.read(receipt_path(job.output))
         if receipt is None or not receipt.made_from or not job.output.exists():
             return None
-        if receipt.differences(made_from):
+        # Only now is the input read.
+        if receipt.differences(self._made_from(job, settings)):
             self._replaced.add(job.output)
             return None
         return receipt if receipt.is_intact(job.output.parent) else None

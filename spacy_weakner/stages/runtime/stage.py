@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, ContextManager, Dict, Generic, Iterable, Iterator, Type, TypeVar
+from typing import Any, ClassVar, Dict, Generic, Iterable, Iterator, Type, TypeVar, Union
 
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -81,9 +82,10 @@ class Stage(ABC, Generic[R]):
     def close(self) -> None:
         """Nothing more will be asked."""
 
-    def memory_zone(self) -> ContextManager[Any]:
-        """A zone around each shard, so that no vocabulary grows from shard to shard."""
-        return self.vocab.memory_zone()
+    def zones(self) -> Iterable[Union[Vocab, Language]]:
+        """RETURNS (Iterable[Union[Vocab, Language]]): What a memory zone is opened of around each shard, so that no
+        vocabulary grows from shard to shard; each vocabulary once."""
+        return [self.vocab]
 
     @abstractmethod
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
