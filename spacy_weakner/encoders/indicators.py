@@ -41,7 +41,8 @@ def build_indicator_features(rows: int = 2**17, window: int = 2, affixes: int = 
 
     def forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
         ids: Any = indicators(docs, words, found, window, rows)
-        return [model.ops.asarray(own) for own in ids], lambda _: []
+        on_device: Any = list(map(model.ops.asarray, ids))
+        return on_device, lambda _: []
 
     return Model("indicator_features", forward, attrs={"indicator_rows": rows})
 

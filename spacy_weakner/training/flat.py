@@ -34,7 +34,8 @@ class _Weights(NamedTuple):
 
     def write(self, values: Vector) -> None:
         param: Any = self.node.get_param(self.name)
-        given = self.node.ops.asarray(values.astype("float32")).reshape(self._of(param).shape)
+        single: Any = values.astype("float32")
+        given = self.node.ops.asarray(single).reshape(self._of(param).shape)
         if self.rows is None:
             param[...] = given
         else:
