@@ -482,6 +482,25 @@ class Errors:
         "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
     )
 
+    # Linear models
+    WK705 = (
+        "[WK705] spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
+        "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."
+    )
+    WK706 = (
+        "[WK706] spacy_weakner.LBFGS.v1 trains one component, and there is none to train: it wants {wanted}, and the "
+        "pipeline has: {names}. Name one as 'component' in [initialize.after_init]."
+    )
+    WK707 = (
+        "[WK707] The corpus of spacy_weakner.LBFGS.v1 has more than {limit} sentences (max_examples); it is kept in "
+        "memory, and must have an end. Give its reader a limit, or raise max_examples."
+    )
+    WK708 = "[WK708] The corpus of spacy_weakner.LBFGS.v1 has no sentence with words. Check its path."
+    WK709 = (
+        "[WK709] spacy_weakner.LBFGS.v1 cannot train '{name}': its encoder belongs to another component. Give it an "
+        "encoder of its own."
+    )
+
 
 class Warnings:
     WK900 = (

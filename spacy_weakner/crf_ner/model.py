@@ -11,6 +11,7 @@ from thinc.util import get_torch_default_device
 from ..linear_chain.kernel import CRFParameters
 from ..torch_io import module_from_bytes, module_to_bytes
 from ..training.layers import encoder_and_head
+from ..training.sparse import scores_of_tokens
 
 Emissions = List[Floats2d]
 
@@ -31,7 +32,7 @@ def build_crf_tagger(
     nO (Optional[int]): Number of tags; found at initialisation.
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
     """
-    emissions: Model[Any, Any] = with_array(chain(Dropout(), Linear(nO=nO)))
+    emissions: Model[Any, Any] = scores_of_tokens(tok2vec, with_array(chain(Dropout(), Linear(nO=nO))), nO)
     crf: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]
         serialize_model=_serialize_crf,

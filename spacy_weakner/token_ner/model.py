@@ -7,6 +7,7 @@ from thinc.api import Dropout, Linear, Model, chain, with_array
 from thinc.types import Floats2d
 
 from ..training.layers import encoder_and_head
+from ..training.sparse import scores_of_tokens
 
 
 def build_token_classifier(
@@ -22,5 +23,5 @@ def build_token_classifier(
     nO (Optional[int]): Number of tags, with "O"; found at initialisation.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_tags).
     """
-    head: Model[Any, Any] = with_array(chain(Dropout(), Linear(nO=nO)))
+    head: Model[Any, Any] = scores_of_tokens(tok2vec, with_array(chain(Dropout(), Linear(nO=nO))), nO)
     return encoder_and_head("token_classifier", tok2vec, head)
