@@ -476,6 +476,12 @@ class Errors:
         "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
     )
 
+    # Votes of sources
+    WK696 = (
+        "[WK696] The weights of the votes belong to {known} sources, and the config lists others: {sources}. List "
+        "those that the model was trained with, in their order, or train it anew."
+    )
+
     # Checking before anything is trained
     WK620 = (
         "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
@@ -503,6 +509,11 @@ class Errors:
 
 
 class Warnings:
+    WK695 = (
+        "[WK695] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
+        "they will count for nothing. Put what writes them before it in the pipeline and into "
+        "[training] annotating_components, or list the sources in 'sources' of the corpus."
+    )
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
