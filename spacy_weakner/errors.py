@@ -506,6 +506,20 @@ class Errors:
         "[WK709] spacy_weakner.LBFGS.v1 cannot train '{name}': its encoder belongs to another component. Give it an "
         "encoder of its own."
     )
+    # Deciding between candidates
+    WK715 = (
+        "[WK715] No Doc that '{name}' was given has gold: it learns from the reference Docs of the examples, which "
+        "need gold entities (doc.ents that are not weak, or the span group 'gold')."
+    )
+    WK716 = (
+        "[WK716] '{name}' was given {n} Docs with gold, but no candidates: the span groups that it reads in them "
+        "({groups}) are empty or absent. Write 'weak:<source>' and 'pred:<component>' to these Docs first."
+    )
+    WK717 = (
+        "[WK717] No Doc that '{name}' was given has the span group '{group}', which its settings name. The groups that "
+        "are there: {groups}."
+    )
+    WK718 = "[WK718] The weights stored for '{name}' belong to other features than those of this version. Fit it again."
 
 
 class Warnings:

@@ -36,7 +36,7 @@ def build_crf_tagger(
         the emissions; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
     """
-    dense = with_array(chain(Dropout(), output_layer(nO, votes)))
+    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes)))
     emissions: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
     crf: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]

@@ -27,6 +27,6 @@ def build_token_classifier(
         the scores; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_tags).
     """
-    dense = with_array(chain(Dropout(), output_layer(nO, votes)))
+    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes)))
     head: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
     return encoder_and_head("token_classifier", tok2vec, head, votes)

@@ -42,6 +42,23 @@ class Prediction(NamedTuple):
     candidate_scores: Sequence[Optional[float]] = ()
 
 
+def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
+    """Write `doc.ents` and `ent._.weakner_score`.
+
+    doc (Doc): The Doc.
+    prediction (Prediction): What to write.
+    overwrite (bool): Replace the entities that are there; else these, and blocked tokens, stay.
+    """
+    ents = [] if overwrite else list(doc.ents)
+    blocked = [] if overwrite else blocked_tokens(doc)
+    for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
+        ent = Span(doc, start, end, label=label)
+        if score != ent._.weakner_score:  # an earlier run may have left one
+            ent._.weakner_score = score
+        ents.append(ent)
+    doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
+
+
 class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     """Base of the heads that write `doc.ents`: annotation that has to stay, probabilities and their calibration.
 
@@ -206,14 +223,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         predictions (List[Prediction]): As `predict` gave them.
         """
         for doc, prediction in zip(docs, predictions, strict=True):
-            ents = [] if self.overwrite else list(doc.ents)
-            blocked = [] if self.overwrite else blocked_tokens(doc)
-            for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
-                ent = Span(doc, start, end, label=label)
-                if score != ent._.weakner_score:  # an earlier run may have left one
-                    ent._.weakner_score = score
-                ents.append(ent)
-            doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
+            write_entities(doc, prediction, self.overwrite)
             if prediction.candidates is not None:
                 group = PREDICTED_PREFIX + self.name
                 set_group(doc, group, prediction.candidates, list(prediction.candidate_scores))
