@@ -7,7 +7,6 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
-from .sparse import check_readable
 
 Vectors = List[Floats2d]
 
@@ -21,9 +20,7 @@ def encoder_and_head(
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
-    RAISES (WeaknerError): If the head cannot read what the encoder gives.
     """
-    check_readable(name, tok2vec, head)
     return Model(name, _forward, init=_init, layers=[tok2vec, head], refs={"tok2vec": tok2vec, "head": head})
 
 
