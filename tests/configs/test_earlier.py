@@ -84,7 +84,7 @@ def test_the_table_names_every_earlier_file():
         (recipe.name, size)
         for recipe in recipes()
         for size in recipe.sizes
-        if (recipe.name, size) != ("mrc_ner.conditioned", "gpu")  # new
+        if (recipe.name, size) != ("mrc_ner.conditioned", "gpu") and size != "linear"  # new
     }
 
 
