@@ -8,12 +8,12 @@ from spacy.training import Example
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.tags import SCHEMES, TagScheme
-from spacy_weakner.annotations.weak import doc_entities, is_weak, set_source, set_weak, weak_group
+from spacy_weakner.annotations.weak import doc_entities, group_entities, is_weak, set_source, set_weak, weak_group, weak_sources
 from spacy_weakner.configs import make_config
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.token_ner.distribution import read_scores, to_outputs
 from spacy_weakner.training.matches import read_matches
-from spacy_weakner.training.strengths import measure_strengths
+from spacy_weakner.training.strengths import gold_with_sources, measure_strengths
 from spacy_weakner.training.votes import (
     Strength,
     VoteSettings,
@@ -249,6 +249,20 @@ def test_what_is_not_annotated_measures_nothing():
         for k in (known, numpy.ones(4, dtype=bool))
     )
     assert partly.matches[0] > fully.matches[0]
+
+
+def test_gold_is_read_with_what_the_pipeline_finds():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("gazetteer_ruler", config={"source": "terms"}).add_terms([("LOC", "New York")], nlp)
+    examples = make_examples(nlp)
+    set_weak(examples[1].reference)
+    set_source(examples[3].predicted, "terms", [(0, 1, "ODD")])
+    set_source(examples[3].reference, "other", [(0, 1, "PER")])
+    found = list(gold_with_sources(examples, ["terms", "other"], None, nlp))
+    assert [entities for _, entities, _ in found] == [GOLD[0], GOLD[2], GOLD[3]]
+    assert [group_entities(doc, TERMS) for doc, _, _ in found] == [[(3, 5, "LOC")], [], [(0, 1, "ODD")]]
+    assert weak_sources(found[0][0]) == ["terms"] and weak_sources(found[2][0]) == ["other", "terms"]
+    assert not weak_sources(examples[0].predicted) and all(known.all() for _, _, known in found)
 
 
 @head_of_each
