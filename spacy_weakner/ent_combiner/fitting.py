@@ -4,12 +4,15 @@ that is better than one group alone. All is chosen by what models say of Docs th
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+from spacy.tokens import Doc
 
-from ..annotations.overlaps import best_without_overlaps
+from ..annotations.gold import Gold
 from ..ty import Entity
-from .candidates import Votes
+from .candidates import Candidates, Votes
 from .competition import Competition, Floats, Ints
+from .features import FeatureSpace
 from .regression import fit_weights
+from .scored import choose
 
 # Penalties of squared weights that are tried, the strongest first.
 PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
@@ -38,6 +41,26 @@ class FitDoc(NamedTuple):
     right: Floats
     n_gold: int
     alone: Dict[str, Tuple[int, int]]
+
+
+def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpace) -> FitDoc:
+    """Hold candidates against gold.
+
+    doc (Doc): The Doc.
+    gold (Gold): Its gold.
+    candidates (Candidates): Its candidates; those that touch tokens without gold are left out.
+    space (FeatureSpace): What is to be known about them.
+    RETURNS (FitDoc): What to fit to.
+    """
+    known = set(gold.scorable(candidates.entities))
+    index = [i for i, entity in enumerate(candidates.entities) if entity in known]
+    entities = [candidates.entities[i] for i in index]
+    alone = {}
+    for group, votes in zip(space.groups, candidates.votes, strict=True):
+        own = gold.scorable(take_alone(votes or {}, len(doc)))
+        alone[group] = (len(own), sum(entity in gold.entities for entity in own))
+    right = numpy.array([entity in gold.entities for entity in entities], dtype="float64")
+    return FitDoc(len(doc), entities, space.matrix(doc, candidates)[index], right, len(gold.entities), alone)
 
 
 class FitReport(NamedTuple):
@@ -139,7 +162,7 @@ def take_alone(votes: Votes, n_tokens: int) -> List[Entity]:
     weights = [
         end - start - 1 / (n_tokens + 1) if score is None else score - 0.5 for (start, end, _), score in votes.items()
     ]
-    return [entities[i] for i in best_without_overlaps([entity[:2] for entity in entities], weights, n_tokens)]
+    return [entities[i] for i in choose(entities, weights, n_tokens)]
 
 
 class _Sample(NamedTuple):
@@ -162,7 +185,7 @@ class _Sample(NamedTuple):
         """Numbers of the candidates that are taken."""
         chosen, offset = [], 0
         for doc, own in zip(docs, self.competition.split(probabilities - threshold), strict=True):
-            found = best_without_overlaps([entity[:2] for entity in doc.entities], own, doc.length)
+            found = choose(doc.entities, own, doc.length)
             chosen += [offset + i for i in found]
             offset += len(own)
         return numpy.array(chosen, dtype="int64")
