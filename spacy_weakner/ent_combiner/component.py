@@ -89,7 +89,7 @@ class EntCombiner(Pipe):
         self.overwrite = overwrite
         self.scorer = scorer
         self._space = FeatureSpace([], [], [])
-        self._weights: Floats = numpy.zeros(0)
+        self._weights: Floats = numpy.zeros(len(self._space.names))
         self._thresholds: Dict[str, float] = {}
         self._report: Optional[FitReport] = None
 
@@ -228,11 +228,7 @@ class EntCombiner(Pipe):
         doc (Doc): The Doc.
         RETURNS (Doc): The same Doc.
         """
-        error_handler = self.get_error_handler()
-        try:
-            self._annotate([doc])
-        except Exception as error:
-            error_handler(self.name, self, [doc], error)
+        self._annotate([doc])
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:

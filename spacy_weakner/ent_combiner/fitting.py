@@ -15,9 +15,9 @@ from .regression import fit_weights
 from .scored import choose
 
 # Penalties of squared weights that are tried, the strongest first.
-PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
+PENALTIES = (30.0, 10.0, 3.0, 1.0)
 # Penalty of the weights of what matters most: whether a group names the candidate, and its probability.
-MAIN_PENALTY = 0.1
+MAIN_PENALTY = 0.3
 # As good as any where there are no Docs to choose by.
 DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
 COMBINED = "combined"

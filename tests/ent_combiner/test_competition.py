@@ -66,9 +66,7 @@ def test_tags_and_paths_are_those_of_all_sets():
     scored = Scored(docs, entities, odds)
     for name in ("IO", "BIO", "IOBES"):
         scheme = make_scheme(name, ("X", "Y"))
-        rows = zip(
-            entities, competition.split(odds), scored.distributions(scheme), scored.paths(scheme), strict=True
-        )
+        rows = zip(entities, competition.split(odds), scored.distributions(scheme), scored.paths(scheme), strict=True)
         for own, parts, found, path in rows:
             total, _, (best, probability) = slow(own, parts)
             expected = numpy.zeros((5, len(scheme)))

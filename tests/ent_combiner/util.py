@@ -45,18 +45,13 @@ def borders(n, seed=0):
     return docs
 
 
-def labels(n, seed=0):
-    """Two sources that name everything; one is right in what it calls A, and the other in what it calls B."""
-    rng, docs = random.Random(seed), []
-    for _ in range(n):
-        kind = rng.choice("AB")
-        docs.append(doc_of(["we", "saw", "it"], [(2, 3, kind)], weak__a=[(2, 3, "A")], weak__b=[(2, 3, "B")]))
-        # Of what both call alike all is right; of the rest one is, as the label says.
-        docs.append(doc_of(["x", "it"], [(1, 2, "A")], weak__a=[(1, 2, "A")], weak__b=[]))
-        docs.append(doc_of(["x", "it"], [], weak__a=[(1, 2, "B")], weak__b=[]))
-        docs.append(doc_of(["x", "it"], [], weak__a=[], weak__b=[(1, 2, "A")]))
-        docs.append(doc_of(["x", "it"], [(1, 2, "B")], weak__a=[], weak__b=[(1, 2, "B")]))
-    return docs[2:]
+def labels(n):
+    """Two sources: the one is right in what it calls A, the other in what it calls B."""
+    kinds = [(source, label) for source in "ab" for label in "AB"] * n
+    return [
+        doc_of(["x", "it"], [(1, 2, label)] * (source == label.lower()), **{f"weak__{source}": [(1, 2, label)]})
+        for source, label in kinds
+    ]
 
 
 def noisy(n, seed=0):
