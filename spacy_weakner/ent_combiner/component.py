@@ -26,6 +26,7 @@ from .candidates import Candidates, read_candidates, read_votes
 from .competition import Floats
 from .features import FeatureSpace
 from .fitting import COMBINED, FitReport, fit, read_fit_doc, take_alone
+from .memory import Memory
 from .scored import Scored, choose
 
 
@@ -90,6 +91,7 @@ class EntCombiner(Pipe):
         self.scorer = scorer
         self._space = FeatureSpace([], [], [])
         self._weights: Floats = numpy.zeros(len(self._space.names))
+        self._memory = Memory()
         self._thresholds: Dict[str, float] = {}
         self._report: Optional[FitReport] = None
 
@@ -188,7 +190,7 @@ class EntCombiner(Pipe):
         rows = [read_fit_doc(doc, gold, self._read(doc, space), space) for doc, gold in pairs]
         if not any(row.entities for row in rows):
             raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
-        self._weights, self._report = fit(rows, space.main, self.folds, self.penalty)
+        self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty)
         self._space, self._thresholds = space, {}
         self._log(self._report)
         return self._report
@@ -328,7 +330,7 @@ class EntCombiner(Pipe):
             taken = preset_tokens(doc) if respect_preset else numpy.zeros(len(doc), dtype=bool)
             free = [i for i, (start, end, _) in enumerate(candidates.entities) if not taken[start:end].any()]
             entities.append([candidates.entities[i] for i in free])
-            odds.append((self._space.matrix(doc, candidates) @ self._weights)[free])
+            odds.append((self._space.matrix(doc, candidates, self._memory) @ self._weights)[free])
         return Scored(docs, entities, numpy.concatenate(odds))
 
     # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
@@ -376,6 +378,7 @@ class EntCombiner(Pipe):
             "scored": list(self._space.scored),
             "labels": list(self._space.labels),
             "weights": self.weights,
+            "memory": self._memory.counts,
             "thresholds": self._thresholds,
             "report": None if self._report is None else self._report._asdict(),
         }
@@ -386,6 +389,7 @@ class EntCombiner(Pipe):
             raise WeaknerError(Errors.WK718.format(name=self.name))
         self._space = space
         self._weights = numpy.array(list(state["weights"].values()), dtype="float64")
+        self._memory = Memory(state["memory"])
         self._thresholds = dict(state["thresholds"])
         self._report = None if state["report"] is None else FitReport(**state["report"])
 
