@@ -482,6 +482,14 @@ class Errors:
         "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
     )
 
+    # Cleaning
+    WK725 = (
+        "[WK725] The folds in {folder} were made on another corpus: none of them holds this document with these labels "
+        "('{text}'). Make folds of this very corpus with 'spacy weakner crossfit', or give a pipeline that was trained "
+        "on other data."
+    )
+    WK726 = "[WK726] Neither entities nor tokens outside of them are to be judged. Switch one of them on."
+
 
 class Warnings:
     WK900 = (
