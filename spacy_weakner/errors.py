@@ -490,6 +490,17 @@ class Errors:
     )
     WK726 = "[WK726] Neither entities nor tokens outside of them are to be judged. Switch one of them on."
 
+    # Thresholds
+    WK727 = (
+        "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). With crf_ner set "
+        "'scores = true'; or give a pipeline that ends with ent_combiner."
+    )
+    WK728 = (
+        "[WK728] {pipeline} has no component that takes thresholds, as ent_combiner does (it has: {names}). Compare "
+        "ent._.weakner_score with the thresholds yourself."
+    )
+    WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
+
 
 class Warnings:
     WK900 = (

@@ -12,6 +12,7 @@ from .check import check_cli
 from .clean import clean_cli
 from .compare import compare_cli
 from .complete import complete_cli
+from .conformal import conformal_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
@@ -55,6 +56,7 @@ app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
 app.command("pick")(pick_cli)
 app.command("mask")(mask_cli)
 app.command("temperature")(temperature_cli)
+app.command("conformal")(conformal_cli)
 app.command("fit")(fit_cli)
 app.command("verdict")(verdict_cli)
 app.command("package")(package_cli)
