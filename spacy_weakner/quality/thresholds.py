@@ -36,6 +36,9 @@ from .binomial import lower_bound, upper_tail
 
 # Tests begin with so many entities, if there are twice as many.
 FEWEST = 20
+# By how much a threshold lies below the score that it keeps, at most: the same text may get a slightly lower one in
+# another batch.
+MARGIN = 1e-6
 # One entity: its score, and whether it is right.
 Scored = Tuple[float, bool]
 
@@ -43,7 +46,7 @@ Scored = Tuple[float, bool]
 class Threshold(NamedTuple):
     """What was found for a label, or for several together.
 
-    threshold (Optional[float]): The lowest score with the wanted precision; None if no score is known to have it.
+    threshold (Optional[float]): From here on scores have the wanted precision; None if no score is known to have it.
     pooled (bool): Whether there were too few entities of the label, so that it was taken together with others. What is
         said holds for these together then.
     entities (int): Entities with a score that it was learned from.
@@ -122,7 +125,9 @@ def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> 
         k = hits[n - 1]
         if upper_tail(k, n, precision) > delta:
             break
-        result = result._replace(threshold=ordered[n - 1][0], kept=n, kept_right=k)
+        score, below = ordered[n - 1][0], ordered[n][0] if n < len(ordered) else -math.inf
+        threshold = max(score - MARGIN, (score + below) / 2.0)
+        result = result._replace(threshold=threshold, kept=n, kept_right=k)
     if result.threshold is None:
         return result
     return result._replace(bound=lower_bound(result.kept_right, result.kept, delta))
