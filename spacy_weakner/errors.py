@@ -476,6 +476,12 @@ class Errors:
         "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
     )
 
+    # Votes of sources
+    WK696 = (
+        "[WK696] The weights of the votes belong to {known} sources, and the config lists others: {sources}. List "
+        "those that the model was trained with, in their order, or train it anew."
+    )
+
     # Checking before anything is trained
     WK620 = (
         "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
@@ -501,8 +507,47 @@ class Errors:
     )
     WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
 
+    # Linear models
+    WK705 = (
+        "[WK705] spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
+        "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."
+    )
+    WK706 = (
+        "[WK706] spacy_weakner.LBFGS.v1 trains one component, and there is none to train: it wants {wanted}, and the "
+        "pipeline has: {names}. Name one as 'component' in [initialize.after_init]."
+    )
+    WK707 = (
+        "[WK707] The corpus of spacy_weakner.LBFGS.v1 has more than {limit} sentences (max_examples); it is kept in "
+        "memory, and must have an end. Give its reader a limit, or raise max_examples."
+    )
+    WK708 = "[WK708] The corpus of spacy_weakner.LBFGS.v1 has no sentence with words. Check its path."
+    WK709 = (
+        "[WK709] spacy_weakner.LBFGS.v1 cannot train '{name}': its encoder belongs to another component. Give it an "
+        "encoder of its own."
+    )
+
+    # Deciding between candidates
+    WK715 = (
+        "[WK715] No Doc that '{name}' was given has gold: it learns from the reference Docs of the examples, which "
+        "need gold entities (doc.ents that are not weak, or the span group 'gold')."
+    )
+    WK716 = (
+        "[WK716] '{name}' was given {n} Docs with gold, but no candidates: the span groups that it reads in them "
+        "({groups}) are empty or absent. Write 'weak:<source>' and 'pred:<component>' to these Docs first."
+    )
+    WK717 = (
+        "[WK717] No Doc that '{name}' was given has the span group '{group}', which its settings name. The groups that "
+        "are there: {groups}."
+    )
+    WK718 = "[WK718] The weights stored for '{name}' belong to other features than those of this version. Fit it again."
+
 
 class Warnings:
+    WK695 = (
+        "[WK695] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
+        "they will count for nothing. Put what writes them before it in the pipeline and into "
+        "[training] annotating_components, or list the sources in 'sources' of the corpus."
+    )
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."

@@ -81,6 +81,18 @@ def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> 
     return group
 
 
+def copy_group(doc: Doc, other: Doc, name: str) -> None:
+    """Copy a span group, if the Doc has it, to another Doc of the same tokens.
+
+    doc (Doc): The Doc.
+    other (Doc): The one to write to; of any vocabulary.
+    name (str): Name of the group.
+    """
+    if name in doc.spans:
+        spans = [Span(other, span.start, span.end, label=span.label_) for span in doc.spans[name]]
+        set_spans(other, name, spans, dict(doc.spans[name].attrs))
+
+
 def remove_group(doc: Doc, name: str) -> None:
     """Remove a span group, if the Doc has it."""
     if name in doc.spans:

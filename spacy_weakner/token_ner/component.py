@@ -1,6 +1,6 @@
 """Named-entity recognition by classifying tokens."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -19,8 +19,9 @@ from ..training.entities import Prediction
 from ..training.factories import default_blocks, register_component
 from ..training.tagging import TaggingHead
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
+from ..training.votes import Strength
 from ..ty import PathScore
-from .distribution import read_scores
+from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch
 
 
@@ -143,6 +144,10 @@ class TokenNer(TaggingHead[TokenTarget]):
         if not len(rows):  # what is annotated does not align
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature).joint()[rows, tags[rows]].mean())
+
+    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+        """Weights of the votes: what votes for any tag, and not for "O", votes for an entity."""
+        return to_outputs(super().starting_votes(strengths))
 
     # The teacher
 

@@ -1,0 +1,126 @@
+"""Indicator features of tokens: an encoder without weights, for linear models."""
+
+from typing import Any, Callable, List, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.attrs import ORTH
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Ints2d
+
+from ..errors import check_range
+from .words import BEYOND, Hashes, WordFeatures, mix
+
+# What is read of the words around a token: names of columns of `WordFeatures` with their places. Pairs and triples
+# are conjunctions.
+Template = Tuple[Tuple[str, int], ...]
+
+
+def build_indicator_features(rows: int = 2**17, window: int = 2, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
+    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kind of characters, the
+    words around it, and pairs and triples of neighbours. Every feature is hashed to one of the rows of a table, which
+    the model that reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a
+    weight per row and tag, and nothing between features and scores. Registered as
+    `spacy_weakner.IndicatorFeatures.v1`.
+
+    Only the words themselves are read, so that the features are the same in any process and with any vocabulary. A Doc
+    is taken as one sentence: what lies beyond its ends is a word of its own.
+
+    rows (int): Rows of the table. Features that share a row share their weights.
+    window (int): How many words to either side are read.
+    affixes (int): Length of the longest prefixes and suffixes, in characters; 0: none.
+    RETURNS (Model[List[Doc], List[Ints2d]]): Rows, per Doc (n_tokens, n_features), int32.
+    RAISES (WeaknerError): For settings out of range.
+    """
+    check_range("rows", rows, 1, 2**31 - 1)
+    check_range("window", window, 0, None)
+    check_range("affixes", affixes, 0, None)
+    words, found = WordFeatures(affixes), templates(window, affixes)
+
+    def forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
+        ids: Any = indicators(docs, words, found, window, rows)
+        on_device: Any = list(map(model.ops.asarray, ids))
+        return on_device, lambda _: []
+
+    return Model("indicator_features", forward, attrs={"indicator_rows": rows})
+
+
+def templates(window: int, affixes: int) -> List[Template]:
+    """What the features of a token are made of.
+
+    window (int): How many words to either side are read.
+    affixes (int): Length of the longest affixes.
+    RETURNS (List[Template]): One per feature.
+    """
+    word, shape = "lower", "collapsed"
+    here = ["orth", "lower", "shape", "collapsed", "flags"]
+    here += [f"{kind}{n}" for kind in ("prefix", "suffix") for n in range(1, affixes + 1)]
+    found: List[Template] = [((name, 0),) for name in here]
+    for distance in range(1, window + 1):
+        for place in (-distance, distance):
+            found += [((word, place),), ((shape, place),)]
+            if distance == 1:
+                found += [((f"{kind}{n}", place),) for kind in ("prefix", "suffix") for n in (3,) if n <= affixes]
+    if window:
+        found += [((name, -1), (name, 0)) for name in (word, shape)]
+        found += [((name, 0), (name, 1)) for name in (word, shape)]
+        found += [((name, -1), (name, 0), (name, 1)) for name in (word, shape)]
+        found += [((word, -1), (word, 1))]
+    if window > 1:
+        found += [((word, -2), (word, -1)), ((word, 1), (word, 2))]
+    return found
+
+
+def indicators(
+    docs: Sequence[Doc], words: WordFeatures, templates: Sequence[Template], window: int, rows: int
+) -> List[NDArray[numpy.int32]]:
+    """The rows of the features of some Docs.
+
+    docs (Sequence[Doc]): The Docs.
+    words (WordFeatures): The features of single words.
+    templates (Sequence[Template]): What the features are made of.
+    window (int): The farthest place in them.
+    rows (int): Rows of the table.
+    RETURNS (List[NDArray[numpy.int32]]): Per Doc (n_tokens, n_features).
+    """
+    lengths = [len(doc) for doc in docs]
+    if not sum(lengths):
+        return [numpy.zeros((0, len(templates)), dtype="int32") for _ in docs]
+    orths = numpy.concatenate([doc.to_array(ORTH) for doc in docs])
+    unique, inverse = numpy.unique(orths, return_inverse=True)
+    known = words(unique, docs[0].vocab.strings)
+    beyond = numpy.full((1, known.shape[1]), BEYOND, dtype="uint64")
+    # All Docs stand in one row, with the words beyond their ends between them.
+    places = numpy.arange(len(orths)) + window * (1 + numpy.repeat(numpy.arange(len(docs)), lengths))
+    which = numpy.full(int(places[-1]) + window + 1, len(unique))
+    which[places] = inverse
+    columns = dict(zip(words.names, numpy.concatenate([known, beyond]).T[:, which], strict=True))
+    hashes = numpy.empty((len(templates), len(orths)), dtype="uint64")
+    for own, template in zip(hashes, templates, strict=True):
+        own[:] = combine([columns[name][places + offset] for name, offset in template])
+    hashes = mix(hashes ^ salts(templates)[:, None])
+    ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
+    return numpy.split(ids, numpy.cumsum(lengths)[:-1])
+
+
+def combine(hashes: Sequence[Hashes]) -> Hashes:
+    """Hash several features together; their order counts.
+
+    hashes (Sequence[Hashes]): Of one shape.
+    RETURNS (Hashes): That shape.
+    """
+    total = hashes[0]
+    for other in hashes[1:]:
+        total = mix(total) ^ other
+    return total
+
+
+def salts(templates: Sequence[Template]) -> Hashes:
+    """What tells one feature from the others of a token.
+
+    templates (Sequence[Template]): The features.
+    RETURNS (Hashes): Shape (n_features,): the same for the same feature, whatever others there are.
+    """
+    return numpy.asarray([get_string_id(repr(template)) for template in templates], dtype="uint64")

@@ -1,0 +1,78 @@
+"""Features of single words as hashes."""
+
+import re
+from typing import Dict, List
+
+import numpy
+from numpy.typing import NDArray
+from spacy.lang.lex_attrs import word_shape
+from spacy.strings import StringStore, get_string_id
+
+Hashes = NDArray[numpy.uint64]
+# The hash of what lies beyond the ends of a Doc, and of an affix that a word is too short for.
+BEYOND, NO_AFFIX = 1, 2
+# Words that are remembered, so that a stream of text needs no more and more memory.
+CAPACITY = 30_000
+_RUN = re.compile(r"(.)\1+", re.DOTALL)
+_FLAGS = (str.isdigit, str.isupper, str.islower, str.istitle, str.isalpha, str.isalnum, str.isspace, str.isascii)
+
+
+class WordFeatures:
+    """Looks up the features of words, and remembers them.
+
+    affixes (int): Length of the longest prefixes and suffixes, in characters.
+    """
+
+    def __init__(self, affixes: int) -> None:
+        self.affixes = affixes
+        lengths = range(1, affixes + 1)
+        self.names = ["orth", "lower", "shape", "collapsed", "flags"]
+        self.names += [f"{kind}{n}" for n in lengths for kind in ("prefix", "suffix")]
+        self._known: Dict[int, Hashes] = {}
+
+    def __call__(self, orths: Hashes, strings: StringStore) -> Hashes:
+        """Look up words.
+
+        orths (Hashes): Shape (n_words,): their ids.
+        strings (StringStore): Their strings.
+        RETURNS (Hashes): Shape (n_words, n_features), columns as in `names`.
+        """
+        known = self._known if len(self._known) < CAPACITY else {}
+        rows = []
+        for orth in orths.tolist():
+            row = known.get(orth)
+            if row is None:
+                row = known[orth] = numpy.asarray(self.features(strings[orth]), dtype="uint64")
+            rows.append(row)
+        self._known = known
+        return numpy.stack(rows)
+
+    def features(self, word: str) -> List[int]:
+        """The features of a word.
+
+        word (str): The word.
+        RETURNS (List[int]): Their hashes, in the order of `names`.
+        """
+        lower, shape = word.lower(), word_shape(word)
+        flags = "".join("01"[is_so(word)] for is_so in _FLAGS)
+        flags += "01"[any(map(str.isdigit, word))] + "01"[any(map(str.isupper, word[1:]))] + "01"["-" in word]
+        found = [word, lower, shape, _RUN.sub(r"\1", shape), flags]
+        hashes = [get_string_id(text) for text in found]
+        for n in range(1, self.affixes + 1):
+            for affix in (lower[:n], lower[-n:]):
+                hashes.append(get_string_id(affix) if len(lower) >= n else NO_AFFIX)
+        return hashes
+
+
+def mix(hashes: Hashes) -> Hashes:
+    """Spread what differs between hashes over all bits (the finaliser of MurmurHash3).
+
+    hashes (Hashes): Any shape.
+    RETURNS (Hashes): That shape.
+    """
+    mixed = hashes ^ (hashes >> numpy.uint64(33))
+    mixed *= numpy.uint64(0xFF51AFD7ED558CCD)
+    mixed ^= mixed >> numpy.uint64(33)
+    mixed *= numpy.uint64(0xC4CEB9FE1A85EC53)
+    mixed ^= mixed >> numpy.uint64(33)
+    return mixed

@@ -1,0 +1,105 @@
+"""All weights of a model as one vector."""
+
+from typing import Any, Iterable, List, NamedTuple, Optional
+
+import numpy
+from numpy.typing import NDArray
+from thinc.api import Model
+
+from .sparse import NAME as SPARSE
+
+Vector = NDArray[numpy.float64]
+
+
+class _Weights(NamedTuple):
+    # A parameter of a Thinc layer, and which of its rows are used; None: all.
+    node: Model
+    name: str
+    rows: Optional[Any]
+
+    def _of(self, array: Any) -> Any:
+        return array if self.rows is None else array[self.rows]
+
+    def read(self) -> Vector:
+        return self.node.ops.to_numpy(self._of(self.node.get_param(self.name))).astype("float64").ravel()
+
+    def read_gradient(self) -> Vector:
+        if not self.node.has_grad(self.name):
+            return numpy.zeros(self._of(self.node.get_param(self.name)).size)
+        return self.node.ops.to_numpy(self._of(self.node.get_grad(self.name))).astype("float64").ravel()
+
+    def clear_gradient(self) -> None:
+        if self.node.has_grad(self.name):
+            self.node.get_grad(self.name).fill(0.0)
+
+    def write(self, values: Vector) -> None:
+        param: Any = self.node.get_param(self.name)
+        single: Any = values.astype("float32")
+        given = self.node.ops.asarray(single).reshape(self._of(param).shape)
+        if self.rows is None:
+            param[...] = given
+        else:
+            param[self.rows] = given
+
+
+class _TorchWeights(NamedTuple):
+    # A parameter of a torch module.
+    tensor: Any
+
+    def read(self) -> Vector:
+        return self.tensor.detach().cpu().double().numpy().ravel().copy()
+
+    def read_gradient(self) -> Vector:
+        if self.tensor.grad is None:
+            return numpy.zeros(self.tensor.numel())
+        return self.tensor.grad.detach().cpu().double().numpy().ravel()
+
+    def clear_gradient(self) -> None:
+        self.tensor.grad = None
+
+    def write(self, values: Vector) -> None:
+        import torch
+
+        with torch.no_grad():
+            self.tensor.copy_(torch.as_tensor(values).reshape(self.tensor.shape))
+
+
+class FlatWeights:
+    """The weights of a model, in one vector of float64 on the host.
+
+    model (Model): The model.
+    rows (Optional[Iterable[int]]): Rows of tables of indicator features that are used; None: all.
+    """
+
+    def __init__(self, model: Model, rows: Optional[Iterable[int]] = None) -> None:
+        used = None if rows is None else model.ops.asarray(list(rows), dtype="int64")
+        self._parts: List[Any] = []
+        for node in model.walk():
+            own = used if node.name == SPARSE else None
+            self._parts += [_Weights(node, name, own) for name in node.param_names if node.has_param(name)]
+            for shim in node.shims:
+                parameters = getattr(shim._model, "parameters", None)
+                if parameters is not None:
+                    self._parts += [_TorchWeights(tensor) for tensor in parameters() if tensor.requires_grad]
+        self._ends = numpy.cumsum([len(part.read()) for part in self._parts])
+
+    def read(self) -> Vector:
+        """RETURNS (Vector): The weights, shape (n_weights,)."""
+        return numpy.concatenate([part.read() for part in self._parts])
+
+    def write(self, values: Vector) -> None:
+        """Replace the weights, in place.
+
+        values (Vector): Shape (n_weights,).
+        """
+        for part, own in zip(self._parts, numpy.split(values, self._ends[:-1]), strict=True):
+            part.write(own)
+
+    def read_gradient(self) -> Vector:
+        """RETURNS (Vector): What was collected since the gradients were cleared, shape (n_weights,)."""
+        return numpy.concatenate([part.read_gradient() for part in self._parts])
+
+    def clear_gradient(self) -> None:
+        """Begin to collect gradients anew."""
+        for part in self._parts:
+            part.clear_gradient()

@@ -1,0 +1,224 @@
+"""Train a component to the minimum of its loss, before `spacy train` makes its first update.
+
+For models with few weights that matter, above all a CRF on indicator features: it takes seconds, needs no learning rate,
+and gives the one set of weights at which the penalised loss is lowest.
+"""
+
+import time
+from itertools import islice
+from typing import Any, Callable, Iterable, List, Optional, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import _pipe, logger
+from thinc.api import set_dropout_rate
+
+from ..batching import group_by_length
+from ..errors import Errors, WeaknerError, check_range
+from ..progress import Progress
+from .flat import FlatWeights, Vector
+from .head import TrainableHead
+from .sparse import indicator_rows
+
+Reader = Callable[[Language], Iterable[Example]]
+# Size of the batches that one evaluation goes through.
+PADDED_TOKENS = 4000
+# Updates that the curvature is estimated from.
+HISTORY = 8
+# Evaluations in one iteration at most; nearly all need one.
+MAX_EVALUATIONS = 25
+# Share of the loss below which differences are those of rounding: weights are float32.
+PRECISION = 1e-7
+
+
+class LBFGS:
+    """Callback for `[initialize.after_init]`: minimises
+
+        sum of the loss over all sentences + l2 / 2 * |w - w_0|^2
+
+    over all weights w of a component, encoder and all, where w_0 are those it begins with, by L-BFGS with a line search
+    for the strong Wolfe conditions (Nocedal and Wright 2006). Nothing is random in it: there is no dropout, and losses
+    that draw negatives draw the same ones at every evaluation.
+
+    Training has nothing left to do then: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
+
+    corpus (Reader): The sentences; kept in memory.
+    l2 (float): Strength of the pull towards the first weights.
+    max_iterations (int): Iterations at most.
+    tolerance (float): Stop where no element of the gradient is larger. (It also stops where float32 weights can lower the
+        sum no further.)
+    component (Optional[str]): Name of the component; None: the only one of the pipeline that can be trained so.
+    max_examples (int): A corpus with more sentences than this is refused, since it may repeat itself for ever.
+    RAISES (WeaknerError): For settings out of range.
+    """
+
+    def __init__(
+        self,
+        corpus: Reader,
+        l2: float = 1.0,
+        max_iterations: int = 100,
+        tolerance: float = 0.01,
+        component: Optional[str] = None,
+        max_examples: int = 1_000_000,
+    ) -> None:
+        check_range("l2", l2, 0.0, None)
+        check_range("max_iterations", max_iterations, 1, None)
+        check_range("tolerance", tolerance, 0.0, None)
+        check_range("max_examples", max_examples, 1, None)
+        self.corpus = corpus
+        self.l2 = l2
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.component = component
+        self.max_examples = max_examples
+
+    def __call__(self, nlp: Language) -> Language:
+        """Train the component.
+
+        nlp (Language): The initialised pipeline.
+        RETURNS (Language): The same pipeline.
+        RAISES (WeaknerError): If there is no such component, it listens to another one, or the corpus is empty or has
+            no end.
+        """
+        name, pipe = _find_head(nlp, self.component)
+        examples = self._read(nlp, name)
+        batches = [
+            [examples[i] for i in group] for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
+        ]
+        objective = Objective(pipe, batches, self.l2)
+        started = time.monotonic()
+        first, last, iterations = minimise(objective, self.max_iterations, self.tolerance)
+        seconds = time.monotonic() - started
+        message = "L-BFGS: %s learned from %d sentences: %.2f after %d iterations, %.2f at the start (%.1f s)"
+        logger.info(message, name, len(examples), last, iterations, first, seconds)
+        return nlp
+
+    def _read(self, nlp: Language, name: str) -> List[Example]:
+        examples = list(islice(self.corpus(nlp), self.max_examples + 1))
+        if len(examples) > self.max_examples:
+            raise WeaknerError(Errors.WK707.format(limit=self.max_examples))
+        annotate(nlp, name, examples)
+        examples = [eg for eg in examples if len(eg.predicted)]
+        if not examples:
+            raise WeaknerError(Errors.WK708)
+        return examples
+
+
+def annotate(nlp: Language, name: str, examples: List[Example]) -> None:
+    """Run the components over the predicted Docs that write what a component reads, as `spacy train` does: those of
+    `training.annotating_components` that stand before it.
+
+    nlp (Language): The pipeline.
+    name (str): Name of the component.
+    examples (List[Example]): Changed in place.
+    """
+    annotating = nlp.config.get("training", {}).get("annotating_components", ())
+    for other, pipe in nlp.pipeline[: nlp.pipe_names.index(name)]:
+        if other in annotating:
+            docs = _pipe((eg.predicted for eg in examples), pipe, other, nlp.default_error_handler, {})
+            for example, doc in zip(examples, docs, strict=True):
+                example.predicted = doc
+
+
+class Objective:
+    """The penalised loss as a function of all weights.
+
+    pipe (TrainableHead): The component; its weights change with every evaluation.
+    batches (List[List[Example]]): Sentences with tokens.
+    l2 (float): Strength of the pull towards the weights that it has now.
+    """
+
+    def __init__(self, pipe: TrainableHead, batches: List[List[Example]], l2: float) -> None:
+        self.pipe = pipe
+        self.batches = batches
+        self.l2 = l2
+        self.weights = FlatWeights(pipe.model, _used_rows(pipe, batches))
+        self.start = self.weights.read()
+        self._state = numpy.random.get_state()
+
+    def __call__(self, values: Vector) -> Tuple[float, Vector]:
+        """Evaluate.
+
+        values (Vector): Weights, shape (n_weights,).
+        RETURNS (Tuple[float, Vector]): The value and its gradient.
+        """
+        pipe, total = self.pipe, 0.0
+        self.weights.write(values)
+        self.weights.clear_gradient()
+        set_dropout_rate(pipe.model, 0.0)
+        # Losses draw from numpy's global generator: always the same, or this would be no function of the weights.
+        numpy.random.set_state(self._state)
+        for batch in self.batches:
+            outputs, backprop = pipe.model.begin_update(pipe.model_inputs(pipe.training_docs(batch)))
+            loss, gradient = pipe.get_loss(batch, outputs)
+            backprop(gradient)
+            total += loss * len(batch)  # they report the mean, and differentiate the sum
+        away = values - self.start
+        total += self.l2 / 2 * float(away @ away)
+        return total, self.weights.read_gradient() + self.l2 * away
+
+
+def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
+    """Find the weights at which an objective is lowest, and leave the component with them.
+
+    objective (Objective): The objective.
+    max_iterations (int): Iterations at most.
+    tolerance (float): See `LBFGS`.
+    RETURNS (Tuple[float, float, int]): Its value at the start and at the end, and the number of iterations.
+    """
+    import torch
+
+    point = torch.from_numpy(objective.start.copy()).requires_grad_()
+    # Its own stopping rules know no scale of the loss; the loop has others.
+    optimizer = torch.optim.LBFGS(
+        [point], max_iter=1, history_size=HISTORY, tolerance_grad=0.0, tolerance_change=0.0, line_search_fn="strong_wolfe"
+    )
+    optimizer.param_groups[0]["max_eval"] = MAX_EVALUATIONS
+    last: List[Any] = []
+
+    def evaluate() -> Any:
+        values = point.detach().numpy()
+        # Every step begins with the point that the one before ended with.
+        if not last or not numpy.array_equal(values, last[0]):
+            last[:] = [values.copy(), *objective(values)]
+        point.grad = torch.from_numpy(last[2].copy())
+        return torch.tensor(last[1], dtype=torch.float64)
+
+    losses: List[float] = [float(evaluate())]
+    progress: Progress[Any] = Progress(total=max_iterations, desc="L-BFGS", unit="iteration")
+    with progress:
+        while len(losses) <= max_iterations and abs(last[2]).max() > tolerance:
+            optimizer.step(evaluate)
+            losses.append(float(evaluate()))
+            progress.update()
+            progress.note(loss=f"{losses[-1]:.2f}")
+            if losses[-2] - losses[-1] <= PRECISION * abs(losses[-1]):
+                break
+    objective.weights.write(last[0])
+    objective.weights.clear_gradient()
+    return losses[0], losses[-1], len(losses) - 1
+
+
+def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Optional[NDArray[numpy.int64]]:
+    # Weights of features that never hold stay what they are: most of a table is not in the vector.
+    encoder = pipe.model.maybe_get_ref("tok2vec")
+    if encoder is None or indicator_rows(encoder) is None:
+        return None
+    used: Any = ()
+    for batch in batches:
+        found = encoder.predict(pipe.model_inputs(pipe.training_docs(batch)))
+        used = numpy.unique(numpy.concatenate([used, *(encoder.ops.to_numpy(ids).ravel() for ids in found)]))
+    return used.astype("int64")
+
+
+def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
+    heads = {own: pipe for own, pipe in nlp.pipeline if isinstance(pipe, TrainableHead) and name in (None, own)}
+    if len(heads) != 1:
+        wanted = "exactly one that this package trains" if name is None else f"'{name}', trained by this package"
+        raise WeaknerError(Errors.WK706.format(wanted=wanted, names=", ".join(nlp.pipe_names) or "none"))
+    ((own, pipe),) = heads.items()
+    if any(hasattr(node, "upstream_name") for node in pipe.model.walk()):
+        raise WeaknerError(Errors.WK709.format(name=own))
+    return own, pipe

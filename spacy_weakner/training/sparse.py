@@ -1,0 +1,90 @@
+"""A linear layer over indicator features, see `encoders.indicators`."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from thinc.api import Model, Ops
+from thinc.types import Floats2d, Ints2d
+
+from ..errors import Errors, WeaknerError
+
+NAME = "sparse_linear"
+ROWS = "indicator_rows"
+
+
+def indicator_rows(encoder: Model) -> Optional[int]:
+    """How many rows the features of an encoder are hashed to.
+
+    encoder (Model): The encoder.
+    RETURNS (Optional[int]): The number; None for encoders of vectors.
+    """
+    return encoder.attrs.get(ROWS)
+
+
+def scores_of_tokens(encoder: Model, dense: Model[Any, Any], nO: Optional[int] = None) -> Model[Any, List[Floats2d]]:
+    """The layer that makes scores of what an encoder gives.
+
+    encoder (Model): The encoder.
+    dense (Model): The layer for vectors.
+    nO (Optional[int]): Number of scores; found at initialisation.
+    RETURNS (Model[Any, List[Floats2d]]): The dense layer, or `SparseLinear` for indicator features.
+    """
+    rows = indicator_rows(encoder)
+    return dense if rows is None else SparseLinear(rows, nO)
+
+
+def check_readable(name: str, encoder: Model, head: Model) -> None:
+    """Make sure that a head can read what its encoder gives.
+
+    name (str): What the head is a part of.
+    encoder (Model): The encoder.
+    head (Model): The head.
+    RAISES (WeaknerError): If the encoder gives indicator features and the head wants vectors.
+    """
+    if indicator_rows(encoder) is not None and not any(node.name == NAME for node in head.walk()):
+        raise WeaknerError(Errors.WK705.format(name=name))
+
+
+def SparseLinear(rows: int, nO: Optional[int] = None) -> Model[List[Ints2d], List[Floats2d]]:
+    """Add up the weights of the features that hold: the product of indicators, of which few are 1, and a table. All
+    weights start at zero.
+
+    rows (int): Rows of the table.
+    nO (Optional[int]): Number of scores; found at initialisation.
+    RETURNS (Model[List[Ints2d], List[Floats2d]]): From rows, per Doc (n_tokens, n_features), to scores, per Doc
+        (n_tokens, n_outputs).
+    """
+    return Model(NAME, _forward, init=_init, dims={"nO": nO, "nI": rows}, params={"W": None})
+
+
+def _init(model: Model, X: Optional[List[Ints2d]] = None, Y: Optional[List[Floats2d]] = None) -> None:
+    if Y is not None:
+        model.set_dim("nO", Y[0].shape[1])
+    model.set_param("W", model.ops.alloc2f(model.get_dim("nI"), model.get_dim("nO")))
+
+
+def _forward(
+    model: Model, ids: List[Ints2d], is_train: bool
+) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Ints2d]]]:
+    ops: Ops = model.ops
+    lengths = [len(own) for own in ids]
+    # One row per feature, so that memory for all vectors of all features is never needed.
+    features = ops.xp.ascontiguousarray(ops.xp.concatenate(ids).T)
+    table = model.get_param("W")
+    scores = ops.alloc2f(features.shape[1], model.get_dim("nO"))
+    for rows in features:
+        scores += table[rows]
+
+    def backprop(gradient: List[Floats2d]) -> List[Ints2d]:
+        if not model.has_grad("W"):
+            model.set_grad("W", ops.alloc2f(*table.shape))
+        whole = ops.as_contig(ops.xp.concatenate(gradient), "float32")
+        for rows in features:
+            ops.scatter_add(model.get_grad("W"), rows, whole)
+        return ids
+
+    return _split(ops, scores, lengths), backprop
+
+
+def _split(ops: Ops, rows: Floats2d, lengths: List[int]) -> List[Any]:
+    ends = [sum(lengths[:i]) for i in range(1, len(lengths))]
+    return ops.xp.split(rows, ends)
