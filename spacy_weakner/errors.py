@@ -488,6 +488,25 @@ class Errors:
         "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
     )
 
+    # Cleaning
+    WK725 = (
+        "[WK725] The folds in {folder} were made on another corpus: none of them holds this document with these labels "
+        "('{text}'). Make folds of this very corpus with 'spacy weakner crossfit', or give a pipeline that was trained "
+        "on other data."
+    )
+    WK726 = "[WK726] Neither entities nor tokens outside of them are to be judged. Switch one of them on."
+
+    # Thresholds
+    WK727 = (
+        "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). With crf_ner set "
+        "'scores = true'; or give a pipeline that ends with ent_combiner."
+    )
+    WK728 = (
+        "[WK728] {pipeline} has no component that takes thresholds, as ent_combiner does (it has: {names}). Compare "
+        "ent._.weakner_score with the thresholds yourself."
+    )
+    WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
+
     # Linear models
     WK705 = (
         "[WK705] spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
@@ -506,6 +525,7 @@ class Errors:
         "[WK709] spacy_weakner.LBFGS.v1 cannot train '{name}': its encoder belongs to another component. Give it an "
         "encoder of its own."
     )
+
     # Deciding between candidates
     WK715 = (
         "[WK715] No Doc that '{name}' was given has gold: it learns from the reference Docs of the examples, which "
