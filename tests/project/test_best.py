@@ -1,0 +1,104 @@
+"""The recipe `best`: heads beside the list, what decides between them, and students of both."""
+
+import json
+
+import pytest
+import spacy
+from spacy.vocab import Vocab
+
+from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.weak import get_soft_labels, group_entities, is_weak
+from spacy_weakner.project import arena as arenas
+from spacy_weakner.project.best import recipe
+from spacy_weakner.project.best.recipe import COMBINED, Best
+from spacy_weakner.project.fit import fit
+from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST, WEAK_ALONE
+from spacy_weakner.stages.soften import soften
+
+from .util import PEOPLE, make_corpora
+
+TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", WEAK_ALONE, COMBINED]
+
+
+@pytest.fixture
+def project(tmp_path, configs, trained_here, monkeypatch):
+    """A project whose heads are trained, each of them a linear CRF, and what was said about it."""
+    monkeypatch.setattr(arenas, "SAMPLES", 10)
+    monkeypatch.setattr(recipe, "ROUNDS", 1)
+    (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
+
+    def run(folder, **settings):
+        given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "lang": "xx", "size": "linear", **settings}
+        said = []
+        verdict = fit(folder, tmp_path / "training", say=said.append, **given)
+        return verdict, said
+
+    return run
+
+
+def pipelines(verdict):
+    return {each.name: spacy.load(each.path) for each in verdict.contenders}
+
+
+def test_all_that_there_is_decides_together(tmp_path, project, monkeypatch):
+    monkeypatch.setattr(Best, "_pays", lambda self: True)
+    corpora = make_corpora(tmp_path / "corpus", gold=15, dev=0, text=10)
+    verdict, said = project(corpora.folder)
+    titles = [*TITLES, "student", f"{COMBINED} with student"]
+    assert [each.name for each in verdict.contenders] == titles and verdict.chosen_by == "cross-validation"
+    # Each candidate is scored on all gold.
+    assert {each.scores["tp"] + each.scores["fn"] for each in verdict.contenders} == {30}
+    assert any(text.startswith(f"{COMBINED}: F1 ") for text in said)
+    loaded = pipelines(verdict)
+    assert loaded["linear with list"].pipe_names == ["gazetteer_ruler", "linear"]
+    assert loaded[titles[-1]].pipe_names == ["gazetteer_ruler", "linear", "weak", "student1", "ent_combiner"]
+    for name, nlp in loaded.items():
+        if name != TERM_LIST:
+            doc = nlp("Anna went to Paris 7")
+            assert all(0.0 <= ent._.weakner_score <= 1.0 for ent in doc.ents)
+    assert group_entities(doc, "weak:gazetteer") == [(0, 1, "PER")] and "pred:linear" in doc.spans
+    # The student of a fold learned from teachers that have not seen the fold.
+    folder = tmp_path / "training" / "student1"
+    made = {path.name for path in folder.iterdir()}
+    assert made == {f"{kind}-{n}" for kind in ("teacher", "text", "model") for n in (1, 2, 3, 4, 5, "whole")}
+    for doc in read_docs(folder / "text-1", Vocab()):
+        assert is_weak(doc) and get_soft_labels(doc).probabilities.sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+    # A second run trains nothing again.
+    assert project(corpora.folder)[0] == verdict
+
+
+def test_dev_chooses(tmp_path, project):
+    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=6, text=0)
+    corpora.gold_labelled.unlink()
+    verdict, _ = project(corpora.folder, terms=None)
+    assert [each.name for each in verdict.contenders] == [GOLD_ALONE, COMBINED] and verdict.chosen_by == "dev"
+    assert {each.scores["tp"] + each.scores["fn"] for each in verdict.contenders} == {12}
+    assert "there is no text" in {rule.name: rule.why for rule in verdict.left_out}[f"student of '{COMBINED}'"]
+
+
+def test_a_combination_that_is_not_better_than_the_list_teaches_nobody(tmp_path, project):
+    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=5)
+    (tmp_path / "terms.jsonl").write_text(
+        "".join(
+            json.dumps({"label": label, "term": term}) + "\n"
+            for label, terms in (("PER", PEOPLE), ("LOC", ("Paris", "Rome")))
+            for term in terms
+        )
+    )
+    verdict, _ = project(corpora.folder)
+    # No list is better than all right.
+    assert verdict.winner == TERM_LIST and "student" not in [each.name for each in verdict.contenders]
+    assert "is not above that of the list" in verdict.left_out[-1].why
+
+
+def test_soft_labels_of_a_pipeline(tmp_path, project):
+    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=7)
+    verdict, _ = project(corpora.folder)
+    (teacher,) = [each.path for each in verdict.contenders if each.name == COMBINED]
+    for skipped in (0, 1):
+        report = soften(corpora.weak, tmp_path / "soft", teacher, component="ent_combiner")
+        assert (report.docs, report.tokens, report.skipped) == (7, 35, skipped)
+    docs = list(read_docs(tmp_path / "soft", Vocab()))
+    nlp = spacy.load(teacher)
+    pipe = nlp.get_pipe("ent_combiner")
+    assert get_soft_labels(docs[0]).labels == pipe.distribution_labels
