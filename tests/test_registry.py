@@ -14,9 +14,11 @@ from spacy.util import registry
 from thinc.api import ConfigValidationError
 
 from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.weak import set_source
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.encoders.queried import Queried
+from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.linear_chain.kernel import CRFParameters
@@ -31,7 +33,15 @@ from spacy_weakner.token_ner.objective import Objective
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
-    "spacy_factories": ["crf_ner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"],
+    "spacy_factories": [
+        "crf_ner",
+        "ent_combiner",
+        "gazetteer_ruler",
+        "mrc_ner",
+        "sentence_category",
+        "span_ner",
+        "token_ner",
+    ],
     "spacy_architectures": [
         "spacy_weakner.AttentionEncoder.v1",
         "spacy_weakner.BiLSTMEncoder.v1",
@@ -170,6 +180,7 @@ def test_configs_are_filled_with_the_defaults():
     "name, kind",
     [
         ("crf_ner", CRFNer),
+        ("ent_combiner", EntCombiner),
         ("gazetteer_ruler", GazetteerRuler),
         ("mrc_ner", MRCNer),
         ("sentence_category", SentenceCategory),
@@ -189,6 +200,7 @@ def test_factories(name, kind):
     examples = make_examples(nlp)
     for example in examples:
         example.reference.cats = {"news": 1.0}
+        set_source(example.reference, "list", [(0, 1, "LOC")])
     pipe.initialize(lambda: examples, nlp=nlp, **needed.get(name, {}))
     assert len(nlp("New York")) == 2
 

@@ -66,15 +66,8 @@ class CRFNer(TaggingHead[Target]):
         annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            head_learn_rate=head_learn_rate,
-            overwrite=overwrite,
-            annotate_ents=annotate_ents,
-            scorer=scorer,
-        )
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        self.annotate_ents = annotate_ents
         self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"

@@ -29,6 +29,8 @@ from .fitting import COMBINED, FitReport, fit, read_fit_doc, take_alone
 from .memory import Memory
 from .scored import Scored, choose
 
+_LITTLE = 1e-9
+
 
 class EntCombiner(Pipe):
     """Decide between what term lists, rules, language models and trained components say: which of the candidates in the
@@ -136,8 +138,8 @@ class EntCombiner(Pipe):
         return dict(self._thresholds)
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
-        """Change the thresholds of some labels; they are saved with the component. An entity is written if its
-        probability reaches its label's threshold.
+        """Change the thresholds of some labels; they are saved with the component. Candidates with smaller
+        probabilities are not taken.
 
         thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are forgotten.
         RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
@@ -268,8 +270,12 @@ class EntCombiner(Pipe):
 
     def _choose(self, doc: Doc, candidates: List[Tuple[Entity, float]]) -> List[Tuple[Entity, float]]:
         if self.choice == COMBINED:
-            threshold = self.report.threshold if self.threshold is None else self.threshold
-            weights = [score - self._thresholds.get(entity[2], threshold) for entity, score in candidates]
+            usual = self.report.threshold if self.threshold is None else self.threshold
+            weights = []
+            for (_, _, label), score in candidates:
+                least = self._thresholds.get(label, usual)
+                # What just reaches its label's threshold is taken, where nothing stands against it.
+                weights.append(max(score - min(least, usual), _LITTLE) if score >= least else 0.0)
             return [candidates[i] for i in choose([entity for entity, _ in candidates], weights, len(doc))]
         probabilities = dict(candidates)
         said = take_alone(read_votes(doc, self.choice, self.labels) or {}, len(doc))

@@ -8,7 +8,7 @@ from .competition import Competition, Floats
 
 _STEPS = 100
 _HALVINGS = 20
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-5
 
 
 def fit_weights(

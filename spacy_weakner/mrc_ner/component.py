@@ -104,15 +104,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            head_learn_rate=head_learn_rate,
-            overwrite=overwrite,
-            annotate_ents=annotate_ents,
-            scorer=scorer,
-        )
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        self.annotate_ents = annotate_ents
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
         check_range("match_weight", match_weight, 0.0, None)

@@ -75,15 +75,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            head_learn_rate=head_learn_rate,
-            overwrite=overwrite,
-            annotate_ents=annotate_ents,
-            scorer=scorer,
-        )
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        self.annotate_ents = annotate_ents
         if max_width is not None and max_width < 1:
             raise WeaknerError(Errors.WK005.format(setting="max_width", value=max_width, expected="1 or more, or null"))
         self.sampler = sampler

@@ -75,15 +75,8 @@ class TokenNer(TaggingHead[TokenTarget]):
         annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            head_learn_rate=head_learn_rate,
-            overwrite=overwrite,
-            annotate_ents=annotate_ents,
-            scorer=scorer,
-        )
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        self.annotate_ents = annotate_ents
         self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
         if objective.uses_teacher or objective.uses_augmented:
             require_own_encoder(name, model)

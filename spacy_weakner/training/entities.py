@@ -68,11 +68,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
     overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
         predicted entities fill the rest.
-    annotate_ents (bool): Write `doc.ents`. If not, what the head finds goes to the span group `pred:<name>` alone: its
-        candidates or, if it has none, its entities.
     scorer (Optional[Callable]): The scoring method.
     """
 
+    # Whether `doc.ents` are written. If not, what is found goes to the group `pred:<name>` alone: candidates or, if there
+    # are none, entities.
+    annotate_ents: bool = True
     # Span group of the training examples to learn from; None: `doc.ents`.
     spans_key: Optional[str] = None
     # Whether it was looked at that sources vote.
@@ -86,12 +87,10 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         *,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
-        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
         self.overwrite = overwrite
-        self.annotate_ents = annotate_ents
         self.cfg["temperature"] = 1.0
 
     # Calibration

@@ -221,6 +221,11 @@ def test_thresholds_of_labels(fitted):
     assert 0 < sum(len(doc.ents) for doc in high) < sum(map(len, before))
     assert all(ent._.weakner_score >= 0.8 for doc in high for ent in doc.ents)
     assert make().from_bytes(pipe.to_bytes()).thresholds == {"X": 0.8}
+    pipe.set_thresholds({"X": 0.1})
+    assert sum(map(len, decide(pipe, docs))) > sum(map(len, before))
+    exact = max(score for own in pipe.score_candidates(docs) for _, score in own)
+    pipe.set_thresholds({"X": exact})
+    assert sum(map(len, decide(pipe, docs))) >= 1
     pipe.set_thresholds({})
     assert decide(pipe, docs) == before
     for wrong, code in (({"Z": 0.5}, "WK003"), ({"X": 1.5}, "WK005")):

@@ -1,0 +1,100 @@
+"""What is known about candidates."""
+
+import random
+
+import numpy
+import pytest
+
+from spacy_weakner.ent_combiner.candidates import read_candidates
+from spacy_weakner.ent_combiner.features import RELATIONS, FeatureSpace, logit
+from spacy_weakner.ent_combiner.memory import COLUMNS, Memory, held_out_columns, memory_keys
+
+from .util import doc_of, random_entities
+
+GROUPS = ["weak:a", "pred:b", "pred:c"]
+
+
+def table(doc, scored=(False, True, False), memory=None):
+    """Per candidate its features by their names."""
+    space = FeatureSpace(GROUPS, scored, "XY")
+    candidates = read_candidates(doc, GROUPS, frozenset("XY"), 0)
+    rows = space.matrix(doc, candidates, memory or Memory())
+    assert rows.shape == (len(candidates.entities), len(space.names))
+    return {
+        entity: dict(zip(space.names, row, strict=True))
+        for entity, row in zip(candidates.entities, rows.tolist(), strict=True)
+    }
+
+
+def slow_relation(a, b):
+    """How a candidate lies to an entity."""
+    inside, around = set(range(*a[:2])), set(range(*b[:2]))
+    if not inside & around or a == b:
+        return None
+    if a[2] != b[2]:
+        return "other_label" if inside == around else "other_overlap"
+    if inside > around:
+        return "wider_right" if a[0] == b[0] else "wider_left" if a[1] == b[1] else "around"
+    if inside < around:
+        return "short_right" if a[0] == b[0] else "short_left" if a[1] == b[1] else "within"
+    return "crosses"
+
+
+def test_relations_are_those_of_each_pair():
+    rng = random.Random(0)
+    for _ in range(20):
+        said = random_entities(rng, 6, 8)
+        scored = [(*entity, round(rng.random(), 3)) for entity in random_entities(rng, 6, 8)]
+        for entity, row in table(doc_of(list("abcdef"), weak__a=said, pred__b=scored)).items():
+            for group, given in (("weak:a", [(*own, 1.0) for own in said]), ("pred:b", scored)):
+                for relation in RELATIONS:
+                    values = [own[3] for own in given if slow_relation(entity, own[:3]) == relation]
+                    assert row[f"{group} {relation}"] == max(values, default=0.0)
+                assert row[f"{group} exact"] == (entity in [own[:3] for own in given])
+                assert row[f"{group} exact:{entity[2]}"] == row[f"{group} exact"]
+            assert row["pred:c absent"] == 1.0 and row["weak:a absent"] == 0.0
+
+
+def test_probabilities_and_those_that_are_not_given():
+    doc = doc_of(list("ab"), weak__a=[(0, 1, "X"), (1, 2, "X")], pred__b=[(0, 1, "X", 0.8)])
+    rows = table(doc)
+    assert rows[0, 1, "X"]["pred:b logit"] == pytest.approx(numpy.log(4) / 2)
+    assert rows[1, 2, "X"]["pred:b logit"] == pytest.approx(logit(numpy.zeros(1))[0] / 2)
+    assert rows[0, 1, "X"]["named by 2"] == 1.0 and rows[1, 2, "X"]["named by 2"] == 0.0
+    assert "weak:a logit" not in rows[0, 1, "X"]
+    del doc.spans["pred:b"]
+    assert table(doc)[0, 1, "X"]["pred:b logit"] == 0.0
+
+
+def test_words_at_the_ends_and_around():
+    doc = doc_of(["The", "NATO", "pact", "of", "1949", "."], weak__a=[(1, 5, "X"), (0, 1, "X"), (5, 6, "X")])
+    rows = table(doc)
+    whole = rows[1, 5, "X"]
+    assert whole["first upper"] and whole["last digit"] and whole["previous stop"] and whole["next punct"]
+    assert whole["length four_or_more"] and not whole["length three"] and not whole["first title"]
+    assert rows[0, 1, "X"]["previous none"] and rows[5, 6, "X"]["next none"] and not whole["next none"]
+    assert table(doc_of([], weak__a=[])) == {}
+
+
+def test_words_are_remembered_in_lower_case_for_their_label():
+    doc = doc_of(["in", "Water", "we"], weak__a=[(1, 2, "X"), (1, 2, "Y")])
+    memory = Memory()
+    for truth in ([1, 0], [0, 0], [0, 0]):
+        other = doc_of(["the", "water", "boils"])
+        memory.add(memory_keys(other, [(1, 2, "X"), (1, 2, "Y")]), numpy.array(truth))
+    rows = table(doc, memory=memory)
+    assert rows[1, 2, "X"]["text seen right"] == 1 / 2 and rows[1, 2, "X"]["text seen wrong"] == 2 / 3
+    assert rows[1, 2, "Y"]["text seen right"] == 0.0 and rows[1, 2, "Y"]["text seen wrong"] == 3 / 4
+    assert rows[1, 2, "X"]["last seen right"] == 1 / 2 and rows[1, 2, "X"]["next seen wrong"] == 0.0
+    assert Memory(memory.counts).counts == memory.counts
+
+
+def test_of_its_own_doc_a_candidate_knows_nothing():
+    docs = [doc_of(["water", word], [], weak__a=[(0, 1, "X")]) for word in "abcd"]
+    keys = [memory_keys(doc, [(0, 1, "X")]) for doc in docs]
+    right = [numpy.array([float(i == 0)]) for i in range(4)]
+    found = held_out_columns(keys, right, numpy.array([0, 0, 1, 1]))
+    seen = [dict(zip(COLUMNS, rows[0], strict=True)) for rows in found]
+    assert [own["text seen right"] for own in seen] == [0.0, 0.0, 1 / 2, 1 / 2]
+    assert [own["text seen wrong"] for own in seen] == [2 / 3, 2 / 3, 1 / 2, 1 / 2]
+    assert not any(own["next seen wrong"] for own in seen)
