@@ -37,6 +37,7 @@ GOLDEN = {
         "spacy_weakner.BiLSTMEncoder.v1",
         "spacy_weakner.CRFTagger.v1",
         "spacy_weakner.ConditionedEncoder.v1",
+        "spacy_weakner.IndicatorFeatures.v1",
         "spacy_weakner.MRCExtractor.v1",
         "spacy_weakner.QueryContextEncoder.v1",
         "spacy_weakner.SentenceCategory.v1",
@@ -77,6 +78,7 @@ GOLDEN = {
         "spacy_weakner.TermList.v1",
     ],
     "spacy_callbacks": [
+        "spacy_weakner.LBFGS.v1",
         "spacy_weakner.LoadWeights.v1",
         "spacy_weakner.MatmulPrecision.v1",
         "spacy_weakner.ReduceOnPlateau.v1",
@@ -127,7 +129,7 @@ def registered_classes():
 
 def test_classes_have_the_names_that_they_are_registered_by_and_show_their_settings_alone():
     classes = registered_classes()
-    assert len(classes) == 24
+    assert len(classes) == 25
     for _, name, found in classes:
         assert name == f"spacy_weakner.{found.__name__}.v1"
         assert not [setting for setting in inspect.signature(found).parameters if setting.startswith("_")]
@@ -247,6 +249,15 @@ def test_bilstm_encoder():
         docs = [make_doc(NLP, "a b")]
         model.initialize(X=docs)
         assert model.predict(docs)[0].shape == (2, 6)
+
+
+def test_indicator_features():
+    settings = {"rows": 50, "window": 1, "affixes": 2}
+    encoder = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", **settings}
+    model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=encoder, nO=3)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
+    assert model.predict(docs)[0].shape == (2, 3)
 
 
 @pytest.mark.parametrize("kind", ["soft", "scaled", "unscaled", "learned"])

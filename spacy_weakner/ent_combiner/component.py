@@ -14,7 +14,6 @@ from spacy.vocab import Vocab
 from thinc.types import Floats2d
 
 from ..annotations.gold import find_gold
-from ..annotations.overlaps import best_without_overlaps
 from ..annotations.preset import preset_tokens
 from ..annotations.tags import TagScheme, make_scheme
 from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, weak_group
@@ -24,9 +23,11 @@ from ..training.entities import Prediction, write_entities
 from ..training.factories import register_component
 from ..ty import Entity, PathScore
 from .candidates import Candidates, read_candidates, read_votes
-from .competition import Competition, Floats
+from .competition import Floats
 from .features import FeatureSpace
-from .fitting import COMBINED, FitDoc, FitReport, fit, take_alone
+from .fitting import COMBINED, FitReport, fit, read_fit_doc, take_alone
+from .memory import Memory
+from .scored import Scored, choose
 
 
 class EntCombiner(Pipe):
@@ -89,7 +90,8 @@ class EntCombiner(Pipe):
         self.overwrite = overwrite
         self.scorer = scorer
         self._space = FeatureSpace([], [], [])
-        self._weights: Floats = numpy.zeros(0)
+        self._weights: Floats = numpy.zeros(len(self._space.names))
+        self._memory = Memory()
         self._thresholds: Dict[str, float] = {}
         self._report: Optional[FitReport] = None
 
@@ -185,22 +187,10 @@ class EntCombiner(Pipe):
             labels = sorted(found)
         scored = [any(s is not None for doc in used for s in group_scores(doc, group)) for group in groups]
         space = FeatureSpace(groups, scored, sorted(set(labels)))
-        rows = []
-        for doc, gold in pairs:
-            candidates = self._read(doc, space)
-            kept = set(gold.scorable(candidates.entities))
-            index = [i for i, entity in enumerate(candidates.entities) if entity in kept]
-            entities = [candidates.entities[i] for i in index]
-            alone = {}
-            for group, votes in zip(groups, candidates.votes, strict=True):
-                own = gold.scorable(take_alone(votes or {}, len(doc)))
-                alone[group] = (len(own), sum(entity in gold.entities for entity in own))
-            right = numpy.array([entity in gold.entities for entity in entities], dtype="float64")
-            features = space.matrix(doc, candidates)[index]
-            rows.append(FitDoc(len(doc), entities, features, right, len(gold.entities), alone))
+        rows = [read_fit_doc(doc, gold, self._read(doc, space), space) for doc, gold in pairs]
         if not any(row.entities for row in rows):
             raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
-        self._weights, self._report = fit(rows, space.main, self.folds, self.penalty)
+        self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty)
         self._space, self._thresholds = space, {}
         self._log(self._report)
         return self._report
@@ -240,11 +230,7 @@ class EntCombiner(Pipe):
         doc (Doc): The Doc.
         RETURNS (Doc): The same Doc.
         """
-        error_handler = self.get_error_handler()
-        try:
-            self._annotate([doc])
-        except Exception as error:
-            error_handler(self.name, self, [doc], error)
+        self._annotate([doc])
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
@@ -267,44 +253,44 @@ class EntCombiner(Pipe):
         """Predict without changing the Docs.
 
         docs (Iterable[Doc]): The Docs.
-        RETURNS (List[Prediction]): The entities of each Doc with their probabilities; as candidates, all candidates.
+        RETURNS (List[Prediction]): The entities of each Doc with their probabilities; as candidates all that touch no
+            entity that stays.
         """
         docs = list(docs)
         result = []
-        for doc, candidates in zip(docs, self.score_candidates(docs), strict=True):
-            if self.choice == COMBINED:
-                chosen = self._choose(doc, candidates)
-            else:
-                probabilities = dict(candidates)
-                said = take_alone(read_votes(doc, self.choice, self.labels) or {}, len(doc))
-                # What is not a candidate touches entities that stay.
-                chosen = [(entity, probabilities[entity]) for entity in said if entity in probabilities]
-                chosen = [(entity, score) for entity, score in chosen if score >= self._thresholds.get(entity[2], 0.0)]
-            entities, scores = [entity for entity, _ in chosen], [score for _, score in chosen]
-            every = [entity for entity, _ in candidates]
-            result.append(Prediction(entities, list(scores), every, [score for _, score in candidates]))
+        for doc, candidates in zip(docs, self._score(docs, not self.overwrite).candidates(), strict=True):
+            chosen = self._choose(doc, candidates)
+            entities, every = [entity for entity, _ in chosen], [entity for entity, _ in candidates]
+            result.append(
+                Prediction(entities, [score for _, score in chosen], every, [score for _, score in candidates])
+            )
         return result
 
     def _choose(self, doc: Doc, candidates: List[Tuple[Entity, float]]) -> List[Tuple[Entity, float]]:
-        threshold = self.report.threshold if self.threshold is None else self.threshold
-        weights = [score - self._thresholds.get(entity[2], threshold) for entity, score in candidates]
-        chosen = best_without_overlaps([entity[:2] for entity, _ in candidates], weights, len(doc))
-        return [candidates[i] for i in chosen]
+        if self.choice == COMBINED:
+            threshold = self.report.threshold if self.threshold is None else self.threshold
+            weights = [score - self._thresholds.get(entity[2], threshold) for entity, score in candidates]
+            return [candidates[i] for i in choose([entity for entity, _ in candidates], weights, len(doc))]
+        probabilities = dict(candidates)
+        said = take_alone(read_votes(doc, self.choice, self.labels) or {}, len(doc))
+        # What is not a candidate touches an entity that stays.
+        chosen = [(entity, probabilities[entity]) for entity in said if entity in probabilities]
+        least = self.threshold or 0.0
+        return [(entity, score) for entity, score in chosen if score >= self._thresholds.get(entity[2], least)]
 
     def _annotate(self, docs: List[Doc]) -> None:
         for doc, prediction in zip(docs, self.predict(docs), strict=True):
             write_entities(doc, prediction, self.overwrite)
 
+    # What others may ask. Entities that stand in the Docs already make no difference here.
+
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
         """The candidates and their probabilities.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label. Candidates
-            that touch entities which stay are left out.
+        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label.
         """
-        entities, competition, scores = self._log_odds(docs)
-        parts = competition.split(competition.probabilities(scores))
-        return [list(zip(own, part.tolist(), strict=True)) for own, part in zip(entities, parts, strict=True)]
+        return self._score(docs).candidates()
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
@@ -317,15 +303,7 @@ class EntCombiner(Pipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        docs, scheme = list(docs), self._scheme
-        result: List[Any] = []
-        for doc, candidates in zip(docs, self.score_candidates(docs), strict=True):
-            rows = numpy.zeros((len(doc), len(scheme)))
-            for (start, end, label), score in candidates:
-                rows[numpy.arange(start, end), scheme.span_tags(label, end - start)] += score
-            rows[:, 0] = numpy.maximum(0.0, 1.0 - rows[:, 1:].sum(axis=1))
-            result.append((rows / rows.sum(axis=1, keepdims=True)).astype("float32"))
-        return result
+        return self._score(docs).distributions(self._scheme)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its
@@ -334,16 +312,7 @@ class EntCombiner(Pipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc.
         """
-        docs, scheme = list(docs), self._scheme
-        entities, competition, scores = self._log_odds(docs)
-        totals = competition.log_partitions(scores).tolist()
-        result = []
-        for doc, own, weights, total in zip(docs, entities, competition.split(scores), totals, strict=True):
-            best = best_without_overlaps([entity[:2] for entity in own], weights, len(doc))
-            tags = scheme.encode([own[i] for i in best], numpy.ones(len(doc), dtype=bool))
-            score = float(weights[best].sum()) if best else 0.0
-            result.append(PathScore([scheme.tags[tag] for tag in tags.tolist()], score, min(0.0, score - total)))
-        return result
+        return list(self._score(docs).paths(self._scheme))
 
     @property
     def _scheme(self) -> TagScheme:
@@ -352,18 +321,17 @@ class EntCombiner(Pipe):
     def _read(self, doc: Doc, space: FeatureSpace) -> Candidates:
         return read_candidates(doc, space.groups, frozenset(space.labels), self.border)
 
-    def _log_odds(self, docs: Iterable[Doc]) -> Tuple[List[List[Entity]], Competition, Floats]:
+    def _score(self, docs: Iterable[Doc], respect_preset: bool = False) -> Scored:
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
-        entities, scores = [], [numpy.zeros(0)]
+        docs, entities, odds = list(docs), [], [numpy.zeros(0)]
         for doc in docs:
             candidates = self._read(doc, self._space)
-            taken = numpy.zeros(len(doc), dtype=bool) if self.overwrite else preset_tokens(doc)
+            taken = preset_tokens(doc) if respect_preset else numpy.zeros(len(doc), dtype=bool)
             free = [i for i, (start, end, _) in enumerate(candidates.entities) if not taken[start:end].any()]
             entities.append([candidates.entities[i] for i in free])
-            if free:
-                scores.append((self._space.matrix(doc, candidates) @ self._weights)[free])
-        return entities, Competition.of(entities), numpy.concatenate(scores)
+            odds.append((self._space.matrix(doc, candidates, self._memory) @ self._weights)[free])
+        return Scored(docs, entities, numpy.concatenate(odds))
 
     # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
 
@@ -410,6 +378,7 @@ class EntCombiner(Pipe):
             "scored": list(self._space.scored),
             "labels": list(self._space.labels),
             "weights": self.weights,
+            "memory": self._memory.counts,
             "thresholds": self._thresholds,
             "report": None if self._report is None else self._report._asdict(),
         }
@@ -420,6 +389,7 @@ class EntCombiner(Pipe):
             raise WeaknerError(Errors.WK718.format(name=self.name))
         self._space = space
         self._weights = numpy.array(list(state["weights"].values()), dtype="float64")
+        self._memory = Memory(state["memory"])
         self._thresholds = dict(state["thresholds"])
         self._report = None if state["report"] is None else FitReport(**state["report"])
 

@@ -16,7 +16,8 @@ Of each group (what it does not say counts 0):
 
 From "wider_left" to "other_overlap" the value is the entity's probability, 1 if the group gives none; the largest of
 several. Of all groups: how many of them name the candidate. Of the text: length, case, digits, punctuation and
-closed-class words at the ends, the tokens around. And the label.
+closed-class words at the ends, the tokens around; and how often candidates with the same words were right, see
+`memory`. And the label.
 """
 
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
@@ -27,6 +28,7 @@ from spacy.tokens import Doc, Token
 
 from .candidates import Candidates, Votes
 from .competition import Floats
+from .memory import COLUMNS, Memory, memory_keys
 
 Mask = NDArray[numpy.bool_]
 
@@ -81,15 +83,17 @@ class FeatureSpace:
         names += [(f"named by {count}", False) for count in range(2, len(self.groups) + 1)]
         names += [(f"length {name}", False) for name in LENGTHS]
         names += [(f"{place} {kind}", False) for place in PLACES for kind in (*KINDS, "none")]
+        names += [(column, False) for column in COLUMNS]
         self.names = tuple(name for name, _ in names)
         self.main = numpy.array([is_main for _, is_main in names])
 
-    def matrix(self, doc: Doc, candidates: Candidates) -> Floats:
+    def matrix(self, doc: Doc, candidates: Candidates, memory: Memory) -> Floats:
         """Look at the candidates of a Doc.
 
         doc (Doc): The Doc.
         candidates (Candidates): Its candidates, with the votes of the groups in their order.
-        RETURNS (Floats): Shape (n_candidates, n_features).
+        memory (Memory): What is remembered of their words.
+        RETURNS (Floats): Shape (n_candidates, n_features); the last columns are those of the memory.
         """
         entities = candidates.entities
         ids = {label: i for i, label in enumerate(self.labels)}
@@ -110,6 +114,7 @@ class FeatureSpace:
         lengths = (spans[:, 1] - spans[:, 0]).tolist()
         columns.append(_table([[holds(n) for holds in LENGTHS.values()] for n in lengths], len(LENGTHS)))
         columns.append(_text(doc, spans))
+        columns.append(memory.columns(memory_keys(doc, entities)))
         return numpy.concatenate([column.astype("float64") for column in columns], axis=1)
 
 

@@ -4,17 +4,21 @@ that is better than one group alone. All is chosen by what models say of Docs th
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+from spacy.tokens import Doc
 
-from ..annotations.overlaps import best_without_overlaps
+from ..annotations.gold import Gold
 from ..ty import Entity
-from .candidates import Votes
+from .candidates import Candidates, Votes
 from .competition import Competition, Floats, Ints
+from .features import FeatureSpace
+from .memory import COLUMNS, Memory, held_out_columns, memory_keys
 from .regression import fit_weights
+from .scored import choose
 
 # Penalties of squared weights that are tried, the strongest first.
-PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
+PENALTIES = (30.0, 10.0, 3.0, 1.0)
 # Penalty of the weights of what matters most: whether a group names the candidate, and its probability.
-MAIN_PENALTY = 0.1
+MAIN_PENALTY = 0.3
 # As good as any where there are no Docs to choose by.
 DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
 COMBINED = "combined"
@@ -27,6 +31,7 @@ class FitDoc(NamedTuple):
     entities (List[Entity]): The candidates that gold can tell right from wrong.
     features (Floats): Shape (n_candidates, n_features).
     right (Floats): Shape (n_candidates,): 1 if it is gold, else 0.
+    keys (List[List[str]]): By what each is remembered.
     n_gold (int): The number of gold entities, also those that are not among the candidates.
     alone (Dict[str, Tuple[int, int]]): Per group how many entities it gives if it is taken as it is, and how many of
         them are right.
@@ -36,8 +41,30 @@ class FitDoc(NamedTuple):
     entities: List[Entity]
     features: Floats
     right: Floats
+    keys: List[List[str]]
     n_gold: int
     alone: Dict[str, Tuple[int, int]]
+
+
+def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpace) -> FitDoc:
+    """Hold candidates against gold.
+
+    doc (Doc): The Doc.
+    gold (Gold): Its gold.
+    candidates (Candidates): Its candidates; those that touch tokens without gold are left out.
+    space (FeatureSpace): What is to be known about them.
+    RETURNS (FitDoc): What to fit to.
+    """
+    known = set(gold.scorable(candidates.entities))
+    index = [i for i, entity in enumerate(candidates.entities) if entity in known]
+    entities = [candidates.entities[i] for i in index]
+    alone = {}
+    for group, votes in zip(space.groups, candidates.votes, strict=True):
+        own = gold.scorable(take_alone(votes or {}, len(doc)))
+        alone[group] = (len(own), sum(entity in gold.entities for entity in own))
+    right = numpy.array([entity in gold.entities for entity in entities], dtype="float64")
+    features = space.matrix(doc, candidates, Memory())[index]
+    return FitDoc(len(doc), entities, features, right, memory_keys(doc, entities), len(gold.entities), alone)
 
 
 class FitReport(NamedTuple):
@@ -67,15 +94,30 @@ class FitReport(NamedTuple):
     choice: str
 
 
-def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] = None) -> Tuple[Floats, FitReport]:
+class Fitted(NamedTuple):
+    """What was learnt.
+
+    weights (Floats): Shape (n_features,).
+    memory (Memory): What is remembered of words.
+    report (FitReport): What came of it.
+    """
+
+    weights: Floats
+    memory: Memory
+    report: FitReport
+
+
+def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] = None) -> Fitted:
     """Fit weights to some Docs, and choose the settings by cross-validation over Docs.
 
     docs (Sequence[FitDoc]): The Docs, one or more.
     main (Any): Shape (n_features,): which features are held back but little.
     folds (int): Into how many parts the Docs are split, at most.
     penalty (Optional[float]): The penalty; None: choose it.
-    RETURNS (Tuple[Floats, FitReport]): The weights, shape (n_features,), and what came of it.
+    RETURNS (Fitted): The weights, and what came of it.
     """
+    fold_of = numpy.random.default_rng(0).permutation(len(docs)) % min(folds, len(docs))
+    docs, memory = _remember(docs, fold_of)
     tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
     every = _Sample.of(docs)
     n_gold = sum(doc.n_gold for doc in docs)
@@ -84,7 +126,7 @@ def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] 
     if len(docs) < 2:
         chosen = DEFAULT_PENALTY if penalty is None else penalty
     else:
-        held_out = _cross_validate(docs, main, tried, min(folds, len(docs)))
+        held_out = _cross_validate(docs, main, tried, fold_of)
         values = [every.likelihood(scores) for scores in held_out]
         best = int(numpy.argmax(values))  # of equal ones the strongest
         chosen = tried[best]
@@ -98,7 +140,7 @@ def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] 
     weights = fit_weights(every.features, every.right, every.competition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
     report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, threshold, f1, alone, error, choice)
-    return weights, report
+    return Fitted(weights, memory, report)
 
 
 def penalties(main: Any, penalty: float) -> Floats:
@@ -139,7 +181,7 @@ def take_alone(votes: Votes, n_tokens: int) -> List[Entity]:
     weights = [
         end - start - 1 / (n_tokens + 1) if score is None else score - 0.5 for (start, end, _), score in votes.items()
     ]
-    return [entities[i] for i in best_without_overlaps([entity[:2] for entity in entities], weights, n_tokens)]
+    return [entities[i] for i in choose(entities, weights, n_tokens)]
 
 
 class _Sample(NamedTuple):
@@ -162,17 +204,29 @@ class _Sample(NamedTuple):
         """Numbers of the candidates that are taken."""
         chosen, offset = [], 0
         for doc, own in zip(docs, self.competition.split(probabilities - threshold), strict=True):
-            found = best_without_overlaps([entity[:2] for entity in doc.entities], own, doc.length)
+            found = choose(doc.entities, own, doc.length)
             chosen += [offset + i for i in found]
             offset += len(own)
         return numpy.array(chosen, dtype="int64")
 
 
-def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], folds: int) -> List[Floats]:
+def _remember(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Memory]:
+    """The Docs with what is remembered of their candidates' words, and all that there is to remember."""
+    memory = Memory()
+    for doc in docs:
+        memory.add(doc.keys, doc.right)
+    result = []
+    held_out = held_out_columns([doc.keys for doc in docs], [doc.right for doc in docs], fold_of)
+    for doc, columns in zip(docs, held_out, strict=True):
+        features = numpy.concatenate([doc.features[:, : -len(COLUMNS)], columns], axis=1)
+        result.append(doc._replace(features=features))
+    return result, memory
+
+
+def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[Floats]:
     """Per penalty, the log-odds of all candidates by the models that have not seen their Docs."""
-    fold_of = numpy.random.default_rng(0).permutation(len(docs)) % folds
     parts: List[List[Floats]] = [[numpy.zeros(0)] * len(docs) for _ in tried]
-    for fold in range(folds):
+    for fold in numpy.unique(fold_of).tolist():
         sample = _Sample.of([doc for doc, own in zip(docs, fold_of, strict=True) if own != fold])
         weights: Optional[Floats] = None
         for i, penalty in enumerate(tried):

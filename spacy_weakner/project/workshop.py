@@ -43,9 +43,9 @@ class Workshop:
     lists: Tuple[str, ...] = ()
 
     @property
-    def has_text(self) -> bool:
-        """RETURNS (bool): Whether there is labelled text."""
-        return has_docs(self.corpora.weak)
+    def text(self) -> Optional[Path]:
+        """RETURNS (Optional[Path]): The text, labelled if there is a source for that; None if there is no text."""
+        return next((path for path in (self.corpora.weak, self.corpora.text) if has_docs(path)), None)
 
     def config(self, recipe: str, size: Optional[str] = None) -> Path:
         """The config of a recipe.
@@ -82,7 +82,7 @@ class Workshop:
         RETURNS (Training): The training.
         """
         given = {"paths.train": gold, "paths.dev": dev}
-        return self._training(VOTES, size or self.size, output, self.settings.gold_steps, given, self._votes())
+        return self._training(VOTES, size or self.size, output, self.settings.gold_steps, given, self._votes("train"))
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A training on weak labels alone.
@@ -105,13 +105,14 @@ class Workshop:
         RETURNS (Training): The training.
         """
         given = {"paths.strong": gold, "paths.weak": text, "paths.dev": dev}
-        more = self._votes()
+        more = self._votes("train.strong")
         if self.size != LINEAR:
             more["corpora.train.strong_share"] = self.settings.strong_share
         return self._training(STUDENT, self.size, output, self.settings.mixed_steps, given, more)
 
-    def _votes(self) -> Dict[str, Any]:
-        return {"components.crf_ner.model.votes.sources": list(self.lists)}
+    def _votes(self, corpus: str) -> Dict[str, Any]:
+        keys = ("components.crf_ner.model.votes.sources", f"corpora.{corpus}.sources", "corpora.dev.sources")
+        return {key: list(self.lists) for key in keys}
 
     def train(self, trainings: List[Training]) -> List[Member]:
         """Train several pipelines, some at a time; finished ones are skipped.

@@ -51,6 +51,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         of their label or, if they have none, no entities at all. (In spaCy's `ner` too.)
     head_learn_rate (float): Factor on the learning rate of the scorer.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
+        probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For a width below 1.
     """
@@ -70,9 +72,18 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         incorrect_spans_key: Optional[str] = None,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            annotate_ents=annotate_ents,
+            scorer=scorer,
+        )
         if max_width is not None and max_width < 1:
             raise WeaknerError(Errors.WK005.format(setting="max_width", value=max_width, expected="1 or more, or null"))
         self.sampler = sampler

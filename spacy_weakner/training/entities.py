@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import abstractmethod
-from typing import Any, Callable, ContextManager, Iterable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 import numpy
 from spacy.language import Language
@@ -68,6 +68,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
     overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
         predicted entities fill the rest.
+    annotate_ents (bool): Write `doc.ents`. If not, what the head finds goes to the span group `pred:<name>` alone: its
+        candidates or, if it has none, its entities.
     scorer (Optional[Callable]): The scoring method.
     """
 
@@ -84,10 +86,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         *,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
         self.overwrite = overwrite
+        self.annotate_ents = annotate_ents
         self.cfg["temperature"] = 1.0
 
     # Calibration
@@ -217,16 +221,29 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return self.map_outputs(docs, lambda _, outputs: list(map(to_numpy, outputs)), nothing, model=model)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
-        """Write `doc.ents`, `ent._.weakner_score` and, where there are candidates, the span group `pred:<name>`.
+        """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if
+        there are candidates or nothing else is written.
 
         docs (Iterable[Doc]): The Docs.
         predictions (List[Prediction]): As `predict` gave them.
         """
         for doc, prediction in zip(docs, predictions, strict=True):
-            write_entities(doc, prediction, self.overwrite)
-            if prediction.candidates is not None:
-                group = PREDICTED_PREFIX + self.name
-                set_group(doc, group, prediction.candidates, list(prediction.candidate_scores))
+            candidates, scores = prediction.candidates, prediction.candidate_scores
+            if self.annotate_ents:
+                write_entities(doc, prediction, self.overwrite)
+            elif candidates is None:
+                candidates, scores = prediction.entities, prediction.scores
+            if candidates is not None:
+                set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+        """Score the entities, if the head writes any.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
+        return scores
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
         """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones.

@@ -17,6 +17,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Tick
+from .sparse import check_readable
 from .teacher import Teacher
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         scorer: Optional[Callable] = None,
     ) -> None:
         check_range("head_learn_rate", head_learn_rate, 0.0, None)
+        check_readable(name, model)
         self.vocab = vocab
         self.model = model
         self.name = name

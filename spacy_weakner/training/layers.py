@@ -7,7 +7,6 @@ from thinc.api import Linear, Model, zero_init
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
-from .sparse import check_readable
 
 Vectors = List[Floats2d]
 
@@ -26,9 +25,7 @@ def encoder_and_head(
     votes (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `votes`. The head's last layer
         (see `output_layer`) starts at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
-    RAISES (WeaknerError): If the head cannot read what the encoder gives.
     """
-    check_readable(name, tok2vec, head)
     return with_votes(Model(name, _forward, init=_init, refs={}), tok2vec, head, votes)
 
 

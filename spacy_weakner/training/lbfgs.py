@@ -57,9 +57,9 @@ class LBFGS:
     def __init__(
         self,
         corpus: Reader,
-        l2: float = 1.0,
-        max_iterations: int = 100,
-        tolerance: float = 0.01,
+        l2: float = 0.1,
+        max_iterations: int = 200,
+        tolerance: float = 0.05,
         component: Optional[str] = None,
         max_examples: int = 1_000_000,
     ) -> None:

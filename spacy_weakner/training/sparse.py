@@ -32,15 +32,15 @@ def scores_of_tokens(encoder: Model, dense: Model[Any, Any], nO: Optional[int] =
     return dense if rows is None else SparseLinear(rows, nO)
 
 
-def check_readable(name: str, encoder: Model, head: Model) -> None:
-    """Make sure that a head can read what its encoder gives.
+def check_readable(name: str, model: Any) -> None:
+    """Make sure that a model can read what its encoder gives.
 
-    name (str): What the head is a part of.
-    encoder (Model): The encoder.
-    head (Model): The head.
-    RAISES (WeaknerError): If the encoder gives indicator features and the head wants vectors.
+    name (str): Name of the component.
+    model (Any): Its model.
+    RAISES (WeaknerError): If an encoder in it gives indicator features, and no layer reads them.
     """
-    if indicator_rows(encoder) is not None and not any(node.name == NAME for node in head.walk()):
+    nodes = list(model.walk()) if isinstance(model, Model) else []
+    if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
         raise WeaknerError(Errors.WK705.format(name=name))
 
 

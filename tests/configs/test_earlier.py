@@ -88,7 +88,7 @@ def test_the_table_names_every_earlier_file():
         (recipe.name, size)
         for recipe in recipes()
         for size in recipe.sizes
-        if (recipe.name, size) != ("mrc_ner.conditioned", "gpu") and recipe.name not in NEW
+        if (recipe.name, size) != ("mrc_ner.conditioned", "gpu") and recipe.name not in NEW and size != "linear"
     }
 
 

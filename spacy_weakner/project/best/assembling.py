@@ -49,7 +49,7 @@ def _add(nlp: Language, path: Path, component: str, name: str, **changes: Any) -
     settings: Dict[str, Any] = dict(config["components"][component])
     factory = settings.pop("factory")
     pipe: Any = nlp.add_pipe(factory, name=name, config={**settings, **changes})
-    pipe.from_disk(path / component)
+    pipe.from_disk(path / component, exclude=["vocab"])
 
 
 def _ruler_name(source: str, lists: Mapping[str, Path]) -> str:

@@ -128,7 +128,7 @@ class Best:
 
     def _pays(self) -> bool:
         name = f"student of '{COMBINED}'"
-        if not self.workshop.has_text:
+        if self.workshop.text is None:
             self.rules.append(Rule(name, False, "there is no text that could be labelled (--text)"))
             return False
         own, of_lists = self.arena.f1(COMBINED), max((self.arena.f1(title) for title in self.titles), default=0.0)
@@ -155,14 +155,15 @@ class Best:
     def _student(self, n: int, stack: Stack) -> Tuple[Member, List[Training]]:
         """A student of what all know together; for each fold, of what those know who have not seen it."""
         name, models = f"student{n}", self.workshop.models
-        folder = models / name
+        folder, corpus = models / name, self.workshop.text
+        assert corpus is not None  # or nothing is taught
         trainings = []
         for fold in (*range(len(self.arena.folds)), None):
             part = "whole" if fold is None else f"{fold + 1}"
             teacher = stack.save(folder / f"teacher-{part}", others=self.others, fold=fold)
             text = folder / f"text-{part}"
             soften(
-                self.workshop.corpora.weak,
+                corpus,
                 text,
                 teacher,
                 component=COMBINER,
