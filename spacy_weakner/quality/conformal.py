@@ -162,7 +162,7 @@ def format_thresholds(report: ConformalReport) -> Tuple[List[str], List[Tuple[st
             label,
             f"{own.entities:,}",
             _percent(own.right / own.entities if own.entities else None),
-            "none" if own.threshold is None else f"{own.threshold:.3f}",
+            "none" if own.threshold is None else f"{own.threshold:.4f}",
             f"{own.kept:,}",
             *map(_percent, (own.precision, own.bound, own.recall if own.kept else None)),
         )

@@ -6,12 +6,12 @@ k are right; under the hypothesis that happens with a chance of at most
 
     p = P(X >= k)   where X is binomial with n trials and the wanted precision
 
-and the hypothesis is rejected if p <= delta. The last threshold before the first hypothesis that stands is taken. As
-the order is fixed by the scores alone, and testing ends at the first failure, no correction for the number of tests is
-needed: of labels where any threshold was found, the chance that it promises too much is at most delta, for each label.
-
-The tests begin where 20 entities reach the threshold, and twice as many as can be convincing at all (n with precision
-** n <= delta), or half of all: earlier, the first error would be the end.
+and the hypothesis is rejected if p is small enough. Tests go downwards until the first hypothesis that stands. As their
+order is fixed by the scores alone, and they end at the first failure, no correction for their number is needed. Four
+such sequences begin at different heights, since the highest scores are not always the best: the first one, which may
+use half of delta, at 20 entities, or twice as many as can be convincing at all, or half of them; the others, which
+share the rest, at all entities, half and a quarter of them. The lowest threshold that any of them accepts is taken. So
+the chance that a label's threshold promises too much is at most delta, for each label.
 
 What is guaranteed, and on which conditions: given the scores of the held-out entities, with a chance of at least
 1 - delta, those that are kept have on average at least the wanted chance to be right (by Hoeffding 1956, for delta up
@@ -28,13 +28,14 @@ Recall is promised nothing.
 """
 
 import math
+from bisect import bisect_left
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from .binomial import lower_bound, upper_tail
 
-# Tests begin with so many entities, if there are twice as many.
+# The first sequence of tests begins with so many entities, if there are twice as many.
 FEWEST = 20
 # By how much a threshold lies below the score that it keeps, at most: the same text may get a slightly lower one in
 # another batch.
@@ -53,8 +54,8 @@ class Threshold(NamedTuple):
     right (int): Those of them that are right.
     kept (int): Entities that reach the threshold.
     kept_right (int): Those of them that are right.
-    bound (Optional[float]): What the precision of the kept ones is at least, with a confidence of 1 - delta; None if
-        there is no threshold.
+    bound (Optional[float]): Exact lower bound of the precision of the kept ones, by the test that accepted the
+        threshold; None if there is none.
     """
 
     threshold: Optional[float]
@@ -119,18 +120,23 @@ def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> 
     RETURNS (Threshold): What was found.
     """
     ordered = sorted(scored, key=lambda each: -each[0])
+    scores = [score for score, _ in ordered]
     hits = numpy.cumsum([right for _, right in ordered], dtype="int64").tolist()
-    result = Threshold(None, False, len(ordered), hits[-1] if hits else 0)
-    for n in _candidates([score for score, _ in ordered], convincing(precision, delta)):
-        k = hits[n - 1]
-        if upper_tail(k, n, precision) > delta:
-            break
-        score, below = ordered[n - 1][0], ordered[n][0] if n < len(ordered) else -math.inf
-        threshold = max(score - MARGIN, (score + below) / 2.0)
-        result = result._replace(threshold=threshold, kept=n, kept_right=k)
-    if result.threshold is None:
-        return result
-    return result._replace(bound=lower_bound(result.kept_right, result.kept, delta))
+    # How many entities reach each threshold, the highest first: those of equal scores go together.
+    numbers = [i for i in range(1, len(scores) + 1) if i == len(scores) or scores[i] < scores[i - 1]]
+    kept, by = 0, delta
+    for start, share in _sequences(len(scores), precision, delta):
+        for n in numbers[bisect_left(numbers, start) :]:
+            if upper_tail(hits[n - 1], n, precision) > share:
+                break
+            kept, by = max((kept, by), (n, share))
+    right = hits[-1] if hits else 0
+    if not kept:
+        return Threshold(None, False, len(scores), right)
+    below = scores[kept] if kept < len(scores) else -math.inf
+    threshold = max(scores[kept - 1] - MARGIN, (scores[kept - 1] + below) / 2.0)
+    hit = hits[kept - 1]
+    return Threshold(threshold, False, len(scores), right, kept, hit, lower_bound(hit, kept, by))
 
 
 def convincing(precision: float, delta: float) -> int:
@@ -138,8 +144,11 @@ def convincing(precision: float, delta: float) -> int:
     return max(1, math.ceil(math.log(delta) / math.log(precision) - 1e-9))
 
 
-def _candidates(scores: List[float], least: int) -> List[int]:
-    """How many entities reach each threshold that is tested, the highest first. Those of equal scores go together."""
-    n = len(scores)
+def _sequences(n: int, precision: float, delta: float) -> List[Tuple[int, float]]:
+    """Where sequences of tests begin, in numbers of entities, and the share of delta that each may use."""
+    least = convincing(precision, delta / 2)
     first = max(least, min(max(2 * least, FEWEST), n // 2))
-    return [i for i in range(first, n + 1) if i == n or scores[i] < scores[i - 1]]
+    later = [start for start in (n // 4, n // 2, n) if start > first]
+    if not later:
+        return [(convincing(precision, delta), delta)]
+    return [(first, delta / 2), *((start, delta / 2 / len(later)) for start in later)]

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy
 import pytest
 import spacy
 from spacy.language import Language
@@ -9,7 +10,7 @@ from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
 from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.conformal import conformal
@@ -104,6 +105,36 @@ def test_a_copy_has_the_thresholds(tmp_path, model, gold):
         conformal(model, gold, apply=model)
 
 
+@Language.component("conformal_list")
+def list_candidates(doc: Doc) -> Doc:
+    """Writes what `Scorer` would find to a span group."""
+    found = [(token.i, token.i + 1, "A", float(token.text[1:])) for token in doc if token.text[0] == "A"]
+    weak.set_group(doc, "pred:list", [entity[:3] for entity in found], [entity[3] for entity in found])
+    return doc
+
+
+def test_the_combiner_takes_thresholds(tmp_path):
+    rng = numpy.random.default_rng(0)
+
+    def draw(n):
+        scores = [(score, rng.random() < score) for score in rng.random(n)]
+        return [make_doc(NLP, f"A{score:.3f} o", [(0, 1, "A")] if right else []) for score, right in scores]
+
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("conformal_list")
+    nlp.add_pipe("ent_combiner").fit([list_candidates(doc) for doc in draw(100)])
+    nlp.to_disk(tmp_path / "model")
+    write_docs(tmp_path / "gold.spacy", draw(300))
+    report = conformal(tmp_path / "model", tmp_path / "gold.spacy", precision=0.75, apply=tmp_path / "copy")
+    copy, found = spacy.load(tmp_path / "copy"), report.labels["A"]
+    assert copy.get_pipe("ent_combiner").thresholds == {"A": found.threshold}
+    # What is kept of the gold is what was counted.
+    docs = [bare_copy(doc, copy.vocab) for doc in read_docs(tmp_path / "gold.spacy", NLP.vocab)]
+    kept = [ent for doc in copy.pipe(docs) for ent in doc.ents]
+    assert len(kept) == found.kept < found.entities
+    assert min(ent._.weakner_score for ent in kept) >= found.threshold
+
+
 def test_the_command(tmp_path, model, gold):
     args = ["conformal", model, gold, "--precision", "0.9", "--output", tmp_path / "t.json"]
     result = CliRunner().invoke(app, list(map(str, args)))
@@ -114,6 +145,20 @@ def test_the_command(tmp_path, model, gold):
     assert data["labels"]["A"]["threshold"] == report.labels["A"].threshold and data["precision"] == 0.9
     assert data["others"]["pooled"] is True and data["labels"]["B"]["threshold"] is None
     assert data["labels"]["A"]["recall"] == 1.0
+
+
+def test_every_option_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(**options):
+        seen.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.quality.conformal.conformal", fake)
+    options = "--precision 0.8 --delta 0.2 --min-entities 7 --apply a --gpu-id 0 --output o"
+    assert CliRunner().invoke(app, ["conformal", "m", "g", *options.split()]).exit_code == 130
+    assert [seen.pop(name) for name in ("precision", "delta", "min_entities", "gpu_id")] == [0.8, 0.2, 7, 0]
+    assert {*seen} == {"model", "gold", "apply", "progress"} and str(seen["apply"]) == "a"
 
 
 def test_what_cannot_be_used(tmp_path, model, gold):

@@ -14,6 +14,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.clean import clean
 from spacy_weakner.stages.cleaning.suspicion import UNKNOWN, given_labels, suspect_tokens
 from spacy_weakner.stages.runtime.hashes import hash_file
@@ -312,6 +313,13 @@ def test_the_list_tells_what_and_why(tmp_path, model):
         "instead": "O",
         "instead_probability": 1.0,
     }
+
+
+def test_aggregating_again_forgets_what_was_suspect(tmp_path, model):
+    run(tmp_path, corpus_docs(), model)
+    aggregate(tmp_path / "out.spacy", tmp_path / "again.spacy", sources=["llm"])
+    docs = list(read_docs(tmp_path / "again.spacy", NLP.vocab))
+    assert found_in(docs) == [] and weak.doc_entities(docs[1]) == LABELLED[1][1]
 
 
 def test_the_command(tmp_path, model):

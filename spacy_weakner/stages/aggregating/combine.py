@@ -69,11 +69,12 @@ class Combine(Stage[AggregateCounts]):
     ) -> None:
         set_entities(doc, entities, known)
         weak.set_weak(doc)
-        # What was estimated or completed for earlier labels says nothing about these.
+        # What was estimated, completed or suspected of earlier labels says nothing about these.
         weak.set_confidence(doc, None)
         weak.set_tags(doc, None)
         weak.set_soft_labels(doc, soft)
         weak.remove_group(doc, weak.MATCHED_GROUP)
+        weak.remove_group(doc, weak.SUSPECT_GROUP)
         self.stats.tokens += len(doc)
         self.stats.missing += sum(token.ent_iob == 0 for token in doc)
         self.stats.entities.update(label for _, _, label in entities)
