@@ -476,11 +476,36 @@ class Errors:
         "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL."
     )
 
+    # Votes of sources
+    WK696 = (
+        "[WK696] The weights of the votes belong to {known} sources, and the config lists others: {sources}. List "
+        "those that the model was trained with, in their order, or train it anew."
+    )
+
     # Checking before anything is trained
     WK620 = (
         "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
         "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
     )
+
+    # Cleaning
+    WK725 = (
+        "[WK725] The folds in {folder} were made on another corpus: none of them holds this document with these labels "
+        "('{text}'). Make folds of this very corpus with 'spacy weakner crossfit', or give a pipeline that was trained "
+        "on other data."
+    )
+    WK726 = "[WK726] Neither entities nor tokens outside of them are to be judged. Switch one of them on."
+
+    # Thresholds
+    WK727 = (
+        "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). With crf_ner set "
+        "'scores = true'; or give a pipeline that ends with ent_combiner."
+    )
+    WK728 = (
+        "[WK728] {pipeline} has no component that takes thresholds, as ent_combiner does (it has: {names}). Compare "
+        "ent._.weakner_score with the thresholds yourself."
+    )
+    WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
 
     # Linear models
     WK705 = (
@@ -501,8 +526,28 @@ class Errors:
         "encoder of its own."
     )
 
+    # Deciding between candidates
+    WK715 = (
+        "[WK715] No Doc that '{name}' was given has gold: it learns from the reference Docs of the examples, which "
+        "need gold entities (doc.ents that are not weak, or the span group 'gold')."
+    )
+    WK716 = (
+        "[WK716] '{name}' was given {n} Docs with gold, but no candidates: the span groups that it reads in them "
+        "({groups}) are empty or absent. Write 'weak:<source>' and 'pred:<component>' to these Docs first."
+    )
+    WK717 = (
+        "[WK717] No Doc that '{name}' was given has the span group '{group}', which its settings name. The groups that "
+        "are there: {groups}."
+    )
+    WK718 = "[WK718] The weights stored for '{name}' belong to other features than those of this version. Fit it again."
+
 
 class Warnings:
+    WK695 = (
+        "[WK695] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
+        "they will count for nothing. Put what writes them before it in the pipeline and into "
+        "[training] annotating_components, or list the sources in 'sources' of the corpus."
+    )
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."

@@ -1,6 +1,6 @@
 """Structural types: what stages may ask of any pipe, and small types that several rooms share."""
 
-from typing import Iterable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 from spacy.tokens import Doc
 from thinc.types import Floats2d
@@ -70,3 +70,15 @@ class PathScorer(Protocol):
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best path per Doc with its score and log-probability."""
+
+
+@runtime_checkable
+class EntityThresholds(Protocol):
+    """A pipe that writes only entities whose score reaches the threshold of their label."""
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The labels of its entities."""
+
+    def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
+        """Change the thresholds, each in [0, 1]; they are saved with the pipe."""

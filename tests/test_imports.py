@@ -30,7 +30,7 @@ ROWS = [
     },
     {"annotations", "configs", "linear_chain"},
     {"training", "encoders", "aggregation"},
-    {"crf_ner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"},
+    {"crf_ner", "ent_combiner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"},
     {"cofee", "needle", "roster"},
     {"stages"},
     {"quality"},

@@ -41,6 +41,7 @@ GOLDEN = {
         "spacy_weakner.MRCExtractor.v1",
         "spacy_weakner.QueryContextEncoder.v1",
         "spacy_weakner.SentenceCategory.v1",
+        "spacy_weakner.SourceVotes.v1",
         "spacy_weakner.SpanClassifier.v1",
         "spacy_weakner.TokenClassifier.v1",
     ],
@@ -213,6 +214,14 @@ def test_token_classifier():
     docs = [make_doc(NLP, "a b")]
     model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
     assert model.predict(docs)[0].shape == (2, 3)
+
+
+def test_source_votes():
+    votes = {"@architectures": "spacy_weakner.SourceVotes.v1", "sources": ["terms"], "strength": 2.0, "dropout": 0.5}
+    for head in ("CRFTagger", "SpanClassifier", "TokenClassifier"):
+        model = make("architectures", f"spacy_weakner.{head}.v1", tok2vec=TOK2VEC, votes=votes)
+        settings = model.get_ref("votes").attrs["settings"]
+        assert (settings.sources, settings.strength, settings.dropout) == (["terms"], 2.0, 0.5)
 
 
 def test_mrc_extractor():

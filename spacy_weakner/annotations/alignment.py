@@ -1,6 +1,6 @@
 """Spans of a reference on the tokens of the predicted Doc."""
 
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -8,6 +8,8 @@ from spacy.tokens import Span
 from spacy.training import Example
 
 from ..ty import Entity
+from .tags import same_tokens
+from .weak import group_scores, set_spans, weak_group
 
 
 def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
@@ -64,3 +66,26 @@ def unknown_tokens(example: Example) -> NDArray[numpy.bool_]:
     """
     iob: Tuple[Any, ...] = tuple(example.get_aligned("ENT_IOB"))
     return numpy.asarray([own is None or own == 0 for own in iob], dtype=bool)
+
+
+def copy_sources(example: Example, sources: Sequence[str]) -> None:
+    """Copy what sources say of the annotated Doc to the predicted one, if that does not have it. Of other tokens, the
+    matches are copied that align.
+
+    example (Example): The example.
+    sources (Sequence[str]): Names of the sources.
+    """
+    reference, predicted = example.reference, example.predicted
+    for name in map(weak_group, sources):
+        if name not in reference.spans or name in predicted.spans:
+            continue
+        group = reference.spans[name]
+        scored = zip(group, group_scores(reference, name), strict=True)
+        if same_tokens(predicted, reference):
+            rows = [((span.start, span.end, span.label_), score) for span, score in scored]
+        else:
+            rows = [(entity, score) for span, score in scored for entity in project(example, [span])]
+        attrs = dict(group.attrs)
+        if "scores" in attrs:
+            attrs["scores"] = [score for _, score in rows]
+        set_spans(predicted, name, [Span(predicted, *entity) for entity, _ in rows], attrs)

@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
+from spacy.tokens import Span
 
 
 def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int) -> List[int]:
@@ -21,6 +22,23 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
             free[start:end] = False
             chosen.append(i)
     return sorted(chosen, key=lambda i: spans[i][0])
+
+
+def longest_first(spans: Sequence[Span]) -> List[int]:
+    """What a source says by itself, where its matches overlap: the longest first, which means more characters, then
+    more tokens, then further left, then the label that is first in the alphabet.
+
+    spans (Sequence[Span]): Its matches in one Doc.
+    RETURNS (List[int]): Indices of those that are kept, by start.
+    """
+    bounds = [(span.start, span.end) for span in spans]
+    keys = [
+        (span.start_char - span.end_char, start - end, start, span.label_)
+        for span, (start, end) in zip(spans, bounds, strict=True)
+    ]
+    ranks = numpy.empty(len(keys), dtype="int64")
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = numpy.arange(len(keys))
+    return without_overlaps(bounds, -ranks, max((end for _, end in bounds), default=0))
 
 
 def best_without_overlaps(

@@ -5,7 +5,8 @@ This is the only module that knows the names. Every source writes one span group
 - `weak:<source>`: what a weak source says; several types for one phrase are allowed;
 - `pred:<pipe>`: the candidates of a trained component;
 - `gold`: gold entities kept beside weak ones; no training learns from them;
-- `matched`: the weak entities of a sentence whose labels a model has completed since.
+- `matched`: the weak entities of a sentence whose labels a model has completed since;
+- `suspect`: labels that `clean` has made missing.
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
 share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, whether its silence
@@ -23,6 +24,7 @@ WEAK_PREFIX = "weak:"
 PREDICTED_PREFIX = "pred:"
 GOLD_GROUP = "gold"
 MATCHED_GROUP = "matched"
+SUSPECT_GROUP = "suspect"
 
 _ID = "weakner.id"
 _WEAK = "weakner.weak"
@@ -77,6 +79,18 @@ def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> 
     group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)
     doc.spans[name] = group
     return group
+
+
+def copy_group(doc: Doc, other: Doc, name: str) -> None:
+    """Copy a span group, if the Doc has it, to another Doc of the same tokens.
+
+    doc (Doc): The Doc.
+    other (Doc): The one to write to; of any vocabulary.
+    name (str): Name of the group.
+    """
+    if name in doc.spans:
+        spans = [Span(other, span.start, span.end, label=span.label_) for span in doc.spans[name]]
+        set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
 def remove_group(doc: Doc, name: str) -> None:

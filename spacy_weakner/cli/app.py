@@ -9,8 +9,10 @@ from .anchors import anchors_cli
 from .augment import augment_cli
 from .calibrate import calibrate_cli
 from .check import check_cli
+from .clean import clean_cli
 from .compare import compare_cli
 from .complete import complete_cli
+from .conformal import conformal_cli
 from .convert import convert_cli
 from .crossfit import crossfit_cli
 from .ensemble import ensemble_cli
@@ -46,6 +48,7 @@ app.command("aggregate")(aggregate_cli)
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command("crossfit", context_settings=_OVERRIDES)(crossfit_cli)
 app.command("calibrate")(calibrate_cli)
+app.command("clean")(clean_cli)
 app.command("complete")(complete_cli)
 app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
 app.command("augment")(augment_cli)
@@ -53,6 +56,7 @@ app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
 app.command("pick")(pick_cli)
 app.command("mask")(mask_cli)
 app.command("temperature")(temperature_cli)
+app.command("conformal")(conformal_cli)
 app.command("fit")(fit_cli)
 app.command("verdict")(verdict_cli)
 app.command("package")(package_cli)

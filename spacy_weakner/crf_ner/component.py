@@ -44,6 +44,8 @@ class CRFNer(TaggingHead[Target]):
         marginal probabilities in `attrs["scores"]`.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
+        probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For an unknown scheme, an unusable `constrain` or a negative `n_best`.
     """
@@ -61,9 +63,18 @@ class CRFNer(TaggingHead[Target]):
         n_best: int = 0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            annotate_ents=annotate_ents,
+            scorer=scorer,
+        )
         self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
@@ -115,10 +126,11 @@ class CRFNer(TaggingHead[Target]):
     def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
         """Best sequences, and probabilities of entities where the settings ask for them."""
         scheme, parameters = self.scheme, self._parameters()
+        wanted = self.scores or not self.annotate_ents
         batch = self._restrict_to_free_tokens(docs, pad(outputs))
         paths = viterbi(parameters, batch)
         found = [trim_whitespace(doc, scheme.decode(path.tags)) for doc, path in zip(docs, paths, strict=True)]
-        if not self.scores and not self.n_best:
+        if not wanted and not self.n_best:
             return [Prediction(entities, [None] * len(entities)) for entities in found]
         lattice = self._lattice(parameters, batch)
         n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in docs]
@@ -127,7 +139,7 @@ class CRFNer(TaggingHead[Target]):
             candidates = {entity for path in others for entity in trim_whitespace(doc, scheme.decode(path.tags))}
             ordered = sorted({*entities, *candidates})
             probabilities = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
-            own = [probabilities[entity] if self.scores else None for entity in entities]
+            own = [probabilities[entity] if wanted else None for entity in entities]
             listed = ordered if self.n_best else None  # the best sequence is one of the n best
             result.append(Prediction(entities, own, listed, [probabilities[entity] for entity in listed or []]))
         return result

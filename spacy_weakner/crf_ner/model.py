@@ -4,20 +4,22 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
 from spacy.tokens import Doc
-from thinc.api import Dropout, Linear, Model, PyTorchWrapper_v3, chain, with_array
+from thinc.api import Dropout, Model, PyTorchWrapper_v3, chain, with_array
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
 from ..linear_chain.kernel import CRFParameters
 from ..torch_io import module_from_bytes, module_to_bytes
-from ..training.layers import encoder_and_head
+from ..training.layers import encoder_and_head, output_layer
 from ..training.sparse import scores_of_tokens
 
 Emissions = List[Floats2d]
 
 
 def build_crf_tagger(
-    tok2vec: Model[List[Doc], List[Floats2d]], nO: Optional[int] = None
+    tok2vec: Model[List[Doc], List[Floats2d]],
+    nO: Optional[int] = None,
+    votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a tagger whose output are the emissions of a linear-chain CRF. Registered as
     `spacy_weakner.CRFTagger.v1`.
@@ -30,9 +32,12 @@ def build_crf_tagger(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     nO (Optional[int]): Number of tags; found at initialisation.
+    votes (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g. `spacy_weakner.SourceVotes.v1`, added to
+        the emissions; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
     """
-    emissions: Model[Any, Any] = scores_of_tokens(tok2vec, with_array(chain(Dropout(), Linear(nO=nO))), nO)
+    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes)))
+    emissions: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
     crf: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]
         serialize_model=_serialize_crf,
@@ -46,7 +51,7 @@ def build_crf_tagger(
         dims={"nO": nO, "nI": None},
         refs={"emissions": emissions, "crf": crf},
     )
-    return encoder_and_head("crf_tagger", tok2vec, head)
+    return encoder_and_head("crf_tagger", tok2vec, head, votes)
 
 
 def crf_module(model: Model) -> Any:

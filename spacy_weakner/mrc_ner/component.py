@@ -73,6 +73,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
     head_learn_rate (float): Factor on the learning rate of the scores of boundaries and of matches.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
+        probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For settings out of range, or an encoder of another component.
     """
@@ -99,9 +101,18 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         spans_key: Optional[str] = None,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            annotate_ents=annotate_ents,
+            scorer=scorer,
+        )
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
         check_range("match_weight", match_weight, 0.0, None)

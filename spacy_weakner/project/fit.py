@@ -1,26 +1,41 @@
 """Trains what the rules say, compares everything on one set, and chooses."""
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
 
+from spacy.vocab import Vocab
+
+from ..annotations.corpus import read_docs
+from ..annotations.weak import weak_sources
 from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..quality.compare import SAMPLES, Comparison, compare
 from . import curve
 from .advice import advise
-from .completed import train_needle
-from .folds import make_folds, predict_folds, trainings_of
+from .arena import Arena, by_name
+from .best.recipe import Best, Head
+from .folds import make_folds
 from .layout import Corpora, has_docs, reading
-from .lists import make_lists, term_sources
-from .prepare import CROSS_VALIDATION, DEV, NOTHING, Preparation, read_preparation
-from .rules import PACES, Facts, Rule, choose_candidates, choose_settings, needle_pays
+from .lists import TermList, label_with, make_lists, term_sources
+from .prepare import DEV, Preparation, read_preparation
+from .rules import (
+    GOLD_ALONE,
+    LINEAR,
+    PACES,
+    WEAK_ALONE,
+    Facts,
+    Rule,
+    choose_candidates,
+    choose_settings,
+    with_list,
+)
 from .verdict import Contender, Verdict, choose
-from .workshop import GOLD, Workshop, pipeline_of, words_per_update
+from .workshop import GOLD, VOTES, Workshop, config_name, pipeline_of, words_per_update
 
 VERDICT = "verdict.json"
-GOLD_ALONE, BOTH, WEAK_ALONE, NEEDLE = "gold alone", "weak and gold", "weak alone", "NEEDLE"
 Say = Callable[[str], None]
 
 
@@ -80,12 +95,13 @@ def fit(
     (output / VERDICT).unlink(missing_ok=True)
     prepared = read_preparation(folders)
     judgement = _read_judgement(folders) if prepared.gold else None
-    listed = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
+    lists = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
+    listed = {each.title: each.pipeline for each in lists}
     facts = _facts(folders, prepared, judgement, len(listed), size)
     rules = choose_candidates(facts)
     settings, notes = choose_settings(
         facts,
-        words_per_update(existing(Path(configs) / f"{GOLD}.cfg")),
+        words_per_update(existing(Path(configs) / config_name(VOTES if facts.gold else GOLD, size))),
         minutes,
         max_steps=max_steps,
         strong_share=strong_share,
@@ -94,12 +110,24 @@ def fit(
     for note in (*prepared.notes, *notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
     workshop = Workshop(
-        folders, output, Path(configs), settings, size, lang, tokenizer, seed, processes, gpu_id, progress
+        folders,
+        output,
+        Path(configs),
+        settings,
+        size,
+        lang,
+        tokenizer,
+        seed,
+        processes,
+        gpu_id,
+        progress,
+        tuple(each.source for each in lists),
     )
     wanted = {rule.name for rule in rules if rule.trained}
     if not listed and not wanted:
         raise WeaknerError(Errors.WK684.format(path=folders.folder))
-    result = _STRATEGIES[facts.chosen_by](workshop, facts, listed, wanted)
+    strategy = _with_gold if facts.gold else _without_gold
+    result = strategy(workshop, facts, lists, wanted, say)
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
     scores = {row.name: row.to_json() for row in result.rows}
@@ -132,71 +160,54 @@ def fit(
     return verdict
 
 
-def _on_dev(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wanted: set) -> _Result:
-    corpora, models = workshop.corpora, workshop.models
-    makers = {
-        GOLD_ALONE: lambda: workshop.on_gold(corpora.gold, corpora.dev, models / "gold"),
-        BOTH: lambda: workshop.on_both(corpora.gold, corpora.dev, models / "weak-gold"),
-        WEAK_ALONE: lambda: workshop.on_weak(models / "weak", corpora.dev),
-    }
-    trainings = {name: make() for name, make in makers.items() if name in wanted}
-    parts = curve.make_parts(workshop, corpora.dev, workshop.seed) if facts.gold else []
-    workshop.train([*trainings.values(), *(part.training for part in parts)])
-    pipelines = {**listed, **{name: pipeline_of(training) for name, training in trainings.items()}}
-
-    def score() -> List[Comparison]:
-        return compare(corpora.dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
-
-    rows, rules = score(), []
-    if GOLD_ALONE in wanted:
-        f1 = {row.name: row.counts.f1 for row in rows}
-        rules.append(needle_pays(facts, f1[GOLD_ALONE], max((f1[name] for name in listed), default=facts.f1)))
-        if rules[0].trained:
-            pipelines[NEEDLE] = train_needle(workshop, pipelines[GOLD_ALONE], facts)
-            rows = score()
-    whole = next(((facts.gold, row.counts.f1) for row in rows if row.name == GOLD_ALONE), None)
-    return _Result(pipelines, rows, rules, curve.measure(parts, whole, workshop.gpu_id))
-
-
-def _cross_validated(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wanted: set) -> _Result:
-    corpora, models = workshop.corpora, workshop.models
-    folder = models / "folds"
-    folds = make_folds(corpora.gold, folder, seed=workshop.seed)
+def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], say: Say) -> _Result:
+    corpora, folder = workshop.corpora, workshop.models / "folds"
+    # What the sources say of the gold stands beside it, if there are any.
+    gold = corpora.gold_labelled if has_docs(corpora.gold_labelled) else corpora.gold
+    folds = make_folds(gold, folder, PACES[workshop.size].folds, seed=workshop.seed)
     if len(folds) < 2:
         raise WeaknerError(Errors.WK685.format(path=corpora.gold, docs=facts.gold))
-    makers = {
-        GOLD_ALONE: ("gold", workshop.on_gold),
-        BOTH: ("weak-gold", workshop.on_both),
-    }
-    makers = {name: maker for name, maker in makers.items() if name in wanted}
-    held_out = {name: trainings_of(folds, folder / short, make) for name, (short, make) in makers.items()}
-    # What is packaged is trained on all gold.
-    final = {name: make(corpora.gold, corpora.gold, models / short) for name, (short, make) in makers.items()}
-    parts = curve.make_parts(workshop, None, workshop.seed)
-    every = [*final.values(), *(part.training for part in parts)]
-    workshop.train([training for trainings in held_out.values() for training in trainings] + every)
-    found: Dict[str, Path] = dict(listed)
-    for name, trainings in held_out.items():
-        found[name] = predict_folds(folds, trainings, folder / f"{makers[name][0]}.spacy")
-    rows = compare(folder / "all.spacy", found, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
-    pipelines = {**listed, **{name: pipeline_of(training, select=False) for name, training in final.items()}}
-    f1 = {row.name: row.counts.f1 for row in rows}
-    trained_on = round(facts.gold * (len(folds) - 1) / len(folds))
-    points = curve.measure(parts, (trained_on, f1[GOLD_ALONE]), workshop.gpu_id)
-    rule = needle_pays(facts, f1[GOLD_ALONE], facts.f1)
-    return _Result(pipelines, rows, [rule], points)
+    dev = None
+    if facts.chosen_by == DEV:
+        dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy")
+    arena = Arena(dev, folds, folder, workshop.seed, workshop.gpu_id)
+    for each in lists:
+        arena.enter(each.title, each.pipeline)
+    parts = curve.make_parts(workshop, dev, workshop.seed)
+    workshop.train([part.training for part in parts])
+    best = Best(workshop, arena, gold, dev, lists, _other_sources(gold, lists), say)
+    best.run(_heads(workshop, facts), workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None)
+    rows = arena.compare()
+    trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
+    whole = (trained_on, by_name(rows)[GOLD_ALONE])
+    return _Result(arena.pipelines, rows, best.rules, curve.measure(parts, whole, workshop.gpu_id))
 
 
-def _without_gold(workshop: Workshop, facts: Facts, listed: Dict[str, Path], wanted: set) -> _Result:
-    pipelines = dict(listed)
+def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
+    """What is trained on gold."""
+    heads = [Head("gold", GOLD_ALONE, workshop.on_gold, combined=not facts.lists)]
+    sizes = [*([LINEAR] if facts.lists else []), *([workshop.size] if workshop.size != LINEAR else [])]
+    for size in sizes:
+        heads.append(Head(size, with_list(size, facts), partial(workshop.with_lists, size=size)))
+    return heads
+
+
+def _other_sources(gold: Path, lists: List[TermList]) -> List[str]:
+    found = {source for doc in read_docs(gold, Vocab()) for source in weak_sources(doc)}
+    return sorted(found - {each.source for each in lists})
+
+
+def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], say: Say) -> _Result:
+    pipelines = {each.title: each.pipeline for each in lists}
+    dev = workshop.corpora.dev if facts.chosen_by == DEV else None
     if WEAK_ALONE in wanted:
-        training = workshop.on_weak(workshop.models / "weak")
+        training = workshop.on_weak(workshop.models / "weak", dev)
         workshop.train([training])
-        pipelines[WEAK_ALONE] = pipeline_of(training, select=False)
-    return _Result(pipelines, [], [], [])
-
-
-_STRATEGIES = {DEV: _on_dev, CROSS_VALIDATION: _cross_validated, NOTHING: _without_gold}
+        pipelines[WEAK_ALONE] = pipeline_of(training, select=dev is not None)
+    if dev is None:
+        return _Result(pipelines, [], [], [])
+    rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
+    return _Result(pipelines, rows, [], [])
 
 
 def _facts(

@@ -1,17 +1,33 @@
 """Term lists as pipelines of their own: what every trained pipeline has to beat."""
 
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Union
+from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
-from ..annotations.weak import weak_group
+from spacy.vocab import Vocab
+
+from ..annotations.corpus import bare_copy, read_docs, write_docs
+from ..annotations.weak import copy_group, weak_group
 from ..files import atomic_path
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.preparing import ruler_settings
 from ..stages.labelling.sources import Source, read_sources
-from ..stages.runtime.pipelines import blank_pipeline
+from ..stages.runtime.pipelines import blank_pipeline, load_pipeline
 
 RULER = "gazetteer_ruler"
+
+
+class TermList(NamedTuple):
+    """A term list as a pipeline.
+
+    source (str): Name of the source.
+    title (str): What it is called among the candidates.
+    pipeline (Path): The pipeline.
+    """
+
+    source: str
+    title: str
+    pipeline: Path
 
 
 def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[Source]:
@@ -27,15 +43,15 @@ def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> 
     return [] if terms is None else read_sources({TERMS_SOURCE: {"terms": str(terms)}})
 
 
-def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optional[str]) -> Dict[str, Path]:
+def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[TermList]:
     """Make a pipeline of each term list: its matches are the entities, the longest first.
 
     lists (List[Source]): The term lists.
     folder (Path): Where they go.
     lang, tokenizer: See `convert`.
-    RETURNS (Dict[str, Path]): One pipeline per list, by the name of the candidate.
+    RETURNS (List[TermList]): One pipeline per list.
     """
-    made = {}
+    made = []
     for source in lists:
         name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = blank_pipeline(lang, tokenizer)
@@ -48,8 +64,25 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
         path = folder / weak_group(source.name).replace(":", "-")
         with atomic_path(path) as temporary:
             nlp.to_disk(temporary)
-        made[name] = path
+        made.append(TermList(source.name, name, path))
     return made
+
+
+def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
+    """Write what term lists say of a corpus beside its gold.
+
+    lists (List[TermList]): The lists.
+    corpus (Path): A `.spacy` file.
+    output (Path): Another one.
+    RETURNS (Path): The output.
+    """
+    docs = list(read_docs(corpus, Vocab()))
+    for each in lists:
+        nlp = load_pipeline(each.pipeline)
+        for doc, said in zip(docs, nlp.pipe([bare_copy(doc, nlp.vocab) for doc in docs]), strict=True):
+            copy_group(said, doc, weak_group(each.source))
+    write_docs(output, docs)
+    return output
 
 
 def _renamed(read: Callable[[], Iterator[Term]], labels: Optional[Mapping[str, str]]) -> Callable[[], Iterator[Term]]:

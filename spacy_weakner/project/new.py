@@ -5,21 +5,22 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..configs import render_config
+from ..configs.languages import language_tokenizer
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import Source, read_sources
-from .workshop import FINETUNE, GOLD, MIXED, NOISE_AWARE
+from .rules import LINEAR
+from .workshop import GOLD, STUDENT, VOTES, config_name
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
 # Of a source that is one of several, as long as nobody says or measures it.
 USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
-DEFAULT_TOKENIZER = "spacy.Tokenizer.v1"
 # Settings of a term list that its user may want to change: they are written even where they are the default.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
 _QUOTES = set("'\"$\\\n")
@@ -96,20 +97,20 @@ def init_project(
         "source_files": [each.path for each in declared if os.path.exists(os.path.normpath(folder / each.path))],
         "method": _method(len(declared), "gold" in files),
         "lang": lang,
-        "tokenizer": tokenizer or DEFAULT_TOKENIZER,
+        "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
         "transformer": transformer,
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
-    recipes = [GOLD, *([MIXED, NOISE_AWARE, FINETUNE] if declared and "text" in files and "gold" in files else [])]
-    configs = {
-        recipe: render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer)
-        for recipe in recipes
+    texts = {
+        f"configs/{config_name(recipe, each)}": render_config(
+            recipe, each, lang=lang, tokenizer=tokenizer, transformer=None if each == LINEAR else transformer
+        )
+        for recipe, each in _recipes(size, declared, files)
     }
     for path in (*files.values(), *(each.path for each in declared)):
         if _QUOTES & set(path):
             raise WeaknerError(Errors.WK689.format(path=path))
-    texts = {f"configs/{recipe}.cfg": config for recipe, config in configs.items()}
     if declared:
         texts[SOURCES] = _render("sources.cfg.jinja", values)
     texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"
@@ -171,6 +172,15 @@ def _settings(source: Source) -> Dict[str, Any]:
         for key, value in values.items()
         if key in shown or value != usual.get(key, getattr(default, key))
     }
+
+
+def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> List[Tuple[str, str]]:
+    """Recipes and sizes of the configs that the files ask for."""
+    found = [(GOLD, size)] if declared and "text" in files else []
+    if "gold" in files:
+        found += [(GOLD, LINEAR), (VOTES, LINEAR), (VOTES, size)]
+        found += [(STUDENT, size)] if "text" in files else []
+    return sorted({*found})
 
 
 def _method(sources: int, gold: bool) -> str:

@@ -57,8 +57,8 @@ def prepare(
 ) -> Preparation:
     """Convert what there is, and split dev and test off the gold where they are not given.
 
-    With fewer than 200 gold sentences there is no dev, with fewer than 400 no test: candidates are then compared by
-    cross-validation of the gold.
+    With fewer than 2,000 gold sentences there is no dev, and candidates are compared by cross-validation of the gold;
+    with fewer than 400 there is no test.
 
     output (Path): Folder of the corpora; those of an earlier run are replaced.
     text (Optional[Path]): Text without labels.

@@ -6,21 +6,16 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..errors import Errors, WeaknerError, check_range
 from ..quality.judging.concerns import HARMFUL_PRECISION
 
+TERM_LIST, GOLD_ALONE, WEAK_ALONE = "term list", "gold alone", "weak alone"
+LINEAR = "linear"
 # Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
 MIN_PRECISION = HARMFUL_PRECISION
-# NEEDLE pays where the model that completes the labels is nearly as good as these: 4 to 8 points below it gained
-# 0.7 to 2.3, 20 points below it lost 5 (needle.md).
-NEEDLE_MARGIN = 10.0
-# Its confidence is learned from folds of the gold.
-MIN_FOR_NEEDLE = 30
 # Beside gold, weak labels of F1 79 did best with a fifth of gold in the mix (foundation.md), poorer ones with half.
 _SHARES = ((65.0, 0.5), (80.0, 0.2))
 # Tokens that a list does not match are "O" more often the more it finds: 0.2 of them where half is missing, 0.6 where
 # four in five are found (foundation.md).
 _RATES = ((50.0, 0.2), (80.0, 0.6))
 GOLD_PASSES, TEXT_PASSES = 40.0, 3.0
-# Below this what a source has found is too often wrong to be taken as certain when NEEDLE completes it (needle.md).
-CERTAIN_PRECISION = 70.0
 
 
 class Pace(NamedTuple):
@@ -29,19 +24,22 @@ class Pace(NamedTuple):
     words_per_second (float): On two cores, or a GPU for "gpu".
     gold_steps, text_steps (int): Fewer updates than this are never enough.
     evaluations (int): How often a training is evaluated.
+    folds (int): Into how many parts the gold is split for what has to be unseen.
     """
 
     words_per_second: float
     gold_steps: int
     text_steps: int
     evaluations: int
+    folds: int
 
 
 PACES = {
-    "cnn": Pace(8000, 300, 400, 10),
-    "bilstm": Pace(3000, 300, 400, 10),
-    "transformer": Pace(800, 200, 250, 5),
-    "gpu": Pace(8000, 500, 1000, 10),
+    "linear": Pace(20000, 1, 1, 1, 5),
+    "cnn": Pace(8000, 300, 400, 10, 4),
+    "bilstm": Pace(3000, 300, 400, 10, 4),
+    "transformer": Pace(800, 200, 250, 5, 3),
+    "gpu": Pace(8000, 500, 1000, 10, 4),
 }
 
 
@@ -109,34 +107,42 @@ class Rule(NamedTuple):
 
 
 def choose_candidates(facts: Facts) -> List[Rule]:
-    """Decide what is trained. NEEDLE is decided later, when the model that was trained on the gold alone is there: see
-    `needle_pays`.
+    """Decide what is trained. Whether the text is labelled by the combination of all these, for a student, is decided
+    later: see `best/recipe.py`.
 
     | candidate | is trained if |
     |---|---|
     | term list | there is one: it needs no training |
     | gold alone | there is gold |
-    | weak and gold | there is both, and at least 30 % of the weak labels are right |
-    | NEEDLE | the same, there is dev, and gold alone is at most 10 points of F1 below the term list on it |
-    | weak alone | there is no gold |
+    | linear with list | there is gold and a list |
+    | encoder, with list | there is gold, and the size is not "linear" |
+    | weak alone | there are weak labels, and at least 30 % of them are right on gold |
+    | combined | there is gold |
 
     facts (Facts): What was found.
     RETURNS (List[Rule]): In the order of the table; those that nobody would expect are left out.
     """
     rules = []
     if facts.lists:
-        rules.append(Rule("term list", True, "what everything else has to beat"))
+        rules.append(Rule(TERM_LIST, True, "what everything else has to beat"))
     if facts.gold:
-        rules.append(Rule("gold alone", True, f"{facts.gold} gold sentences"))
-        rules.append(Rule("weak and gold", *_mixes(facts)))
+        rules.append(Rule(GOLD_ALONE, True, f"a linear CRF, {facts.gold} gold sentences"))
+        reads = "reads what the list says beside the words" if facts.lists else "reads the words"
+        sizes = [LINEAR] if facts.lists else []
+        for size in [*sizes, *([facts.size] if facts.size != LINEAR else [])]:
+            rules.append(Rule(with_list(size, facts), True, f"a CRF that {reads}"))
+        rules.append(Rule(WEAK_ALONE, *_teaches(facts)))
     elif facts.weak:
-        rules.append(Rule("weak alone", True, "there is no gold"))
+        rules.append(Rule(WEAK_ALONE, True, "there is no gold"))
     return rules
 
 
-def _mixes(facts: Facts) -> Tuple[bool, str]:
-    if not facts.gold:
-        return False, "there is no gold"
+def with_list(size: str, facts: Facts) -> str:
+    """RETURNS (str): What a head that reads what the lists say is called among the candidates."""
+    return f"{size} with list" if facts.lists else size
+
+
+def _teaches(facts: Facts) -> Tuple[bool, str]:
     if not facts.text:
         return False, "there is no text that could be labelled (--text)"
     if not facts.weak:
@@ -149,30 +155,6 @@ def _mixes(facts: Facts) -> Tuple[bool, str]:
     if facts.precision is None:
         return True, f"{facts.text} weakly labelled sentences"
     return True, f"{facts.text} weakly labelled sentences, {facts.precision:.1f} % of whose labels are right on gold"
-
-
-def needle_pays(facts: Facts, gold_f1: float, list_f1: Optional[float]) -> Rule:
-    """Decide whether NEEDLE is trained.
-
-    facts (Facts): What was found.
-    gold_f1 (float): F1 on dev of the model that was trained on gold alone.
-    list_f1 (Optional[float]): F1 of the best term list there, or of the weak labels on gold.
-    RETURNS (Rule): The decision.
-    """
-    name = "NEEDLE"
-    mixes, why = _mixes(facts)
-    if not mixes:
-        return Rule(name, False, why)
-    if facts.chosen_by != "dev":
-        return Rule(name, False, "there is no dev: its stages are too long for cross-validation")
-    if facts.gold < MIN_FOR_NEEDLE:
-        return Rule(name, False, f"{facts.gold} gold sentences are too few to learn confidence from")
-    if list_f1 is None:
-        return Rule(name, True, "nothing is known that speaks against it")
-    told = f"gold alone has F1 {gold_f1:.1f} on dev, the weak labels {list_f1:.1f}"
-    if gold_f1 < list_f1 - NEEDLE_MARGIN:
-        return Rule(name, False, f"{told}: completed by a model so much worse, they would lose")
-    return Rule(name, True, told)
 
 
 def choose_settings(
@@ -213,15 +195,17 @@ def choose_settings(
     if max_steps is not None:
         gold_steps = mixed_steps = max_steps
     notes = []
-    if facts.gold:
+    trains = facts.size != LINEAR  # until it converges
+    if facts.gold and trains:
         passes = gold_steps * words_per_update / max(1, facts.gold_words)
-        notes.append(f"gold alone: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
-    if facts.weak:
+        notes.append(f"gold: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
+    if facts.weak and trains:
         passes = mixed_steps * words_per_update / max(1.0, text_words)
         limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
         less = ": less than one, so part of the text is never seen" if passes < 1 else ""
         notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
-        mix = f"share of gold in the mix: {share:.2f}; " if facts.gold else ""
+    if facts.weak:
+        mix = f"share of gold in the mix: {share:.2f}; " if facts.gold and trains else ""
         notes.append(f"{mix}unknown tokens that are taken as 'O': {rate:.2f}")
     return Settings(gold_steps, mixed_steps, round(share, 3), round(rate, 3), pace.evaluations), notes
 

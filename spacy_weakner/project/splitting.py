@@ -6,8 +6,8 @@ from spacy.tokens import Doc
 
 from ..stages.crossfitting.groups import count_documents, group_docs, without_copies
 
-# Fewer sentences than this are worth more as training data: candidates are then compared by cross-validation.
-MIN_TO_SPLIT = 200
+# Fewer sentences than this are worth more as training data: candidates are compared by cross-validation of them.
+MIN_TO_SPLIT = 2000
 # With fewer there is no test set besides.
 MIN_FOR_TEST = 400
 SHARE = 0.2

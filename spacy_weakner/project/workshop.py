@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..stages.runtime.training import BEST, LAST, Member, Training, config_differences, flat_config, train_all
-from .layout import Corpora
-from .rules import Settings
+from .layout import Corpora, has_docs
+from .rules import LINEAR, Settings
 
-GOLD, MIXED = "crf_ner", "crf_ner.strong_weak"
-NOISE_AWARE, FINETUNE = "needle.noise_aware", "needle.finetune"
+GOLD, VOTES, STUDENT = "crf_ner", "best.gold", "best.student"
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Workshop:
     processes (int): How many are trained at a time.
     gpu_id (int): -1 is the CPU.
     progress (bool): Show bars.
+    lists (Tuple[str, ...]): Sources whose labels heads read beside the words.
     """
 
     corpora: Corpora
@@ -40,39 +40,49 @@ class Workshop:
     processes: int = 1
     gpu_id: int = -1
     progress: bool = False
+    lists: Tuple[str, ...] = ()
 
-    def config(self, recipe: str) -> Path:
+    @property
+    def text(self) -> Optional[Path]:
+        """RETURNS (Optional[Path]): The text, labelled if there is a source for that; None if there is no text."""
+        return next((path for path in (self.corpora.weak, self.corpora.text) if has_docs(path)), None)
+
+    def config(self, recipe: str, size: Optional[str] = None) -> Path:
         """The config of a recipe.
 
         recipe (str): Its name.
+        size (Optional[str]): Size of the encoder; None: the project's.
         RETURNS (Path): The file.
         RAISES (WeaknerError): If there is none, or it is for another language, tokenizer or size of encoder.
         """
-        path = existing(self.configs / f"{recipe}.cfg", f"make it with 'spacy weakner init config {recipe}'")
-        differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=self.size)
+        size = size or self.size
+        path = self.configs / config_name(recipe, size)
+        existing(path, f"make it with 'spacy weakner init config {recipe} --size {size}'")
+        differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=size)
         if differences:
             raise WeaknerError(Errors.WK692.format(path=path, differences="; ".join(differences), recipe=recipe))
         return path
 
     def on_gold(self, gold: Path, dev: Path, output: Path) -> Training:
-        """A training on gold alone.
+        """A training of a linear CRF on gold alone: what the gold is worth by itself.
 
         gold (Path): The gold.
         dev (Path): What is evaluated on.
         output (Path): Folder of the pipelines.
         RETURNS (Training): The training.
         """
-        given = {"paths.train": gold, "paths.dev": dev}
-        return self._training(GOLD, output, self.settings.gold_steps, given)
+        return self._training(GOLD, LINEAR, output, 0, {"paths.train": gold, "paths.dev": dev})
 
-    def on_both(self, gold: Path, dev: Path, output: Path) -> Training:
-        """A training on gold and weak labels; arguments as in `on_gold`."""
-        given = {"paths.strong": gold, "paths.weak": self.corpora.weak, "paths.dev": dev}
-        more = {
-            "corpora.train.strong_share": self.settings.strong_share,
-            "components.crf_ner.loss.negative_rate": self.settings.negative_rate,
-        }
-        return self._training(MIXED, output, self.settings.mixed_steps, given, more)
+    def with_lists(self, gold: Path, dev: Path, output: Path, *, size: Optional[str] = None) -> Training:
+        """A training on gold of a head that reads what the term lists say beside the words.
+
+        gold, dev (Path): As in `on_gold`, labelled by the lists.
+        output (Path): Folder of the pipelines.
+        size (Optional[str]): Size of the encoder; None: the project's.
+        RETURNS (Training): The training.
+        """
+        given = {"paths.train": gold, "paths.dev": dev}
+        return self._training(VOTES, size or self.size, output, self.settings.gold_steps, given, self._votes("train"))
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A training on weak labels alone.
@@ -84,18 +94,25 @@ class Workshop:
         """
         given = {"paths.train": self.corpora.weak, "paths.dev": self.corpora.weak if dev is None else dev}
         more = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
-        return self._training(GOLD, output, self.settings.mixed_steps, given, more, once=dev is None)
+        return self._training(GOLD, self.size, output, self.settings.mixed_steps, given, more, once=dev is None)
 
-    def stage(self, recipe: str, output: Path, steps: int, paths: Dict[str, Path]) -> Training:
-        """A training of any recipe.
+    def student(self, gold: Path, text: Path, dev: Path, output: Path) -> Training:
+        """A training on gold and on text with soft labels, of a head that reads what the term lists say of the gold.
 
-        recipe (str): Its name.
+        gold, dev (Path): As in `with_lists`.
+        text (Path): The text.
         output (Path): Folder of the pipelines.
-        steps (int): Number of updates.
-        paths (Dict[str, Path]): What its section `paths` is given.
         RETURNS (Training): The training.
         """
-        return self._training(recipe, output, steps, {f"paths.{name}": path for name, path in paths.items()})
+        given = {"paths.strong": gold, "paths.weak": text, "paths.dev": dev}
+        more = self._votes("train.strong")
+        if self.size != LINEAR:
+            more["corpora.train.strong_share"] = self.settings.strong_share
+        return self._training(STUDENT, self.size, output, self.settings.mixed_steps, given, more)
+
+    def _votes(self, corpus: str) -> Dict[str, Any]:
+        keys = ("components.crf_ner.model.votes.sources", f"corpora.{corpus}.sources", "corpora.dev.sources")
+        return {key: list(self.lists) for key in keys}
 
     def train(self, trainings: List[Training]) -> List[Member]:
         """Train several pipelines, some at a time; finished ones are skipped.
@@ -108,6 +125,7 @@ class Workshop:
     def _training(
         self,
         recipe: str,
+        size: str,
         output: Path,
         steps: int,
         paths: Dict[str, Path],
@@ -117,12 +135,23 @@ class Workshop:
     ) -> Training:
         overrides: Dict[str, Any] = {key: str(path) for key, path in paths.items()}
         overrides.update(more)
-        overrides["training.max_steps"] = steps
-        # All trainings take as long as was decided. (Evaluations also say how far one has come.)
-        overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
+        if size != LINEAR:  # which is trained until it converges
+            overrides["training.max_steps"] = steps
+            # All trainings take as long as was decided. (Evaluations also say how far one has come.)
+            overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
         overrides["training.patience"] = 0
         overrides["system.seed"] = self.seed
-        return Training(self.config(recipe), output, overrides)
+        return Training(self.config(recipe, size), output, overrides)
+
+
+def config_name(recipe: str, size: str) -> str:
+    """Where the config of a recipe stands in the folder of configs.
+
+    recipe (str): The recipe.
+    size (str): Size of the encoder.
+    RETURNS (str): A relative path; those of the linear CRF, which is trained beside the encoder, have a folder.
+    """
+    return f"{LINEAR}/{recipe}.cfg" if size == LINEAR else f"{recipe}.cfg"
 
 
 def pipeline_of(training: Training, *, select: bool = True) -> Path:

@@ -9,12 +9,14 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs
+from ..annotations.gold import Gold
 from ..annotations.weak import doc_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
 from ..stages.runtime.devices import on_device
 from .bootstrap import Bootstrap, Difference, Interval
+from .calibration import CalibrationCounter
 from .candidates import Candidate, Predictions, make_candidates
 from .scores import Accuracy, Counts, as_json, count_matches, total
 
@@ -34,6 +36,7 @@ class Comparison(NamedTuple):
     interval (Optional[Interval]): Confidence interval of F1; None without bootstrap.
     difference (Optional[Difference]): Difference in F1 to the baseline; None without bootstrap, and for the baseline
         itself.
+    ece (Optional[float]): Expected calibration error of the scores of its entities, in [0, 1]; None if they have none.
     """
 
     name: str
@@ -43,15 +46,17 @@ class Comparison(NamedTuple):
     accuracy: Accuracy
     interval: Optional[Interval] = None
     difference: Optional[Difference] = None
+    ece: Optional[float] = None
 
     def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]."""
+        """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]; "ece" in [0, 1]."""
         return {
             "name": self.name,
             **as_json(self.counts),
             "token_accuracy": round(self.accuracy.of_tokens, 2),
             "sentence_accuracy": round(self.accuracy.of_sentences, 2),
             "words_per_second": None if self.words_per_second is None else round(self.words_per_second),
+            "ece": as_json(self.ece),
             "interval": as_json(self.interval),
             "difference": as_json(self.difference),
             "per_label": as_json(self.per_label),
@@ -107,6 +112,8 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
     baseline = next((row.difference.baseline for row in rows if row.difference), None)
     header = ["", "P", "R", "F1", *(["F1 95 %"] if certain else [])]
     header += [f"vs {baseline}", "p"] if baseline is not None else []
+    scored = any(row.ece is not None for row in rows)
+    header += ["ECE"] if scored else []
     cells = []
     for row in rows:
         line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
@@ -114,6 +121,8 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
             line.append("-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}")
         if baseline is not None:
             line += _difference_cells(row.difference)
+        if scored:
+            line.append("-" if row.ece is None else f"{row.ece:.3f}")
         line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
         line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
         cells.append(tuple(line))
@@ -146,18 +155,27 @@ def _compare(
     sentences: List[Counts] = []
     per_label: Dict[str, Counts] = {}
     accuracy = Accuracy()
+    calibration = CalibrationCounter()
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
         wanted, found = doc_entities(gold), candidate.entities(doc)
         counts, by_label = count_matches([(wanted, found)])
         accuracy = accuracy.with_sentence(wanted, found, len(gold))
+        calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         sentences.append(counts)
         for label, each in by_label.items():
             per_label[label] = per_label.get(label, Counts()).plus(each)
         if observe is not None:
             observe(candidate, gold, doc)
-    speed = predictions.words_per_second
-    row = Comparison(candidate.name, total(per_label), dict(sorted(per_label.items())), speed, accuracy)
+    reliability = calibration.result()
+    row = Comparison(
+        candidate.name,
+        total(per_label),
+        dict(sorted(per_label.items())),
+        predictions.words_per_second,
+        accuracy,
+        ece=reliability.error if reliability is not None and reliability.spans else None,
+    )
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
 
 

@@ -145,11 +145,12 @@ def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
         return _finish(figure, "Precision and recall", description, key)
 
 
-def reliability_plot(calibration: Dict[str, Reliability], key: str) -> Plot:
+def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str = "Reliability of scores") -> Plot:
     """Share of right spans against their mean score; on the diagonal a score is what it says.
 
     calibration (Dict[str, Reliability]): By name of what gives the scores.
     key (str): See `f1_plot`.
+    title (str): What the scores are those of.
     RETURNS (Plot): The plot.
     """
     with _figure(3.6 + _legend_height(calibration), key) as (figure, axes):
@@ -167,7 +168,7 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str) -> Plot:
             f"{shorten(name)}: expected calibration error {each.error:.3f} over {each.spans} spans"
             for name, each in calibration.items()
         )
-        return _finish(figure, "Reliability of scores", description, key)
+        return _finish(figure, title, description, key)
 
 
 def steps_plot(calibration: Calibration, key: str) -> Plot:

@@ -188,8 +188,13 @@ def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], k
         counts = {name: result.total.exact for name, result in scored.items()}
         plots.append(precision_recall_plot(counts, f"{key}-pr"))
         plots.append(length_plot({name: result.lengths for name, result in scored.items()}, f"{key}-lengths"))
-    if calibration:
-        plots.append(reliability_plot(calibration, f"{key}-reliability"))
+    # Components list many candidates that they do not write: these would hide the curves of the entities.
+    listed = {name: each for name, each in calibration.items() if PREDICTED_PREFIX in name}
+    written = {name: each for name, each in calibration.items() if name not in listed}
+    if written:
+        plots.append(reliability_plot(written, f"{key}-reliability"))
+    if listed:
+        plots.append(reliability_plot(listed, f"{key}-listed", "Reliability of scores of candidates for entities"))
     return plots
 
 

@@ -50,8 +50,12 @@ def comparison_table(rows: List[Comparison]) -> Table:
     """The candidates, over all labels."""
     header, cells = format_table(rows)
     certain = any(row.interval for row in rows)
-    note = "F1 95 %: bootstrap confidence interval over sentences. p: two-sided, of the difference." if certain else ""
-    return _clean(Table("Candidates", ["Candidate", *header[1:]], [list(line) for line in cells], note))
+    notes = (
+        ["F1 95 %: bootstrap confidence interval over sentences. p: two-sided, of the difference."] if certain else []
+    )
+    if any(row.ece is not None for row in rows):
+        notes.append("ECE: expected calibration error of the scores of entities.")
+    return _clean(Table("Candidates", ["Candidate", *header[1:]], [list(line) for line in cells], " ".join(notes)))
 
 
 def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -> List[Table]:
@@ -98,6 +102,13 @@ def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
         [name, _n(each.spans), _n(each.unscored), _n(each.outside), f"{each.error:.3f}"]
         for name, each in calibration.items()
     ]
+    # Of one label there is nothing more to say.
+    labels = [
+        [name, label, _n(each.spans), _decimals(each.score), _decimals(each.right), f"{each.error:.3f}"]
+        for name, result in calibration.items()
+        for label, each in result.labels.items()
+        if len(result.labels) > 1
+    ]
     bins = [
         [name, f"{each.low:.1f} to {each.high:.1f}", _n(each.spans), _decimals(each.score), _decimals(each.right)]
         for name, result in calibration.items()
@@ -110,6 +121,13 @@ def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
             ["Scores of", "spans", "without score", "not in [0, 1]", "ECE"],
             summary,
             "ECE, the expected calibration error: how far scores are from the share that is right, on average.",
+        ),
+        Table(
+            "Calibration per label",
+            ["Scores of", "Label", "spans", "mean score", "share right", "ECE"],
+            labels,
+            "Of few spans the ECE is high by chance.",
+            names=2,
         ),
         Table("Reliability of scores", ["Scores of", "Score", "spans", "mean score", "share right"], bins, names=2),
     ]

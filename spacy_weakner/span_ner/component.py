@@ -18,6 +18,7 @@ from ..losses import log_softmax
 from ..training.entities import EntityHead, Prediction
 from ..training.factories import default_blocks, register_component
 from ..training.spans import warn_of_spans
+from ..training.votes import Strength
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
 from .decoding import Candidates, select
@@ -25,6 +26,7 @@ from .losses import cross_entropy, unlikelihood
 from .samplers import NegativeSampler, entropy
 from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
+from .votes import VotedSpans, starting_span_weights
 
 
 class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
@@ -49,6 +51,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         of their label or, if they have none, no entities at all. (In spaCy's `ner` too.)
     head_learn_rate (float): Factor on the learning rate of the scorer.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
+        probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For a width below 1.
     """
@@ -68,9 +72,18 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         incorrect_spans_key: Optional[str] = None,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            annotate_ents=annotate_ents,
+            scorer=scorer,
+        )
         if max_width is not None and max_width < 1:
             raise WeaknerError(Errors.WK005.format(setting="max_width", value=max_width, expected="1 or more, or null"))
         self.sampler = sampler
@@ -130,12 +143,15 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             return 0.0, [ops.xp.zeros_like(own) for own in outputs]
         spans: Any = numpy.concatenate([batch.spans, batch.wrong_spans])
         scores, backprop = head.begin_update((concatenate(outputs), ops.asarray(spans, dtype="int64")))
+        added, backprop_votes = self._votes([target.doc for target in targets], spans, is_train=True)
+        scores = scores + added
         on_host = ops.to_numpy(scores)
         n = len(batch.spans)
         loss, gradient = cross_entropy(on_host[:n], batch.labels)
         more, wrong_gradient = unlikelihood(on_host[n:], batch.wrong_labels)
         self._count(batch, on_host)
         d_scores: Any = numpy.concatenate([gradient, wrong_gradient]).astype("float32")
+        backprop_votes(ops.asarray2f(d_scores))
         by_token = backprop(ops.asarray2f(d_scores))
         used = [len(own) for own in outputs]
         parts = ops.xp.split(by_token, numpy.cumsum(used)[:-1].tolist())
@@ -147,7 +163,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         candidates = [self._candidates(target) for target in targets]
         log_probabilities: List[Any] = [None] * len(targets)
         if self.sampler.weighted:
-            log_probabilities = self._score_candidates(vectors, candidates)
+            log_probabilities = self._score_candidates(vectors, candidates, [target.doc for target in targets])
         progress = self._tick.progress if self._tick is not None else 0.0
         spans, labels, wrong, wrong_labels = [], [], [], []
         negatives = audited = missampled = 0
@@ -183,19 +199,30 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             known.append(numpy.flatnonzero(touches(spans, unclear)))
         return spans[without(len(spans), known)]
 
-    def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans]) -> List[Any]:
-        # Without dropout in the scorer; the encoder is not run again.
+    def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans], docs: List[Doc]) -> List[Any]:
+        # Without dropout in the scorer; the encoder is not run again. What the votes hide stays hidden.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
-        return _split(log_softmax(self._score(vectors, candidates)), candidates)
+        return _split(log_softmax(self._score(docs, vectors, candidates, is_train=True)), candidates)
 
-    def _score(self, vectors: List[Floats2d], spans: List[Spans]) -> Any:
+    def _score(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans], is_train: bool = False) -> Any:
         """Scores of the spans of each sentence, one after the other, on the host."""
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
         every: Any = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
         inputs = (concatenate(vectors), ops.asarray(every, dtype="int64"))
-        return ops.to_numpy(self.model.get_ref("head").predict(inputs))
+        scores = self.model.get_ref("head").predict(inputs) + self._votes(docs, every, is_train)[0]
+        return ops.to_numpy(scores)
+
+    def _votes(self, docs: List[Doc], spans: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
+        """What sources say of spans, for their scores; and what takes a gradient back to its weights."""
+        if not self.model.has_ref("votes"):
+            return 0.0, lambda gradient: None
+        return self.model.get_ref("votes")(VotedSpans(docs, spans), is_train)
+
+    def starting_votes(self, strengths: Sequence[Strength]) -> Any:
+        """Weights of the votes, towards the labels of the sources' own reading."""
+        return starting_span_weights(len(self.labels), strengths)
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
@@ -203,7 +230,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
-            parts = _split(self._score(vectors, spans), spans)
+            parts = _split(self._score(docs, vectors, spans), spans)
             labels = [_labels(own, len(some), self.max_width) for own, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
@@ -264,7 +291,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         spans = [_allowed(doc, self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
             return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0), numpy.zeros(0)) for own in spans]
-        scores = self._score(vectors, spans)
+        scores = self._score(docs, vectors, spans)
         labels = scores.argmax(axis=1)
         entities = numpy.flatnonzero(labels)
         rows, best = numpy.arange(len(entities)), labels[entities]

@@ -25,12 +25,15 @@ SpanInput = Tuple[Floats2d, Ints2d]
 CHUNK = 1 << 13
 
 
-def build_span_scorer(hidden_width: int = 256, nO: Optional[int] = None) -> Model[SpanInput, Floats2d]:
+def build_span_scorer(
+    hidden_width: int = 256, nO: Optional[int] = None, start_at_zero: bool = False
+) -> Model[SpanInput, Floats2d]:
     """Build the scorer. There is dropout on the token vectors in training, apart for tokens as first and as last ones
     of a span: in one-token spans the product would else be enlarged.
 
     hidden_width (int): Width of the hidden layer.
     nO (Optional[int]): Number of labels, "O" included; found at initialisation.
+    start_at_zero (bool): Whether the last layer starts with zeros, where other scores are added.
     RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
         (n_spans, n_labels).
     """
@@ -42,6 +45,7 @@ def build_span_scorer(hidden_width: int = 256, nO: Optional[int] = None) -> Mode
         layers=dropout,
         params={"A": None, "B": None, "C": None, "b": None, "W": None, "c": None},
         dims={"nO": nO, "nI": None, "nH": hidden_width},
+        attrs={"start_at_zero": start_at_zero} if start_at_zero else {},
     )
 
 
@@ -58,7 +62,8 @@ def _init(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats2d] = N
     for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3].copy())):
         model.set_param(name, weights)
     model.set_param("b", zero_init(model.ops, (n_hidden,)))
-    model.set_param("W", glorot_uniform_init(model.ops, (n_out, n_hidden)))
+    last = zero_init if model.attrs.get("start_at_zero") else glorot_uniform_init
+    model.set_param("W", last(model.ops, (n_out, n_hidden)))
     model.set_param("c", zero_init(model.ops, (n_out,)))
 
 

@@ -5,6 +5,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.alignment import project, reference_spans, span_group, unclear_tokens
@@ -27,6 +28,7 @@ class SpanTarget(NamedTuple):
     unclear (Labels): Tokens of entities that do not align with the predicted Doc's: no span with them is a negative.
     hidden (Spans): Shape (h, 2): entities that are known, but hidden from the training: counted where they are sampled.
     audited (bool): Whether it is known which entities are hidden.
+    doc (Doc): The predicted Doc, for what sources say of it.
     """
 
     n_tokens: int
@@ -38,6 +40,7 @@ class SpanTarget(NamedTuple):
     unclear: Labels
     hidden: Spans
     audited: bool
+    doc: Doc
 
 
 def read_target(
@@ -88,6 +91,7 @@ def read_target(
         unclear=unclear_tokens(example, entities),
         hidden=_array(sorted(hidden)),
         audited=GOLD_GROUP in reference.spans,
+        doc=example.predicted,
     )
 
 

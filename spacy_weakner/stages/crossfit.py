@@ -2,18 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional
 
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output, existing, write_text
+from ..files import check_output, write_text
 from .crossfitting.groups import learnable, split_folds
+from .runtime.folds import INDEX
+from .runtime.folds import read_folds as read_folds  # as part of what a cross-fit is
 from .runtime.hashes import hash_file
 from .runtime.training import BEST, LAST, Training, flat_config, train_all
-
-INDEX = "folds.json"
 
 
 class Fold(NamedTuple):
@@ -98,26 +98,6 @@ def crossfit(
         rows.append({"model": model, "corpus": held_out.name, **hashes})
     write_text(output / INDEX, json.dumps(rows, indent=2) + "\n")
     return result
-
-
-def read_folds(folder: Path) -> List[Tuple[str, Path]]:
-    """The folds that `crossfit` has made.
-
-    folder (Path): Its output.
-    RETURNS (List[Tuple[str, Path]]): Pipelines, each with the corpus that it was not trained on.
-    RAISES (WeaknerError): If there are none.
-    """
-    folder = Path(folder)
-    index = existing(folder / INDEX, "make folds with 'spacy weakner crossfit'")
-    try:
-        rows = json.loads(index.read_text(encoding="utf-8"))
-        folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
-    except (ValueError, TypeError, KeyError) as error:
-        raise WeaknerError(Errors.WK363.format(path=index)) from error
-    for _, corpus, key in folds:
-        if hash_file(existing(corpus)) != key:
-            raise WeaknerError(Errors.WK367.format(path=corpus))
-    return [(model, corpus) for model, corpus, _ in folds]
 
 
 def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:

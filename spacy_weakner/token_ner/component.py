@@ -1,6 +1,6 @@
 """Named-entity recognition by classifying tokens."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -19,8 +19,9 @@ from ..training.entities import Prediction
 from ..training.factories import default_blocks, register_component
 from ..training.tagging import TaggingHead
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
+from ..training.votes import Strength
 from ..ty import PathScore
-from .distribution import read_scores
+from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch
 
 
@@ -53,6 +54,8 @@ class TokenNer(TaggingHead[TokenTarget]):
         the teacher is the model as it was then; above: a moving average of its weights.
     head_learn_rate (float): Factor on the learning rate of the heads.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
+    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
+        probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): For an unknown scheme, an unusable decay, or an objective that needs an encoder of the
         component's own if there is none.
@@ -69,9 +72,18 @@ class TokenNer(TaggingHead[TokenTarget]):
         teacher_decay: float = 0.0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
-        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
+        super().__init__(
+            vocab,
+            model,
+            name,
+            head_learn_rate=head_learn_rate,
+            overwrite=overwrite,
+            annotate_ents=annotate_ents,
+            scorer=scorer,
+        )
         self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
         if objective.uses_teacher or objective.uses_augmented:
             require_own_encoder(name, model)
@@ -143,6 +155,10 @@ class TokenNer(TaggingHead[TokenTarget]):
         if not len(rows):  # what is annotated does not align
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature).joint()[rows, tags[rows]].mean())
+
+    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+        """Weights of the votes: what votes for any tag, and not for "O", votes for an entity."""
+        return to_outputs(super().starting_votes(strengths))
 
     # The teacher
 

@@ -3,15 +3,17 @@
 from typing import Any, List, Optional
 
 from spacy.tokens import Doc
-from thinc.api import Dropout, Linear, Model, chain, with_array
+from thinc.api import Dropout, Model, chain, with_array
 from thinc.types import Floats2d
 
-from ..training.layers import encoder_and_head
+from ..training.layers import encoder_and_head, output_layer
 from ..training.sparse import scores_of_tokens
 
 
 def build_token_classifier(
-    tok2vec: Model[List[Doc], List[Floats2d]], nO: Optional[int] = None
+    tok2vec: Model[List[Doc], List[Floats2d]],
+    nO: Optional[int] = None,
+    votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a classifier of tokens with two linear heads in one layer: the first output says whether a token belongs to
     an entity, the others which tag it has if it does (see `distribution`). Registered as
@@ -21,7 +23,10 @@ def build_token_classifier(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     nO (Optional[int]): Number of tags, with "O"; found at initialisation.
+    votes (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g. `spacy_weakner.SourceVotes.v1`, added to
+        the scores; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_tags).
     """
-    head: Model[Any, Any] = scores_of_tokens(tok2vec, with_array(chain(Dropout(), Linear(nO=nO))), nO)
-    return encoder_and_head("token_classifier", tok2vec, head)
+    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes)))
+    head: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
+    return encoder_and_head("token_classifier", tok2vec, head, votes)

@@ -1,10 +1,12 @@
 """What all heads that find entities share."""
 
 import math
+import warnings
 from abc import abstractmethod
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 import numpy
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -13,11 +15,13 @@ from thinc.api import Model
 from ..annotations.alignment import reference_spans
 from ..annotations.preset import blocked_tokens, preset_tokens
 from ..annotations.tags import BoolMask
-from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, set_group
-from ..errors import Errors, WeaknerError
+from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group, weak_group
+from ..errors import Errors, Warnings, WeaknerError
 from ..losses import Array
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
+from .strengths import GoldDoc, gold_with_sources, measure_strengths
+from .votes import Strength, VoteSettings, start_votes, weak_marked
 
 if not Span.has_extension("weakner_score"):
     Span.set_extension("weakner_score", default=None)
@@ -38,6 +42,23 @@ class Prediction(NamedTuple):
     candidate_scores: Sequence[Optional[float]] = ()
 
 
+def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
+    """Write `doc.ents` and `ent._.weakner_score`.
+
+    doc (Doc): The Doc.
+    prediction (Prediction): What to write.
+    overwrite (bool): Replace the entities that are there; else these, and blocked tokens, stay.
+    """
+    ents = [] if overwrite else list(doc.ents)
+    blocked = [] if overwrite else blocked_tokens(doc)
+    for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
+        ent = Span(doc, start, end, label=label)
+        if score != ent._.weakner_score:  # an earlier run may have left one
+            ent._.weakner_score = score
+        ents.append(ent)
+    doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
+
+
 class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     """Base of the heads that write `doc.ents`: annotation that has to stay, probabilities and their calibration.
 
@@ -47,11 +68,15 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
     overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
         predicted entities fill the rest.
+    annotate_ents (bool): Write `doc.ents`. If not, what the head finds goes to the span group `pred:<name>` alone: its
+        candidates or, if it has none, its entities.
     scorer (Optional[Callable]): The scoring method.
     """
 
     # Span group of the training examples to learn from; None: `doc.ents`.
     spans_key: Optional[str] = None
+    # Whether it was looked at that sources vote.
+    _sources_checked = False
 
     def __init__(
         self,
@@ -61,10 +86,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         *,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
+        annotate_ents: bool = True,
         scorer: Optional[Callable] = None,
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
         self.overwrite = overwrite
+        self.annotate_ents = annotate_ents
         self.cfg["temperature"] = 1.0
 
     # Calibration
@@ -105,6 +132,60 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return used
 
+    # Votes of sources
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model; its votes, if it has any, start as the sources' own reading.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        super().initialize(get_examples, nlp=nlp, labels=labels)
+        votes = self.model.maybe_get_ref("votes")
+        self._sources_checked = votes is None
+        if votes is None:
+            return
+        settings: VoteSettings = votes.attrs["settings"]
+
+        def gold() -> Iterable[GoldDoc]:
+            used = filter(self.is_annotated, get_examples())
+            return gold_with_sources(used, settings.sources, self.spans_key, nlp)
+
+        strengths = measure_strengths(settings, self.labels, gold)
+        start_votes(votes, self.labels, self.starting_votes(strengths))
+
+    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+        """What the weights of the votes begin with, in heads that have any.
+
+        strengths (Sequence[Strength]): How much the sources weigh.
+        RETURNS (Array): Shape (n_features, n_outputs).
+        """
+        raise NotImplementedError
+
+    def during_update(self, examples: List[Example]) -> ContextManager[None]:
+        """Votes on weakly labelled sentences are hidden. Warns if there is nothing to vote."""
+        self._check_sources(examples)
+        return weak_marked(examples)
+
+    def _check_sources(self, examples: List[Example]) -> None:
+        votes = self.model.maybe_get_ref("votes")
+        strong = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
+        if votes is None or self._sources_checked or not strong:
+            return
+        self._sources_checked = True
+        sources = votes.attrs["settings"].sources
+        if not any(weak_group(source) in doc.spans for doc in strong for source in sources):
+            listed = ", ".join(map(weak_group, sources))
+            warnings.warn(Warnings.WK695.format(name=self.name, groups=listed), stacklevel=4)
+
     # Training
 
     def example_labels(self, example: Example) -> Iterable[str]:
@@ -140,23 +221,29 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return self.map_outputs(docs, lambda _, outputs: list(map(to_numpy, outputs)), nothing, model=model)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
-        """Write `doc.ents`, `ent._.weakner_score` and, where there are candidates, the span group `pred:<name>`.
+        """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if
+        there are candidates or nothing else is written.
 
         docs (Iterable[Doc]): The Docs.
         predictions (List[Prediction]): As `predict` gave them.
         """
         for doc, prediction in zip(docs, predictions, strict=True):
-            ents = [] if self.overwrite else list(doc.ents)
-            blocked = [] if self.overwrite else blocked_tokens(doc)
-            for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
-                ent = Span(doc, start, end, label=label)
-                if score != ent._.weakner_score:  # an earlier run may have left one
-                    ent._.weakner_score = score
-                ents.append(ent)
-            doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
-            if prediction.candidates is not None:
-                group = PREDICTED_PREFIX + self.name
-                set_group(doc, group, prediction.candidates, list(prediction.candidate_scores))
+            candidates, scores = prediction.candidates, prediction.candidate_scores
+            if self.annotate_ents:
+                write_entities(doc, prediction, self.overwrite)
+            elif candidates is None:
+                candidates, scores = prediction.entities, prediction.scores
+            if candidates is not None:
+                set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+        """Score the entities, if the head writes any.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
+        return scores
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
         """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones.

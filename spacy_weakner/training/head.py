@@ -3,8 +3,9 @@
 import math
 import warnings
 from abc import abstractmethod
+from contextlib import nullcontext
 from itertools import islice
-from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, ContextManager, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -49,7 +50,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     labels_have_weights = True
     # What the head consists of, by references of the model, which need not have them all: these parts learn at the head's
     # own rate, and are loaded together.
-    head_parts: Tuple[str, ...] = ("head",)
+    head_parts: Tuple[str, ...] = ("head", "votes")
     # Whether the functions given to `map_outputs` want the model's outputs on the host.
     outputs_on_host = True
     # What the labels are labels of, for messages; and what to say if the examples have none.
@@ -260,13 +261,22 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
         set_dropout_rate(self.model, drop)
-        outputs, backprop = self.model.begin_update(self.model_inputs(self.training_docs(examples)))
-        loss, gradient = self.get_loss(examples, outputs)
-        backprop(gradient)
+        with self.during_update(examples):
+            outputs, backprop = self.model.begin_update(self.model_inputs(self.training_docs(examples)))
+            loss, gradient = self.get_loss(examples, outputs)
+            backprop(gradient)
         if sgd is not None:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
+
+    def during_update(self, examples: List[Example]) -> ContextManager[None]:
+        """What holds while the model learns from a batch; by default, nothing.
+
+        examples (List[Example]): The batch.
+        RETURNS (ContextManager[None]): What is entered and left.
+        """
+        return nullcontext()
 
     def at_head_rate(self, sgd: Optimizer) -> Any:
         """An optimizer at the head's own learning rate.

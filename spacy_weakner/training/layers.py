@@ -3,7 +3,7 @@
 from typing import Any, Callable, List, Optional, Tuple
 
 from spacy.tokens import Doc
-from thinc.api import Model
+from thinc.api import Linear, Model, zero_init
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
@@ -12,16 +12,47 @@ Vectors = List[Floats2d]
 
 
 def encoder_and_head(
-    name: str, tok2vec: Model[List[Doc], List[Floats2d]], head: Model[List[Floats2d], List[Floats2d]]
+    name: str,
+    tok2vec: Model[List[Doc], List[Floats2d]],
+    head: Model[List[Floats2d], List[Floats2d]],
+    votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it.
+    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it, and perhaps "votes".
 
     name (str): Its name.
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
+    votes (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `votes`. The head's last layer
+        (see `output_layer`) starts at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
     """
-    return Model(name, _forward, init=_init, layers=[tok2vec, head], refs={"tok2vec": tok2vec, "head": head})
+    return with_votes(Model(name, _forward, init=_init, refs={}), tok2vec, head, votes)
+
+
+def with_votes(model: Model, tok2vec: Model, head: Model, votes: Optional[Model]) -> Model:
+    """Give a model its layers and the references to them.
+
+    model (Model): The model.
+    tok2vec (Model): The encoder.
+    head (Model): All that is the component's own, but for votes.
+    votes (Optional[Model]): The votes.
+    RETURNS (Model): The model.
+    """
+    for name, layer in (("tok2vec", tok2vec), ("head", head), ("votes", votes)):
+        if layer is not None:
+            model.layers.append(layer)
+            model.set_ref(name, layer)
+    return model
+
+
+def output_layer(nO: Optional[int], votes: Optional[Model]) -> Model[Floats2d, Floats2d]:
+    """The last layer of a head.
+
+    nO (Optional[int]): Number of outputs.
+    votes (Optional[Model]): What is added to them; if there is anything, the layer starts at zero.
+    RETURNS (Model[Floats2d, Floats2d]): The layer.
+    """
+    return Linear(nO=nO) if votes is None else Linear(nO=nO, init_W=zero_init)
 
 
 def check_outputs(head: Model, wanted: int) -> None:
@@ -47,8 +78,10 @@ def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
 
 
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
-    tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
+    tok2vec, head, votes = model.get_ref("tok2vec"), model.get_ref("head"), model.maybe_get_ref("votes")
     tok2vec.initialize(X=X)
+    if votes is not None:
+        votes.initialize(X=X, Y=Y)
     if X is None:
         head.initialize()
         return
@@ -60,8 +93,17 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
     vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
     scores, backprop_head = model.get_ref("head")(vectors, is_train)
+    votes = model.maybe_get_ref("votes")
 
     def backprop(gradient: Vectors) -> Any:
         return backprop_vectors(as_given(backprop_head(gradient), vectors))
 
-    return scores, backprop
+    if votes is None:
+        return scores, backprop
+    added, backprop_votes = votes(docs, is_train)
+
+    def backprop_both(gradient: Vectors) -> Any:
+        backprop_votes(gradient)
+        return backprop(gradient)
+
+    return [own + more for own, more in zip(scores, added, strict=True)], backprop_both

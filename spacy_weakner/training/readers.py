@@ -3,7 +3,7 @@
 import random
 from itertools import chain, islice
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
+from ..annotations.alignment import copy_sources
 from ..annotations.corpus import SUFFIX, bare_copy, corpus_files, read_docs
 from ..annotations.jsonl import read_jsonl
 from ..annotations.weak import is_weak, set_weak
@@ -22,7 +23,16 @@ Reader = Callable[[Language], Iterable[Example]]
 class DocBinCorpus(Corpus):
     """Read `.spacy` files as spaCy's `Corpus` does, with the same settings, but more than ten times as fast where Docs
     have span groups, as weakly labelled ones do. A limit is that of all files together, and splitting, which would lose
-    what weak labels carry, is refused for Docs that are marked as weak."""
+    what weak labels carry, is refused for Docs that are marked as weak.
+
+    sources (Sequence[str]): Sources whose span groups `weak:<source>` are copied from the annotated to the predicted
+        Doc, so that components may read them.
+    **settings (Any): Those of spaCy's `Corpus`.
+    """
+
+    def __init__(self, path: Path, *, sources: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(path, **settings)
+        self.sources = list(sources)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Stream the examples.
@@ -33,7 +43,12 @@ class DocBinCorpus(Corpus):
         """
         if not any(file_.suffix == SUFFIX for file_ in corpus_files(self.path)):
             raise WeaknerError(Errors.WK101.format(path=self.path))
-        return super().__call__(nlp)
+        return self._with_sources(super().__call__(nlp))
+
+    def _with_sources(self, examples: Iterable[Example]) -> Iterator[Example]:
+        for example in examples:
+            copy_sources(example, self.sources)
+            yield example
 
     def read_docbin(self, vocab: Vocab, locs: Iterable[Union[str, Path]]) -> Iterator[Doc]:
         """Stream the Docs that have tokens.
@@ -59,11 +74,13 @@ class JsonlCorpus:
 
     path (Path): A `.jsonl` or `.jsonl.gz` file.
     limit (int): Read so many rows at most; 0: all.
+    sources (Sequence[str]): As in `DocBinCorpus`.
     """
 
-    def __init__(self, path: Path, limit: int = 0) -> None:
+    def __init__(self, path: Path, limit: int = 0, sources: Sequence[str] = ()) -> None:
         self.path = path
         self.limit = limit
+        self.sources = list(sources)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Stream the examples.
@@ -74,7 +91,9 @@ class JsonlCorpus:
         """
         count = 0
         for count, doc in enumerate(read_jsonl(self.path, nlp), start=1):
-            yield make_example(doc)
+            example = make_example(doc)
+            copy_sources(example, self.sources)
+            yield example
             if count == self.limit:
                 break
         if count == 0:
@@ -145,14 +164,18 @@ def make_docbin_corpus(
     max_length: int = 0,
     limit: int = 0,
     augmenter: Optional[Callable[[Language, Example], Iterator[Example]]] = None,
+    sources: Sequence[str] = (),
 ) -> Reader:
-    """Create the reader; registered as `spacy_weakner.Corpus.v1`. Arguments as in spaCy's `Corpus`.
+    """Create the reader; registered as `spacy_weakner.Corpus.v1`. Arguments as in spaCy's `Corpus`, and `sources`: names
+    of those whose span groups `weak:<source>` are copied from the annotated to the predicted Docs, in training and
+    evaluation. (What a component of the pipeline writes is there without.)
 
     RAISES (ValueError): Without a path; in spaCy's words.
     """
     if path is None:
         raise ValueError(SpacyErrors.E913)
-    return DocBinCorpus(path, gold_preproc=gold_preproc, max_length=max_length, limit=limit, augmenter=augmenter)
+    settings: Dict[str, Any] = {"gold_preproc": gold_preproc, "max_length": max_length, "limit": limit}
+    return DocBinCorpus(path, sources=sources, augmenter=augmenter, **settings)
 
 
 def make_example(doc: Doc) -> Example:

@@ -1,12 +1,14 @@
 """What heads share that give every token a tag."""
 
-from typing import List, Tuple
+from typing import List, Sequence, Tuple
 
 from thinc.types import Floats2d
 
 from ..annotations.tags import TagScheme, make_scheme
+from ..losses import Array
 from .entities import EntityHead
 from .head import TargetT
+from .votes import Strength, starting_weights
 
 
 class TaggingHead(EntityHead[List[Floats2d], TargetT]):
@@ -26,6 +28,10 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
     def n_outputs(self) -> int:
         """RETURNS (int): The number of tags."""
         return len(self.scheme)
+
+    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+        """Weights of the votes, towards the tags of the sources' own reading."""
+        return starting_weights(self.scheme, strengths)
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:

@@ -5,7 +5,8 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.alignment import project, span_group, unclear_tokens, unknown_tokens
+from spacy_weakner.annotations.alignment import copy_sources, project, span_group, unclear_tokens, unknown_tokens
+from spacy_weakner.annotations.weak import group_entities, group_scores, set_source, weak_sources
 
 from ..util import make_example
 
@@ -81,3 +82,30 @@ def test_span_groups():
     doc.spans["x"] = [Span(doc, 0, 1, "X")]
     assert [span.label_ for span in span_group(doc, "x")] == ["X"]
     assert list(span_group(doc, "y")) == list(span_group(doc, None)) == []
+
+
+@pytest.mark.parametrize(
+    "tokens, entities, scores",
+    [
+        (ALIKE, [(4, 5, "Y"), (0, 2, "X"), (1, 3, "X")], [0.5, None, 0.25]),
+        (FINER, [(5, 8, "Y"), (0, 3, "X"), (1, 4, "X")], [0.5, None, 0.25]),
+        (COARSER, [(0, 2, "X")], [None]),
+    ],
+)
+def test_sources_are_copied_with_what_aligns(tokens, entities, scores):
+    example = retokenised(*tokens)
+    said = [(4, 5, "Y"), (0, 2, "X"), (1, 3, "X")]
+    set_source(example.reference, "llm", said, [0.5, None, 0.25], reliability=0.5)
+    set_source(example.reference, "plain", said)
+    set_source(example.reference, "silent", [])
+    set_source(example.reference, "other", said)
+    set_source(example.predicted, "there", [])
+    set_source(example.reference, "there", said)
+    copy_sources(example, ["llm", "plain", "silent", "there", "nowhere"])
+    doc = example.predicted
+    assert weak_sources(doc) == ["llm", "plain", "silent", "there"]
+    assert group_entities(doc, "weak:llm") == group_entities(doc, "weak:plain") == entities
+    assert group_scores(doc, "weak:llm") == scores and "scores" not in doc.spans["weak:plain"].attrs
+    assert doc.spans["weak:llm"].attrs["reliability"] == 0.5
+    assert not len(doc.spans["weak:silent"]) and not len(doc.spans["weak:there"])
+    assert group_scores(example.reference, "weak:llm") == [0.5, None, 0.25]

@@ -4,8 +4,11 @@ from itertools import combinations
 
 import numpy
 import pytest
+import spacy
+from spacy.tokens import Doc, Span
 
-from spacy_weakner.annotations.overlaps import best_without_overlaps, without_overlaps
+from spacy_weakner.aggregation.policies import Candidate, resolve
+from spacy_weakner.annotations.overlaps import best_without_overlaps, longest_first, without_overlaps
 
 
 def brute_force(spans, ranks):
@@ -85,3 +88,13 @@ def test_no_choice_has_a_larger_sum(n_tokens, seed):
 )
 def test_the_largest_sum_by_hand(spans, weights, expected):
     assert best_without_overlaps(spans, weights, 4) == expected
+
+
+def test_the_longest_first_is_what_a_single_source_says_elsewhere():
+    vocab, random = spacy.blank("xx").vocab, numpy.random.RandomState(0)
+    for _ in range(50):
+        doc = Doc(vocab, words=["x" * length for length in random.randint(1, 6, 8)])
+        bounds = [(start, random.randint(start + 1, 9)) for start in random.randint(8, size=random.randint(7)).tolist()]
+        spans = [Span(doc, start, end, random.choice(["A", "B"])) for start, end in bounds]
+        found = [(spans[i].start, spans[i].end, spans[i].label_) for i in longest_first(spans)]
+        assert found == resolve([Candidate.of(span, "one") for span in spans], "longest", ["one"])

@@ -122,6 +122,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m",
+        "clean": "--component c --factor 0.5 --no-entities --outside --gold --list l --gpu-id 0",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --gpu-id 0",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0",
@@ -130,12 +131,13 @@ def test_every_option_is_passed_on(data, monkeypatch):
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
         seen.clear()
-        model = {"complete": ["model"], "pick": ["model"], "augment": ["--model", "model"]}.get(command, [])
+        models = {"clean": ["j"], "complete": ["model"], "pick": ["model"], "augment": ["--model", "model"]}
+        model = models.get(command, [])
         assert invoke(command, "in", "out", *model, *options.split()).exit_code == 130
         given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
-        given = {{"no_sentences": "sentences"}.get(o, o) for o in given}
+        given = {{"no_sentences": "sentences", "no_entities": "entities", "list": "list_path"}.get(o, o) for o in given}
         wanted = {"sources" if command == "aggregate" and o == "source" else o for o in given}
-        paths = {"input_path", "output_path", "inputs", "model"}
+        paths = {"input_path", "output_path", "inputs", "model", "judge"}
         assert wanted | {"progress"} == {*seen} - paths
         if command == "aggregate":
             assert seen["sources"] == ["a", "b"]

@@ -19,6 +19,10 @@ EARLIER_FILE = Path(__file__).parent / "earlier.txt"
 PAGE = ROOT / "docs" / "configs.md"
 
 
+# Recipes that came later.
+NEW = {"crf_ner.votes"}
+
+
 def table():
     """Recipe and size by earlier file, as the page for users has them."""
     found = {}
@@ -84,7 +88,7 @@ def test_the_table_names_every_earlier_file():
         (recipe.name, size)
         for recipe in recipes()
         for size in recipe.sizes
-        if (recipe.name, size) != ("mrc_ner.conditioned", "gpu") and size != "linear"  # new
+        if (recipe.name, size) != ("mrc_ner.conditioned", "gpu") and recipe.name not in NEW and size != "linear"
     }
 
 

@@ -28,6 +28,9 @@ def build(name, size, folder, **options):
     if "queries" in config["paths"]:
         (folder / "queries.json").write_text(json.dumps(QUERIES))
         config["paths"]["queries"] = str(folder / "queries.json")
+    if "terms" in config["paths"]:
+        (folder / "terms.jsonl").write_text(json.dumps({"label": "LOC", "term": "Paris"}))
+        config["paths"]["terms"] = str(folder / "terms.jsonl")
     # There is no pipeline to start from.
     config["initialize"]["after_init"] = None
     narrow(config["components"])
@@ -101,7 +104,7 @@ def test_values_that_are_to_be_given_are_paths_without_a_value():
     for name, size in ALL:
         paths = make_config(name, size)["paths"]
         given = {key for key, value in paths.items() if value is None}
-        assert given and given <= {"train", "dev", "strong", "weak", "initial", "queries", "vectors"}
+        assert given and given <= {"train", "dev", "strong", "weak", "initial", "queries", "terms", "vectors"}
 
 
 @pytest.mark.parametrize("head", ["crf_ner", "span_ner", "token_ner", "mrc_ner"])

@@ -87,6 +87,19 @@ def test_candidates_are_off_by_default(trained):
     assert dict(trained(raw(trained, TEXTS[0])).spans) == {}
 
 
+@pytest.mark.parametrize("talkative", [False, True])
+def test_candidates_instead_of_entities(load, head, talkative):
+    settings, group = TALKATIVE[head] if talkative else {}, f"pred:{head}"
+    nlp, writer = load(**settings, annotate_ents=False), load(**settings)
+    for text in TEXTS:
+        doc, written = nlp(text), writer(text)
+        expected = group_entities(written, group) if group in written.spans else doc_entities(written)
+        assert group_entities(doc, group) == expected and not doc.has_annotation("ENT_IOB")
+        assert all(0.0 <= score <= 1.0 for score in group_scores(doc, group))
+        examples = [Example(nlp.make_doc(text), written)]
+        assert "ents_f" in writer.evaluate(examples) and "ents_f" not in nlp.evaluate(examples)
+
+
 @SMALL
 @pytest.mark.parametrize("talkative", [False, True])
 def test_small_docs(load, head, texts, talkative):

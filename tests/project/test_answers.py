@@ -56,8 +56,8 @@ def test_from_files_to_what_is_known(tmp_path, files, monkeypatch, also):
     facts = module._facts(corpora, module.read_preparation(corpora), judgement, len(also), "cnn")
     # What nobody has looked at is not wrong.
     assert (facts.precision is None) == (not also) and facts.weak
-    (mixed,) = [rule for rule in module.choose_candidates(facts) if rule.name == module.BOTH]
-    assert mixed.trained, mixed.why
+    (learned,) = [rule for rule in module.choose_candidates(facts) if rule.name == module.WEAK_ALONE]
+    assert learned.trained, learned.why
 
 
 def test_another_method_needs_no_other_file(tmp_path, files, monkeypatch):

@@ -1,34 +1,37 @@
 """What is trained, compared and chosen."""
 
 import json
-import shutil
 
 import pytest
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project import arena as arenas
 from spacy_weakner.project import fit as module
-from spacy_weakner.project import rules
-from spacy_weakner.project.fit import BOTH, GOLD_ALONE, NEEDLE, VERDICT, WEAK_ALONE, fit
+from spacy_weakner.project.arena import predict_folds
+from spacy_weakner.project.fit import VERDICT, fit
 from spacy_weakner.project.layout import Corpora
-from spacy_weakner.project.rules import Rule
+from spacy_weakner.project.rules import GOLD_ALONE, PACES, TERM_LIST, WEAK_ALONE, Rule
 from spacy_weakner.project.verdict import Verdict
+from spacy_weakner.stages.runtime.pipelines import load_pipeline
 
 from ..util import make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, write_ruler
 
-LIST = "term list"
 GOOD = {"p": 90.0, "r": 60.0, "f1": 72.0}
+WITH_LIST = "cnn with list"
 
 
 @pytest.fixture
 def project(tmp_path, configs, trainings, monkeypatch):
-    """`fit` in a folder; `needle` says what NEEDLE finds, and is None where it must not be trained."""
+    """`fit` in a folder, with a recipe whose heads find what stands in `finds`, by their titles. `best` is the recipe
+    with what it was given."""
 
     class Project:
         corpora = Corpora(tmp_path / "corpus")
         output = tmp_path / "training"
-        needle = None
+        finds = {}
+        best = None
         said = []
 
         def fit(self, **settings):
@@ -39,14 +42,25 @@ def project(tmp_path, configs, trainings, monkeypatch):
             assert best is None or verdict.best.scores["f1"] == best
             return verdict
 
+    class Recipe:
+        rules = [Rule("student", False, "it does not pay")]
+
+        def __init__(self, workshop, arena, gold, dev, lists, others, say):
+            made.best = self
+            self.workshop, self.arena, self.gold, self.dev = workshop, arena, gold, dev
+            self.lists, self.others = [each.source for each in lists], others
+
+        def run(self, heads, weak):
+            self.heads, self.weak = heads, weak
+            for title in [head.title for head in heads] + ([] if weak is None else [WEAK_ALONE]):
+                path = write_ruler(tmp_path / f"made {title}", made.finds.get(title, {}))
+                parts = [load_pipeline(path) for _ in self.arena.folds]
+                self.arena.enter(title, path, predict_folds(self.arena.folds, parts))
+
     made = Project()
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
-
-    def needle(workshop, initial, facts):
-        assert made.needle is not None and initial.exists()
-        return write_ruler(tmp_path / "needle", made.needle)
-
-    monkeypatch.setattr(module, "train_needle", needle)
+    monkeypatch.setattr(module, "Best", Recipe)
+    monkeypatch.setattr(arenas, "SAMPLES", 20)
     monkeypatch.setattr(module, "SAMPLES", 20)
     return made
 
@@ -55,120 +69,85 @@ def names(verdict):
     return [each.name for each in verdict.contenders]
 
 
-# On dev
+HEADS = [GOLD_ALONE, "linear with list", WITH_LIST]
 
 
+@pytest.mark.parametrize("dev", [12, 0])
 @pytest.mark.parametrize(
-    "gold, both, winner",
+    "finds, winner",
     [
-        (ALL_TERMS, {}, GOLD_ALONE),
-        ({"LOC": [*PLACES]}, ALL_TERMS, BOTH),
-        ({}, {}, LIST),
+        ({GOLD_ALONE: ALL_TERMS}, GOLD_ALONE),
+        ({GOLD_ALONE: {"LOC": [*PLACES]}, WITH_LIST: ALL_TERMS}, WITH_LIST),
+        ({}, TERM_LIST),
         # As good as the list, which comes first.
-        ({"PER": [*PEOPLE]}, {"LOC": [*PLACES]}, LIST),
-        (ALL_TERMS, ALL_TERMS, GOLD_ALONE),
+        ({WITH_LIST: {"PER": [*PEOPLE]}}, TERM_LIST),
     ],
 )
-def test_the_best_on_dev_wins_and_never_less_than_the_list(tmp_path, project, trainings, gold, both, winner):
-    make_corpora(project.corpora.folder, scores=GOOD)
-    project.needle = {}
-    trainings.finds = {"gold": gold, "weak-gold": both}
+def test_the_best_wins_and_never_less_than_the_list(project, trainings, dev, finds, winner):
+    make_corpora(project.corpora.folder, dev=dev, scores=GOOD)
+    project.finds = finds
     verdict = project.fit()
-    assert verdict.winner == winner and verdict.chosen_by == "dev"
-    assert names(verdict)[:3] == [LIST, GOLD_ALONE, BOTH]
+    assert (verdict.winner, verdict.chosen_by) == (winner, "dev" if dev else "cross-validation")
+    assert names(verdict) == [TERM_LIST, *HEADS, WEAK_ALONE]
+    assert [rule.name for rule in verdict.left_out] == ["student"]
     f1 = {each.name: each.scores["f1"] for each in verdict.contenders}
-    assert f1[LIST] == pytest.approx(100 * 2 / 3, abs=0.01)
+    assert f1[TERM_LIST] == pytest.approx(100 * 2 / 3, abs=0.01)
     assert all(each.scores["interval"] and each.why for each in verdict.contenders)
+    assert verdict.best.scores["tp"] + verdict.best.scores["fn"] == 2 * (dev or 24)
 
 
-def test_what_trainings_are_given(project, trainings):
+def test_what_the_recipe_is_given(tmp_path, project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
-    project.needle = {}
-    project.fit(max_steps=40, strong_share=0.3, negative_rate=0.1, seed=7)
-    calls = {call["output"].name: call for call in trainings}
-    assert {*calls} == {"gold", "weak-gold", "model-12"}
-    gold, both, part = calls["gold"], calls["weak-gold"], calls["model-12"]
-    assert (gold["config"], both["config"], part["config"]) == ("crf_ner", "crf_ner.strong_weak", "crf_ner")
-    assert gold["paths.train"] == both["paths.strong"] == str(project.corpora.gold)
-    assert both["paths.weak"] == str(project.corpora.weak)
-    assert {call["paths.dev"] for call in trainings} == {str(project.corpora.dev)}
-    assert {
-        (call["training.max_steps"], call["training.eval_frequency"], call["system.seed"]) for call in trainings
-    } == {(40, 4, 7)}
-    assert both["corpora.train.strong_share"] == 0.3 and both["components.crf_ner.loss.negative_rate"] == 0.1
-    assert "prepared" in project.said and any(note.startswith("gold alone: 40 updates") for note in project.said)
-    project.fit(max_steps=40, strong_share=0.3, negative_rate=0.1, seed=7)
-    assert len(trainings) == 3
+    project.fit(max_steps=40, negative_rate=0.1, seed=7)
+    best = project.best
+    assert best.gold == project.corpora.gold_labelled and best.dev.name == "dev.spacy" and best.others == []
+    assert len(best.arena.folds) == PACES["cnn"].folds and best.lists == ["gazetteer"]
+    assert [head.combined for head in best.heads] == [False, True, True]
+    gold, linear, cnn = (head.make(tmp_path / "g", tmp_path / "d", tmp_path / "o") for head in best.heads)
+    votes = "components.crf_ner.model.votes.sources"
+    assert [each.config.name for each in (gold, linear, cnn)] == ["crf_ner.cfg", "best.gold.cfg", "best.gold.cfg"]
+    assert [each.config.parent.name == "linear" for each in (gold, linear, cnn)] == [True, True, False]
+    assert votes not in gold.overrides and linear.overrides[votes] == cnn.overrides[votes] == ["gazetteer"]
+    assert "training.max_steps" not in linear.overrides
+    assert (cnn.overrides["training.max_steps"], cnn.overrides["training.eval_frequency"]) == (40, 4)
+    assert {each.overrides["system.seed"] for each in (gold, linear, cnn, best.weak)} == {7}
+    assert best.weak.overrides["components.crf_ner.loss.negative_rate"] == 0.1
+    assert best.weak.overrides["paths.dev"] == str(best.dev)
+    # The points of the learning curve.
+    assert trainings.names() == {"model-12"} and trainings[0]["paths.dev"] == str(best.dev)
+    assert "prepared" in project.said and any(note.startswith("gold: 40 updates") for note in project.said)
 
 
-@pytest.mark.parametrize("terms, trained", [(ALL_TERMS, True), ({"PER": ["Anna"]}, False)])
-def test_needle_is_trained_only_if_the_rule_says_so(project, trainings, terms, trained, monkeypatch):
-    monkeypatch.setattr(rules, "MIN_FOR_NEEDLE", 3)
-    make_corpora(project.corpora.folder, scores=GOOD)
-    project.needle = ALL_TERMS if trained else None
-    trainings.finds = {"gold": terms}
-    verdict = project.fit()
-    assert (NEEDLE in names(verdict)) == trained
-    assert (NEEDLE in [rule.name for rule in verdict.left_out]) != trained
-    assert verdict.winner == (GOLD_ALONE if trained else LIST)
-
-
-def test_needle_can_win(project, trainings, monkeypatch):
-    make_corpora(project.corpora.folder, scores=GOOD)
-    monkeypatch.setattr(module, "needle_pays", lambda *args: Rule(NEEDLE, True, "it does"))
-    project.needle = ALL_TERMS
-    assert project.fit().winner == NEEDLE
-
-
-def test_labels_that_do_harm_are_not_mixed_in(project, trainings):
+def test_labels_that_do_harm_are_not_learned(project, trainings):
     make_corpora(project.corpora.folder, scores={"p": 15.8, "r": 60.0, "f1": 25.0})
     verdict = project.fit()
-    assert names(verdict) == [LIST, GOLD_ALONE] and trainings.names() == {"gold", "model-12"}
-    assert {rule.name for rule in verdict.left_out} == {BOTH, NEEDLE}
+    assert names(verdict) == [TERM_LIST, *HEADS] and project.best.weak is None
+    assert {rule.name for rule in verdict.left_out} == {WEAK_ALONE, "student"}
 
 
-def test_gold_alone_needs_one_config_alone(tmp_path, project, trainings, configs):
+def test_gold_alone(project, trainings):
     make_corpora(project.corpora.folder, text=0)
-    shutil.copytree(configs, tmp_path / "own", ignore=shutil.ignore_patterns("needle*", "*strong_weak*"))
-    trainings.finds = {"gold": ALL_TERMS}
-    verdict = project.fit(configs=tmp_path / "own", terms=None)
-    assert names(verdict) == [GOLD_ALONE] and verdict.winner == GOLD_ALONE
+    project.corpora.gold_labelled.unlink()
+    project.finds = {GOLD_ALONE: ALL_TERMS}
+    verdict = project.fit(terms=None)
+    assert names(verdict) == [GOLD_ALONE, "cnn"] and verdict.winner == GOLD_ALONE
+    assert [head.combined for head in project.best.heads] == [True, True]
+    assert project.best.gold == project.corpora.gold
 
 
 def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
     make_corpora(project.corpora.folder, gold=0)
     verdict = project.fit()
-    assert names(verdict) == [LIST, WEAK_ALONE] and (verdict.winner, verdict.chosen_by) == (LIST, "dev")
+    assert names(verdict) == [TERM_LIST, WEAK_ALONE] and (verdict.winner, verdict.chosen_by) == (TERM_LIST, "dev")
     (call,) = trainings
     assert call["paths.dev"] == str(project.corpora.dev) and verdict.contenders[1].path.endswith("model-best")
     trainings.finds = {"weak": ALL_TERMS}
     assert project.fit(seed=1).winner == WEAK_ALONE
 
 
-# By cross-validation
-
-
-@pytest.mark.parametrize("finds, winner", [(ALL_TERMS, GOLD_ALONE), ({"PER": [*PEOPLE]}, LIST), ({"PER": ["x"]}, LIST)])
-def test_cross_validation(project, trainings, finds, winner):
-    make_corpora(project.corpora.folder, dev=0, scores=GOOD)
-    trainings.finds = {f"fold-{n}": finds for n in (1, 2, 3)}
-    verdict = project.fit(max_steps=40)
-    assert (verdict.winner, verdict.chosen_by) == (winner, "cross-validation")
-    assert names(verdict) == [LIST, GOLD_ALONE, BOTH] and [rule.name for rule in verdict.left_out] == [NEEDLE]
-    assert verdict.best.scores["tp"] + verdict.best.scores["fn"] == 48
-    # What is packaged has seen all gold, and no checkpoint was chosen by what it was trained on.
-    assert [each.path.rsplit("/", 2)[-2:] for each in verdict.contenders[1:]] == [
-        ["gold", "model-last"],
-        ["weak-gold", "model-last"],
-    ]
-    assert len(trainings) == 3 + 3 + 2 + 1 and {call["training.eval_frequency"] for call in trainings} == {4}
-    finals = {call["output"].name: call for call in trainings if call["output"].parent == project.output}
-    assert finals["gold"]["paths.train"] == finals["weak-gold"]["paths.strong"] == str(project.corpora.gold)
-
-
 def test_gold_that_cannot_be_split(project, trainings):
     make_corpora(project.corpora.folder, dev=0)
-    write_docs(project.corpora.gold, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
+    write_docs(project.corpora.gold_labelled, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
     with pytest.raises(WeaknerError, match=r"WK685.*gold\.spacy"):
         project.fit()
 
@@ -179,7 +158,7 @@ def test_gold_that_cannot_be_split(project, trainings):
 def test_without_gold_nothing_is_taken_for_better_than_the_list(project, trainings):
     make_corpora(project.corpora.folder, gold=0, dev=0)
     verdict = project.fit()
-    assert (verdict.winner, verdict.chosen_by) == (LIST, "nothing") and names(verdict) == [LIST, WEAK_ALONE]
+    assert (verdict.winner, verdict.chosen_by) == (TERM_LIST, "nothing") and names(verdict) == [TERM_LIST, WEAK_ALONE]
     assert all(each.scores is None for each in verdict.contenders) and verdict.curve == []
     (call,) = trainings
     assert call["paths.dev"] == call["paths.train"] == str(project.corpora.weak)
@@ -188,7 +167,7 @@ def test_without_gold_nothing_is_taken_for_better_than_the_list(project, trainin
 
 def test_a_list_alone(project, trainings):
     make_corpora(project.corpora.folder, gold=0, dev=0, text=0)
-    assert project.fit().winner == LIST and not trainings
+    assert project.fit().winner == TERM_LIST and not trainings
     with pytest.raises(WeaknerError, match="WK684"):
         project.fit(terms=None)
 
@@ -196,7 +175,7 @@ def test_a_list_alone(project, trainings):
 def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     make_corpora(project.corpora.folder, text=0)
-    assert BOTH not in names(project.fit()) and trainings.names() == {"gold", "model-12"}
+    assert WEAK_ALONE not in names(project.fit()) and project.best.weak is None
 
 
 # Errors and files
@@ -205,7 +184,6 @@ def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
 def test_test_is_not_looked_at(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     project.corpora.test.write_bytes(b"no corpus")
-    project.needle = {}
     assert project.fit().winner
 
 
@@ -235,7 +213,7 @@ def test_no_verdict_is_left_of_an_earlier_run(project, trainings, monkeypatch):
         ({"minutes": -1}, r"WK005.*minutes"),
         ({"strong_share": 1.0}, r"WK005.*strong_share"),
         ({"max_steps": 0}, r"WK005.*max_steps"),
-        ({"configs": "nowhere"}, r"WK100.*crf_ner\.cfg"),
+        ({"configs": "nowhere"}, r"WK100.*best\.gold\.cfg"),
         ({"terms": "nowhere.csv"}, r"nowhere\.csv"),
     ],
 )
@@ -256,7 +234,8 @@ def test_corpora_that_are_not_there(project, trainings):
 
 def test_the_learning_curve(project, trainings):
     make_corpora(project.corpora.folder, gold=40, dev=12, text=0)
-    trainings.finds = {"model-10": {"PER": [*PEOPLE]}, "model-20": ALL_TERMS, "gold": ALL_TERMS}
+    trainings.finds = {"model-10": {"PER": [*PEOPLE]}, "model-20": ALL_TERMS}
+    project.finds = {GOLD_ALONE: ALL_TERMS}
     verdict = project.fit()
     assert [point["sentences"] for point in verdict.curve] == [10, 20, 40]
     assert [point["f1"] for point in verdict.curve] == [pytest.approx(66.67), 100.0, 100.0]

@@ -8,12 +8,12 @@ import spacy
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
-from spacy_weakner.annotations.weak import doc_entities
-from spacy_weakner.project.lists import make_lists, term_sources
+from spacy_weakner.annotations.weak import doc_entities, group_entities, weak_group
+from spacy_weakner.project.lists import label_with, make_lists, term_sources
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 
-from ..util import raw
+from ..util import make_doc, raw
 from .util import NLP
 
 WORDS = ["aa", "Bb", "CCC", "dd", "e", "Ff-g", "IT", "it"]
@@ -52,7 +52,7 @@ def test_the_entities_are_those_of_label_and_aggregate(tmp_path, lists, settings
     )
     docs = [raw(NLP, " ".join(rng.choices([*WORDS, "zz"], k=rng.randint(1, 12)))) for _ in range(80)]
     write_docs(tmp_path / "in.spacy", docs)
-    (made,) = lists(f'[sources.drugs]\nterms = "terms.jsonl"\n{settings}\n').values()
+    ((*_, made),) = lists(f'[sources.drugs]\nterms = "terms.jsonl"\n{settings}\n')
     label(tmp_path / "in.spacy", tmp_path / "weak.spacy", sources=tmp_path / "sources.cfg", lang="xx")
     aggregate(tmp_path / "weak.spacy", tmp_path / "out.spacy", policy="longest", unmatched="outside")
     wanted = [doc_entities(doc) for doc in read_docs(tmp_path / "out.spacy", Vocab())]
@@ -65,10 +65,10 @@ def test_all_settings_arrive(tmp_path, lists):
     write_terms(tmp_path / "t.jsonl", [("A", "aa bb"), ("B", "cc")])
     given = {"attr": "ORTH", "acronym_length": 3, "min_length": 2, "ambiguity": "drop", "reliability": 0.7}
     text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in given.items())
-    ((name, made),) = lists(
+    ((source, title, made),) = lists(
         f'[sources.drugs]\nterms = "t.jsonl"\nstop = ["x"]\nlabels = {{"A": "NEW"}}\n{text}'
-    ).items()
-    assert (name, made.name) == ("term list", "weak-drugs")
+    )
+    assert (source, title, made.name) == ("drugs", "term list", "weak-drugs")
     nlp = spacy.load(made)
     ruler = nlp.get_pipe("gazetteer_ruler")
     assert {key: getattr(ruler, key) for key in given} == given and [*ruler.stop] == ["x"]
@@ -77,7 +77,7 @@ def test_all_settings_arrive(tmp_path, lists):
 
 def test_labels_of_terms_without_one(tmp_path, lists):
     (tmp_path / "t.txt").write_text("aa\nbb cc\n")
-    (made,) = lists('[sources.drugs]\nterms = "t.txt"\nterm_label = "DRUG"\n').values()
+    ((*_, made),) = lists('[sources.drugs]\nterms = "t.txt"\nterm_label = "DRUG"\n')
     assert doc_entities(spacy.load(made)("aa and bb cc")) == [(0, 1, "DRUG"), (2, 4, "DRUG")]
 
 
@@ -87,8 +87,13 @@ def test_several_lists_and_other_sources(tmp_path, lists):
     (tmp_path / "answers.jsonl").write_text('{"text": "a b", "spans": []}\n')
     declared = "".join(f'[sources.{name}]\nterms = "{name}.jsonl"\n' for name in "ab")
     made = lists(f'{declared}[sources.answers]\nfile = "answers.jsonl"\n')
-    assert list(made) == ["term list 'a'", "term list 'b'"]
-    assert [doc_entities(spacy.load(path)("a b")) for path in made.values()] == [[(0, 1, "A")], [(1, 2, "B")]]
+    assert [(each.source, each.title) for each in made] == [("a", "term list 'a'"), ("b", "term list 'b'")]
+    assert [doc_entities(spacy.load(each.pipeline)("a b")) for each in made] == [[(0, 1, "A")], [(1, 2, "B")]]
+    # What they say beside the gold of a corpus is what they label.
+    write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "a b", [(0, 2, "X")])])
+    (doc,) = read_docs(label_with(made, tmp_path / "dev.spacy", tmp_path / "labelled.spacy"), Vocab())
+    assert doc_entities(doc) == [(0, 2, "X")]
+    assert [group_entities(doc, weak_group(name)) for name in "ab"] == [[(0, 1, "A")], [(1, 2, "B")]]
     assert term_sources(None, None) == []
 
 
@@ -96,7 +101,7 @@ def test_a_list_that_is_given_by_its_path(tmp_path):
     write_terms(tmp_path / "t.jsonl", [("A", "aa")])
     (source,) = term_sources(tmp_path / "t.jsonl", None)
     for _ in range(2):  # one that stands there already is replaced
-        (made,) = make_lists([source], tmp_path / "lists", lang="de", tokenizer=None).values()
+        ((*_, made),) = make_lists([source], tmp_path / "lists", lang="de", tokenizer=None)
     assert [path.name for path in (tmp_path / "lists").iterdir()] == [made.name]
     nlp = spacy.load(made)
     assert nlp.lang == "de" and [ent.text for ent in nlp("x aa y").ents] == ["aa"]

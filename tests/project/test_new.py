@@ -109,19 +109,28 @@ def test_a_project_of_what_there_is(tmp_path, files, quick, keys, commands):
     assert (made.folder / "sources.cfg").exists() == bool(made.sources)
     if made.sources:
         assert [source.name for source in read_sources(made.folder / "sources.cfg")] == made.sources
-    mixes = {"text", "gold"} <= {*keys} and made.sources
-    assert len([*(made.folder / "configs").iterdir()]) == (4 if mixes else 1)
+    wanted = {"crf_ner.cfg"} if made.sources and "text" in keys else set()
+    if "gold" in keys:
+        wanted |= {"best.gold.cfg", "linear/best.gold.cfg", "linear/crf_ner.cfg"}
+        wanted |= {"best.student.cfg"} if "text" in keys else set()
+    configs = made.folder / "configs"
+    assert {path.relative_to(configs).as_posix() for path in configs.rglob("*.cfg")} == wanted
     readme = (made.folder / "README.md").read_text(encoding="utf-8")
     assert all((f"| `{name}` |" in readme) for name in commands.split()[1:])
 
 
 def test_configs_are_those_of_init_config(tmp_path, files):
     made = init_project(tmp_path / "p", **given(files, "gold"), lang="de", size="gpu", tokenizer="spacy.Tokenizer.v1")
-    text = (made.folder / "configs" / "crf_ner.cfg").read_text(encoding="utf-8")
-    assert text == render_config("crf_ner", "gpu", lang="de", tokenizer="spacy.Tokenizer.v1")
-    assert load_config(made.folder / "configs" / "crf_ner.cfg")["nlp"]["lang"] == "de"
+    text = (made.folder / "configs" / "best.gold.cfg").read_text(encoding="utf-8")
+    assert text == render_config("best.gold", "gpu", lang="de", tokenizer="spacy.Tokenizer.v1")
+    assert load_config(made.folder / "configs" / "best.gold.cfg")["nlp"]["lang"] == "de"
     project = load_project_config(made.folder)
     assert project["vars"]["language"] == "--lang de --tokenizer spacy.Tokenizer.v1"
+
+
+def test_the_tokenizer_is_that_of_the_language(tmp_path, files, quick):
+    made = init_project(tmp_path / "p", **given(files, "gold"), lang="zh")
+    assert load_project_config(made.folder)["vars"]["tokenizer"] == "spacy.zh.ChineseTokenizer"
 
 
 def test_a_transformer_and_its_place(tmp_path, files, quick):
@@ -135,7 +144,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, files, quick):
     one, two = (
         init_project(tmp_path / "home" / place / "p", **given(files, *EVERYTHING)).folder for place in ("a", "b")
     )
-    assert {*contents(one)} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/crf_ner.cfg"}
+    assert {*contents(one)} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/best.gold.cfg"}
     assert contents(one).keys() == contents(two).keys()
     folder = tmp_path / "home" / "p"
     first = contents(init_project(folder, **given(files, *EVERYTHING)).folder)

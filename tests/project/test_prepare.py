@@ -10,9 +10,17 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project import prepare as module
 from spacy_weakner.project.layout import Corpora, has_docs
 from spacy_weakner.project.prepare import prepare, read_preparation
-from spacy_weakner.project.splitting import MIN_FOR_TEST, MIN_TO_SPLIT
+from spacy_weakner.project.splitting import MIN_FOR_TEST
 
 from .util import gold_rows, write_rows
+
+MIN_TO_SPLIT = 200
+
+
+@pytest.fixture(autouse=True)
+def little_to_split(monkeypatch):
+    """Dev is split off sooner than it is for users, so that tests are short."""
+    monkeypatch.setattr(module, "MIN_TO_SPLIT", MIN_TO_SPLIT)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import srsly
 from spacy.tokens import Doc
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import set_source, set_weak
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.weak import doc_entities, set_source, set_weak
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.compare import compare, format_table
@@ -43,8 +43,22 @@ def test_scores_label_sets_and_pipelines(files):
     header, cells = format_table(rows)
     assert cells[0] == ("weak", "100.0", "66.7", "80.0", *cells[0][4:6], "-") and len(header) == len(cells[0])
     assert weak.accuracy.sentences == 3 and weak.accuracy.right_sentences == 2
-    assert weak.interval is None and weak.difference is None
+    assert weak.interval is None and weak.difference is None and weak.ece is ruler.ece is None
     assert set(weak.to_json()) > {"name", "p", "r", "f1", "tp", "fp", "fn", "words_per_second", "per_label"}
+
+
+def test_calibration_stands_beside_where_there_are_scores(files):
+    docs = list(read_docs(files / "test.spacy", spacy.blank("en").vocab))
+    for doc in docs:
+        found = doc_entities(doc)
+        set_source(doc, "llm", [*found, (0, 1, "X")], [*([0.75] * len(found)), 0.25])
+    write_docs(files / "answers.spacy", docs)
+    candidates = {"llm": f"{files / 'answers.spacy'}#llm", "weak": files / "weak.spacy"}
+    rows = compare(files / "test.spacy", candidates, bootstrap=0)
+    assert rows[0].ece == pytest.approx(0.25) and rows[1].ece is None
+    header, cells = format_table(rows)
+    assert header[4] == "ECE" and [line[4] for line in cells] == ["0.250", "-"]
+    assert rows[0].to_json()["ece"] == 0.25 and rows[1].to_json()["ece"] is None
 
 
 def test_confidence_intervals_and_differences_to_the_best(files):

@@ -1,13 +1,14 @@
 import random
 from collections import Counter
 
+import numpy
 import pytest
 import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.annotations.gold import Gold, find_gold
 from spacy_weakner.annotations.weak import GOLD_GROUP, set_group, set_weak
-from spacy_weakner.quality.calibration import CalibrationCounter
+from spacy_weakner.quality.calibration import CalibrationCounter, expected_calibration_error
 from spacy_weakner.quality.evaluation import Evaluation, recall_by_length
 from spacy_weakner.quality.scores import count_matches
 
@@ -143,6 +144,9 @@ def test_calibration_by_hand():
     assert last.score == pytest.approx(2.86 / 3) and last.right == pytest.approx(2 / 3)
     assert result.error == pytest.approx((3 * abs(2.86 / 3 - 2 / 3) + 0) / 4)
     assert result.bins[5] == (0.5, 0.6, 0, None, None)
+    assert list(result.labels) == ["A", "B"]
+    assert result.labels["A"] == pytest.approx((3, 1.95 / 3, 2 / 3, 0.05 / 3))
+    assert result.labels["B"] == pytest.approx((1, 0.91, 0.0, 0.91))
 
 
 def test_scores_at_the_bounds_of_bins():
@@ -156,3 +160,26 @@ def test_no_scores_no_calibration():
     counter = CalibrationCounter()
     counter.add([(0, 1, "A")], [None], Gold(frozenset()))
     assert counter.result() is None
+
+
+def test_expected_calibration_error():
+    rng = numpy.random.default_rng(0)
+    scores = rng.integers(0, 21, 200) / 20
+    right = rng.random(200) < scores**2
+    for bins in (1, 4, 8):
+        width, error = 1 / bins, 0.0
+        for b in range(bins):
+            own = (scores >= b * width) & ((scores < (b + 1) * width) | (b == bins - 1))
+            if own.any():
+                error += own.mean() * abs(scores[own].mean() - right[own].mean())
+        assert expected_calibration_error(scores, right, bins) == pytest.approx(error)
+    assert expected_calibration_error([], []) == 0.0
+    assert expected_calibration_error([1.0, 0.0], [True, False]) == 0.0
+    assert expected_calibration_error([0.95, 0.91, 1.0, 0.0], [True, False, True, False]) == pytest.approx(
+        3 / 4 * abs(2.86 / 3 - 2 / 3)
+    )
+    for score in (1.1, -0.1, float("nan")):
+        with pytest.raises(ValueError, match="probability"):
+            expected_calibration_error([score], [True])
+    with pytest.raises(ValueError, match="argument"):
+        expected_calibration_error([0.5], [])

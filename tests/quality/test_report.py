@@ -206,6 +206,19 @@ def test_pipelines_with_scores(corpus, tmp_path, trained_path):
     assert "No sentence to show." in text
 
 
+def test_calibration_of_several_pipelines_side_by_side(corpus, tmp_path, trained_path):
+    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True}}})
+    nlp.to_disk(tmp_path / "pipe")
+    candidates = {"one": tmp_path / "pipe", "two": tmp_path / "pipe", "silent": trained_path}
+    report(tmp_path / "r.html", test=corpus, candidates=candidates, bootstrap=0, examples=0)
+    page = Page(tmp_path / "r.html")
+    (plot,) = (data for tag, data in page.texts if tag == "desc" and "calibration" in data)
+    assert [part.partition(": ")[0] for part in plot.split("; ")] == ["one", "two"]
+    captions = [data for tag, data in page.texts if tag == "caption"]
+    assert {"Calibration of scores", "Calibration per label", "Reliability of scores"} <= {*captions}
+    assert "ECE" in [data for tag, data in page.texts if tag == "th"]
+
+
 def test_same_input_same_bytes(corpus, tmp_path):
     for name in ("1.html", "2.html"):
         report(tmp_path / name, test=corpus, candidates={"terms": f"{corpus}#terms"}, labels=corpus)

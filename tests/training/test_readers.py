@@ -266,3 +266,21 @@ def test_what_weak_sentences_carry_arrives_from_files(tmp_path):
 def test_no_gold_is_lost_where_weak_sentences_are_few(n_weak):
     found = texts(StrongWeakCorpus(reader("s", 20), reader("w", n_weak), 0.2)(NLP))
     assert sorted(found) == sorted([f"s{i}" for i in range(20)] + [f"w{i}" for i in range(n_weak)])
+
+
+# Sources
+
+
+def test_sources_reach_the_predicted_docs(tmp_path):
+    doc = make_doc(NLP, "New York")
+    for name in ("llm", "other"):
+        set_group(doc, f"weak:{name}", [(0, 2, "LOC")])
+    write_docs(tmp_path / "a.spacy", [doc])
+    row = {"tokens": ["New", "York"], "weak_ents": [[0, 2, "LOC"]]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    (source,) = weak_sources(next(iter(JsonlCorpus(tmp_path / "a.jsonl")(NLP))).reference)
+    for path, make, name in ((tmp_path / "a.spacy", make_docbin_corpus, "llm"), (tmp_path / "a.jsonl", JsonlCorpus, source)):
+        (plain,), (voting,) = (list(make(path, sources=sources)(NLP)) for sources in ([], [name]))
+        assert not weak_sources(plain.predicted) and weak_sources(voting.predicted) == [name]
+        weak = StrongWeakCorpus(make(path, sources=[name]), make(path, sources=[name]))(NLP)
+        assert [weak_sources(example.predicted) for example in weak] == [[name], [name]]

@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 from spacy.tokens import Doc
 
 from ...annotations.sentences import sentence_key
-from ...annotations.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, WEAK_PREFIX, get_id
+from ...annotations.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, get_id
 from ..runtime.hashes import hash_text
 
 # Tokens up to which a sentence ("METHODS :") may well occur in two documents by chance.
@@ -113,6 +113,6 @@ def _labelled(doc: Doc) -> bool:
     spans = (
         len(group)
         for key, group in doc.spans.items()
-        if not key.startswith(_NO_LABELS) and key not in (GOLD_GROUP, MATCHED_GROUP)
+        if not key.startswith(_NO_LABELS) and key not in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP)
     )
     return bool(doc.ents) or any(doc.cats.values()) or any(spans)

@@ -1,7 +1,7 @@
 """What a component of a trained pipeline says about Docs, without writing to them."""
 
 from pathlib import Path
-from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 
 from ...annotations.corpus import bare_copy
 from ...annotations.tags import TagScheme, make_scheme
+from ...annotations.weak import copy_group, weak_group
 from ...errors import Errors, WeaknerError
 from ...ty import Entity, PathScore, PathScorer, TokenDistributions
 from .pipelines import load_pipeline, run_before
@@ -24,6 +25,7 @@ class Predictor:
     is_one (Callable[[Any], bool]): Whether a component is of the kind.
     what (str): What it does, for messages.
     heads (str): Which components do that.
+    sources (Sequence[str]): Weak sources that it may see the labels of.
     RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
     """
 
@@ -36,10 +38,12 @@ class Predictor:
         is_one: Callable[[Any], bool],
         what: str,
         heads: str = "a crf_ner or a token_ner",
+        sources: Sequence[str] = (),
     ) -> None:
         self.model = str(model)
         self.nlp = load_pipeline(model)
         self._heads = heads
+        self._groups = [weak_group(source) for source in sources]
         found = [(n, pipe) for n, pipe in self.nlp.pipeline if component in (None, n) and is_one(pipe)]
         if not found:
             raise self._no_pipe(what, component)
@@ -48,11 +52,15 @@ class Predictor:
     def bare(self, docs: List[Doc]) -> List[Doc]:
         """What the component may see.
 
-        docs (List[Doc]): Docs of any vocabulary; only their words are used.
+        docs (List[Doc]): Docs of any vocabulary; only their words are used, and what the sources say.
         RETURNS (List[Doc]): Copies, with what the components before it write: encoders that it listens to may be among
             them.
         """
-        return run_before(self.nlp, self.name, [bare_copy(doc, self.nlp.vocab) for doc in docs])
+        copies = [bare_copy(doc, self.nlp.vocab) for doc in docs]
+        for doc, copy in zip(docs, copies, strict=True):
+            for group in self._groups:
+                copy_group(doc, copy, group)
+        return run_before(self.nlp, self.name, copies)
 
     def _no_pipe(self, what: str, component: Optional[str]) -> WeaknerError:
         named = f" and is named '{component}'" if component else ""
@@ -108,11 +116,13 @@ class PathPredictor(Predictor):
 class TokenPredictor(Predictor):
     """A component that gives a distribution over tags for every token.
 
-    model, component: See `Predictor`.
+    model, component, sources: See `Predictor`.
     """
 
-    def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
-        super().__init__(model, component, lambda pipe: isinstance(pipe, TokenDistributions), _DISTRIBUTIONS)
+    def __init__(
+        self, model: Union[str, Path], component: Optional[str] = None, *, sources: Sequence[str] = ()
+    ) -> None:
+        super().__init__(model, component, _gives_distributions, _DISTRIBUTIONS, sources=sources)
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -131,3 +141,7 @@ class TokenPredictor(Predictor):
         RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_labels); rows sum to 1.
         """
         return [rows.astype("float64") for rows in self.pipe.distributions(self.bare(docs))]
+
+
+def _gives_distributions(pipe: Any) -> bool:
+    return isinstance(pipe, TokenDistributions)

@@ -1,0 +1,270 @@
+"""From a stranger's files to a packaged pipeline: what `init project` and `weasel run all` make of them.
+
+    python benchmarks/best.py --data DIR --size cnn --gold 250 --seeds 0
+
+Files are made as users have them: gold sentences, other sentences as text without labels, a term list. Neither dev nor
+test is given: the project chooses by cross-validation of the gold. What it packaged, and all that it compared, is then
+scored on the data set's test.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from common import EVIDENCE, ROOT, Evidence, Run, find, mean_and_spread
+
+from spacy_weakner.files import read_lines, write_text
+from spacy_weakner.project.new import init_project
+from spacy_weakner.project.rules import TERM_LIST
+from spacy_weakner.project.verdict import Verdict
+from spacy_weakner.quality.calibration import expected_calibration_error
+from spacy_weakner.quality.candidates import Candidate
+from spacy_weakner.quality.compare import compare
+from spacy_weakner.stages.convert import convert
+
+WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer"
+TEXTS = 4000
+# Held out of the training sentences where only these have labels of a source.
+HELD_OUT = 3450
+BEST = "best"
+Rows = List[Dict[str, Any]]
+
+
+class Column(NamedTuple):
+    """What a user has.
+
+    folder (str): Data set.
+    gold (str): The split that gold is drawn from; its other sentences are the text.
+    terms (str): Where the term list comes from: "gazetteer" (as shipped), "half" of it, "labels" (phrases that the
+        data set's weak labels mark, in exact case; the test is then a part of train), "others" (phrases of half of the
+        text).
+    texts (Tuple[str, ...]): Splits that are text besides.
+    """
+
+    folder: str
+    gold: str = "train"
+    terms: str = "gazetteer"
+    texts: Tuple[str, ...] = ()
+
+
+COLUMNS = {
+    "bc5cdr": Column("bc5cdr"),
+    "bc5cdr-half": Column("bc5cdr", terms="half"),
+    "bc5cdr-chem": Column("bc5cdr-chem"),
+    "bc5cdr-disease": Column("bc5cdr-disease"),
+    "conll03-kb": Column("conll03", terms="labels"),
+    "conll03": Column("conll03"),
+    "oa-mine": Column("oa-mine", terms="others"),
+    # Its list was made from train, where it is far better than anywhere else.
+    "ec": Column("ec", gold="dev", texts=("weak", "train")),
+}
+
+
+def main() -> None:
+    """Run what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--columns", default=",".join(COLUMNS))
+    parser.add_argument("--size", default="cnn")
+    parser.add_argument("--transformer", default=None, help="folder of the Transformer")
+    parser.add_argument("--gold", default="250")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "best")
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    arguments = parser.parse_args()
+    evidence = Evidence(EVIDENCE / "best.jsonl")
+    if not arguments.render:
+        for gold in map(int, arguments.gold.split(",")):
+            for seed in map(int, arguments.seeds.split(",")):
+                for column in arguments.columns.split(","):
+                    run(column, gold, seed, arguments, evidence)
+    write_text(EVIDENCE / "best.md", page(evidence.rows()))
+
+
+def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evidence: Evidence) -> None:
+    """One project, if its row is missing."""
+    encoder = "minilm" if arguments.size == "transformer" else arguments.size
+    this = Run("best", column, encoder, "quick", BEST, seed, n_gold, 0)
+    identity = {key: value for key, value in this._asdict().items() if key != "weak"}
+    if any(identity.items() <= row.items() for row in evidence.rows()):
+        return
+    folder = arguments.work / f"{column}-{n_gold}-{seed}-{arguments.size}"
+    files, test, texts = make_files(arguments.data, column, n_gold, seed, folder / "files")
+    if texts is None:
+        return
+    tokens = {"lang": "zh", "tokenizer": CHARACTERS} if column == "ec" else {"tokenizer": WORDS}
+    project = folder / "project"
+    if not project.exists():
+        init_project(project, size=arguments.size, transformer=arguments.transformer, **tokens, **files)  # type: ignore[arg-type]
+    started, cpu = time.perf_counter(), cpu_seconds()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (folder / "log.txt").open("w", encoding="utf-8") as log:
+        command = [sys.executable, "-m", "weasel", "run", "all", str(project)]
+        command += ["--vars.processes", str(arguments.processes)]
+        subprocess.run(command, check=True, stdout=log, stderr=subprocess.STDOUT, env=environment)
+    seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
+    verdict = Verdict.load(project / "training" / "verdict.json")
+    convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
+    marks = Marks()
+    candidates = {each.name: project / each.path for each in verdict.contenders}
+    rows = compare(folder / "test.spacy", candidates, bootstrap=0, observe=marks)
+    chosen = {"chosen": verdict.winner, "chosen_f1": {each.name: each.f1 for each in verdict.contenders}}
+    this = this._replace(weak=texts)
+    for row in rows:
+        method = "match" if row.name == TERM_LIST else row.name
+        add(evidence, this._replace(method=method), row, 0.0, ece=marks.error(row.name))
+    best = next(row for row in rows if row.name == verdict.winner)
+    more = {"cpu_seconds": round(cpu), "ece": marks.error(verdict.winner), **chosen}
+    add(evidence, this, best, seconds, **more)
+
+
+class Marks:
+    """Scores of entities, and whether they are right, by candidate."""
+
+    def __init__(self) -> None:
+        self.scores: Dict[str, List[float]] = {}
+        self.right: Dict[str, List[bool]] = {}
+
+    def __call__(self, candidate: Candidate, gold: Any, doc: Any) -> None:
+        wanted = {(ent.start, ent.end, ent.label_) for ent in gold.ents}
+        for entity, score in zip(candidate.entities(doc), candidate.scores(doc), strict=True):
+            if score is not None:
+                self.scores.setdefault(candidate.name, []).append(score)
+                self.right.setdefault(candidate.name, []).append(entity in wanted)
+
+    def error(self, name: str) -> Optional[float]:
+        """RETURNS (Optional[float]): Expected calibration error of a candidate; None where it has no scores."""
+        if name not in self.scores:
+            return None
+        return round(expected_calibration_error(self.scores[name], self.right[name]), 4)
+
+
+def add(evidence: Evidence, run: Run, row: Any, seconds: float, **more: Any) -> None:
+    """Append a row."""
+    evidence.add(run, row.counts, seconds, row.words_per_second or 0.0)
+    lines = evidence.path.read_text(encoding="utf-8").splitlines()
+    lines[-1] = json.dumps({**json.loads(lines[-1]), **more})
+    write_text(evidence.path, "\n".join(lines) + "\n")
+
+
+def make_files(
+    data: Path, name: str, n_gold: int, seed: int, folder: Path
+) -> Tuple[Dict[str, Path], Path, Optional[int]]:
+    """The files that a user has, the test, and how many texts there are; None if there is too little gold."""
+    column = COLUMNS[name]
+    rows, test = read_rows(data / column.folder, column.gold), folder / "test.jsonl"
+    if column.terms == "labels":
+        shuffled = list(rows)
+        random.Random(12345).shuffle(shuffled)
+        held_out, rows = shuffled[:HELD_OUT], shuffled[HELD_OUT:]
+    else:
+        held_out = read_rows(data / column.folder, "test")
+    rng = random.Random(seed)
+    rng.shuffle(rows)
+    if len(rows) < n_gold:
+        return {}, test, None
+    gold, others = rows[:n_gold], rows[n_gold:]
+    if column.texts:
+        others = [row for split in column.texts for row in read_rows(data / column.folder, split)]
+        rng.shuffle(others)
+    others = others[:TEXTS]
+    files = {"gold": folder / "gold.jsonl", "text": folder / "text.jsonl"}
+    write_rows(files["gold"], [{key: row[key] for key in ("id", "tokens", "ents")} for row in gold])
+    write_rows(files["text"], [{key: row[key] for key in ("id", "tokens")} for row in others])
+    write_rows(test, [{key: row[key] for key in ("id", "tokens", "ents")} for row in held_out])
+    terms = folder / "terms.jsonl"
+    write_rows(terms, [{"label": label, "term": term} for label, term in make_terms(data, column, others)])
+    if column.terms != "labels":
+        return {**files, "terms": terms}, test, len(others)
+    declared = folder / "sources.cfg"
+    write_text(declared, f'[sources.gazetteer]\nterms = "{terms.name}"\nattr = "ORTH"\n')
+    return {**files, "sources": declared}, test, len(others)
+
+
+def make_terms(data: Path, column: Column, texts: Rows) -> List[Tuple[str, str]]:
+    """A term list: labels and terms."""
+    if column.terms == "others":
+        # Phrases of half of the text, as somebody may have written them down.
+        return sorted({(label, phrase(row, a, b)) for row in texts[: len(texts) // 2] for a, b, label in row["ents"]})
+    if column.terms == "labels":
+        rows = read_rows(data / column.folder, column.gold)
+        counts = Counter((phrase(row, a, b), label) for row in rows for a, b, label in row["weak_ents"])
+        usual = {term: label for (term, label), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
+        return sorted((label, term) for term, label in usual.items())
+    terms = [(row["label"], row["term"]) for row in read_rows(data / column.folder, "gazetteer")]
+    if column.terms == "half":
+        random.Random(7).shuffle(terms)
+        terms = terms[: len(terms) // 2]
+    return terms
+
+
+def phrase(row: Dict[str, Any], start: int, end: int) -> str:
+    """RETURNS (str): Some tokens of a row."""
+    return " ".join(row["tokens"][start:end])
+
+
+def read_rows(folder: Path, split: str) -> Rows:
+    """Read JSONL."""
+    return [json.loads(line) for line in read_lines(find(folder, split))]
+
+
+def write_rows(path: Path, rows: Rows) -> None:
+    """Write JSONL."""
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def cpu_seconds() -> float:
+    """RETURNS (float): CPU time of all processes that were started here and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def page(rows: Rows) -> str:
+    """Fill the page."""
+    text = (EVIDENCE / "best.template.md").read_text(encoding="utf-8")
+    columns = [name for name in COLUMNS if any(row["dataset"] == name for row in rows)]
+    for encoder in sorted({row["encoder"] for row in rows}):
+        for gold in sorted({row["strong"] for row in rows}):
+            text = text.replace(f"{{{encoder}-{gold}}}", scores(rows, encoder, gold, columns))
+    return text.replace("{chosen}", chosen(rows))
+
+
+def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
+    """A table of F1: a line per method, a column per data set."""
+    some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold]
+    methods = sorted({row["method"] for row in some}, key=lambda name: (name != "match", name == BEST, name))
+    lines = [f"| F1 | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for method in methods:
+        cells = []
+        for column in columns:
+            found = [row["f1"] for row in some if row["method"] == method and row["dataset"] == column]
+            cells.append(mean_and_spread(found) if found else "")
+        lines.append(f"| {'term list' if method == 'match' else method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def chosen(rows: Rows) -> str:
+    """What was packaged, how sure it says it is, and how long it took."""
+    heads = ("data", "size", "gold", "seed", "chosen", "F1 where chosen", "F1 on test", "calibration error", "words/s")
+    lines = [f"| {' | '.join([*heads, 'minutes', 'CPU minutes'])} |", "|---" * (len(heads) + 2) + "|"]
+    packaged = [row for row in rows if row["method"] == BEST]
+    for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
+        error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
+        cells = [row["dataset"], row["encoder"], row["strong"], row["seed"], row["chosen"]]
+        cells += [f"{row['chosen_f1'][row['chosen']]:.1f}", f"{row['f1']:.1f}", error, f"{row['words_per_second']:,}"]
+        cells += [f"{row['seconds'] / 60:.1f}", f"{row['cpu_seconds'] / 60:.1f}"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

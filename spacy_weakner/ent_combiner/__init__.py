@@ -1,0 +1,1 @@
+"""A component that decides between candidates for entities."""

@@ -1,0 +1,397 @@
+"""The component that decides between candidates for entities."""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.types import Floats2d
+
+from ..annotations.gold import find_gold
+from ..annotations.preset import preset_tokens
+from ..annotations.tags import TagScheme, make_scheme
+from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, weak_group
+from ..errors import Errors, WeaknerError, check_range
+from ..files import existing
+from ..training.entities import Prediction, write_entities
+from ..training.factories import register_component
+from ..ty import Entity, PathScore
+from .candidates import Candidates, read_candidates, read_votes
+from .competition import Floats
+from .features import FeatureSpace
+from .fitting import COMBINED, FitReport, fit, read_fit_doc, take_alone
+from .memory import Memory
+from .scored import Scored, choose
+
+
+class EntCombiner(Pipe):
+    """Decide between what term lists, rules, language models and trained components say: which of the candidates in the
+    span groups `weak:<source>` and `pred:<component>` are entities.
+
+    It is a logistic regression of candidates that compete: what is known about a candidate (who names it, with which
+    probability, who says otherwise, how its ends and the words around look; see `features`) gives its odds, and a set
+    of candidates without overlaps is as probable as the product of theirs. Variants of matches, with a token more or
+    less at one end, are candidates, too, so that borders are repaired. Written is the set with the best expected F1;
+    `ent._.weakner_score` is the entity's probability: the sum over all sets that hold it.
+
+    It learns from gold in `initialize` or `fit`, from the groups that stand beside the gold in the same Docs. What
+    trained components say there must come from training without these Docs (`crossfit`). If one group alone does
+    better than all together, in cross-validation, that group's entities are taken as they are.
+
+    vocab (Vocab): The shared vocabulary.
+    name (str): Name of the component.
+    sources (Optional[List[str]]): The weak sources to read; None: all that the Docs have in `fit`.
+    predictions (Optional[List[str]]): The components whose predictions to read; None: all.
+    border (int): By how many tokens, at most, one end of a candidate may differ from a match of a source.
+    threshold (Optional[float]): From which probability on a candidate is worth taking; None: chosen in `fit`.
+    penalty (Optional[float]): Penalty of the squared weights; None: chosen in `fit`.
+    folds (int): Into how many parts the Docs of `fit` are split to choose these.
+    scheme (str): Tag scheme of `distributions`: "IO", "BIO" or "IOBES".
+    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
+        others fill the rest.
+    scorer (Optional[Callable]): The scoring method.
+    RAISES (WeaknerError): If a setting is out of range.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "ent_combiner",
+        *,
+        sources: Optional[List[str]] = None,
+        predictions: Optional[List[str]] = None,
+        border: int = 1,
+        threshold: Optional[float] = None,
+        penalty: Optional[float] = None,
+        folds: int = 5,
+        scheme: str = "BIO",
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        check_range("border", border, 0, None)
+        check_range("threshold", 0.0 if threshold is None else threshold, 0.0, 1.0)
+        check_range("penalty", 1.0 if penalty is None else penalty, 1e-6, None)
+        check_range("folds", folds, 2, None)
+        self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
+        self.vocab = vocab
+        self.name = name
+        self.sources = sources
+        self.predictions = predictions
+        self.border = border
+        self.threshold = threshold
+        self.penalty = penalty
+        self.folds = folds
+        self.overwrite = overwrite
+        self.scorer = scorer
+        self._space = FeatureSpace([], [], [])
+        self._weights: Floats = numpy.zeros(len(self._space.names))
+        self._memory = Memory()
+        self._thresholds: Dict[str, float] = {}
+        self._report: Optional[FitReport] = None
+
+    # What it knows
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The labels of candidates, sorted."""
+        return self._space.labels
+
+    @property
+    def label_data(self) -> List[str]:
+        """RETURNS (List[str]): The labels as `spacy init labels` stores them."""
+        return list(self.labels)
+
+    @property
+    def is_initialized(self) -> bool:
+        """RETURNS (bool): Whether it has been fitted."""
+        return self._report is not None
+
+    @property
+    def report(self) -> FitReport:
+        """RETURNS (FitReport): What came of the last `fit`.
+        RAISES (WeaknerError): If there was none."""
+        if self._report is None:
+            raise WeaknerError(Errors.WK008.format(name=self.name))
+        return self._report
+
+    @property
+    def choice(self) -> str:
+        """RETURNS (str): "combined", or the group that is taken as it is."""
+        return self.report.choice
+
+    @property
+    def weights(self) -> Dict[str, float]:
+        """RETURNS (Dict[str, float]): The weight of every feature."""
+        return dict(zip(self._space.names, self._weights.tolist(), strict=True))
+
+    @property
+    def thresholds(self) -> Dict[str, float]:
+        """RETURNS (Dict[str, float]): The thresholds of labels that have one of their own."""
+        return dict(self._thresholds)
+
+    def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
+        """Change the thresholds of some labels; they are saved with the component. An entity is written if its
+        probability reaches its label's threshold.
+
+        thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are forgotten.
+        RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
+        """
+        for label, value in thresholds.items():
+            if label not in self.labels:
+                known = ", ".join(self.labels)
+                raise WeaknerError(Errors.WK003.format(name=self.name, kind="entity", label=label, labels=known))
+            check_range(f"threshold of {label}", value, 0.0, 1.0)
+        self._thresholds = {label: float(value) for label, value in sorted(thresholds.items())}
+
+    # Fitting
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Fit to the reference Docs of examples: to their gold, and the span groups that stand beside it.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives the examples, all of them.
+        nlp (Optional[Language]): Not used.
+        labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
+        RAISES (WeaknerError): As `fit`.
+        """
+        self.fit((eg.reference for eg in get_examples()), labels)
+
+    def fit(self, docs: Iterable[Doc], labels: Optional[Sequence[str]] = None) -> FitReport:
+        """Fit to gold, in place of what was learnt before. Thresholds of labels are forgotten.
+
+        docs (Iterable[Doc]): Docs with gold, in `doc.ents` or the group "gold", and with the groups that the
+            candidates are read from. Others are passed over.
+        labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
+        RETURNS (FitReport): What came of it.
+        RAISES (WeaknerError): If no Doc has gold, or there are no candidates.
+        """
+        pairs = [(doc, gold) for doc in docs if len(doc) and (gold := find_gold(doc)) is not None]
+        used = [doc for doc, _ in pairs]
+        if not used:
+            raise WeaknerError(Errors.WK715.format(name=self.name))
+        groups = self._find_groups(used)
+        if labels is None:
+            found = {label for _, gold in pairs for _, _, label in gold.entities}
+            found |= {span.label_ for doc in used for group in groups for span in doc.spans.get(group, ())}
+            labels = sorted(found)
+        scored = [any(s is not None for doc in used for s in group_scores(doc, group)) for group in groups]
+        space = FeatureSpace(groups, scored, sorted(set(labels)))
+        rows = [read_fit_doc(doc, gold, self._read(doc, space), space) for doc, gold in pairs]
+        if not any(row.entities for row in rows):
+            raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
+        self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty)
+        self._space, self._thresholds = space, {}
+        self._log(self._report)
+        return self._report
+
+    def _find_groups(self, docs: Sequence[Doc]) -> List[str]:
+        there = sorted({group for doc in docs for group in doc.spans} - {PREDICTED_PREFIX + self.name})
+        weak = [weak_group(source) for source in self.sources or ()]
+        predicted = [PREDICTED_PREFIX + name for name in self.predictions or ()]
+        if self.sources is None:
+            weak = [group for group in there if group.startswith(WEAK_PREFIX)]
+        if self.predictions is None:
+            predicted = [group for group in there if group.startswith(PREDICTED_PREFIX)]
+        absent = [group for group in [*weak, *predicted] if group not in there]
+        if absent:
+            raise WeaknerError(Errors.WK717.format(name=self.name, group=absent[0], groups=", ".join(there) or "none"))
+        return [*weak, *predicted]
+
+    def _log(self, report: FitReport) -> None:
+        alone = ", ".join(f"{name} {f1:.1f}" for name, f1 in report.alone.items())
+        util.logger.info(
+            "'%s': fitted to %d Docs with %d candidates, which hold %.1f %% of the gold. F1 in cross-validation: %s; "
+            "alone: %s. Taken: %s",
+            self.name,
+            report.docs,
+            report.candidates,
+            100 * report.reach,
+            "none" if report.f1 is None else f"{report.f1:.1f}",
+            alone,
+            report.choice,
+        )
+
+    # Prediction
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Write the entities of a Doc.
+
+        doc (Doc): The Doc.
+        RETURNS (Doc): The same Doc.
+        """
+        self._annotate([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Write the entities of a stream of Docs.
+
+        stream (Iterable[Doc]): The Docs.
+        batch_size (int): How many Docs are decided about together.
+        YIELDS (Doc): The same Docs, without those that the error handler took.
+        """
+        for docs in util.minibatch(stream, size=batch_size):
+            try:
+                self._annotate(docs)
+                done = iter(docs)
+            except Exception:
+                # Once more, one by one: the error handler gets those that fail, the others pass.
+                done = super().pipe(docs)
+            yield from done
+
+    def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
+        """Predict without changing the Docs.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (List[Prediction]): The entities of each Doc with their probabilities; as candidates all that touch no
+            entity that stays.
+        """
+        docs = list(docs)
+        result = []
+        for doc, candidates in zip(docs, self._score(docs, not self.overwrite).candidates(), strict=True):
+            chosen = self._choose(doc, candidates)
+            entities, every = [entity for entity, _ in chosen], [entity for entity, _ in candidates]
+            result.append(
+                Prediction(entities, [score for _, score in chosen], every, [score for _, score in candidates])
+            )
+        return result
+
+    def _choose(self, doc: Doc, candidates: List[Tuple[Entity, float]]) -> List[Tuple[Entity, float]]:
+        if self.choice == COMBINED:
+            threshold = self.report.threshold if self.threshold is None else self.threshold
+            weights = [score - self._thresholds.get(entity[2], threshold) for entity, score in candidates]
+            return [candidates[i] for i in choose([entity for entity, _ in candidates], weights, len(doc))]
+        probabilities = dict(candidates)
+        said = take_alone(read_votes(doc, self.choice, self.labels) or {}, len(doc))
+        # What is not a candidate touches an entity that stays.
+        chosen = [(entity, probabilities[entity]) for entity in said if entity in probabilities]
+        least = self.threshold or 0.0
+        return [(entity, score) for entity, score in chosen if score >= self._thresholds.get(entity[2], least)]
+
+    def _annotate(self, docs: List[Doc]) -> None:
+        for doc, prediction in zip(docs, self.predict(docs), strict=True):
+            write_entities(doc, prediction, self.overwrite)
+
+    # What others may ask. Entities that stand in the Docs already make no difference here.
+
+    def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
+        """The candidates and their probabilities.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label.
+        """
+        return self._score(docs).candidates()
+
+    @property
+    def distribution_labels(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The columns of the distributions."""
+        return self._scheme.tags
+
+    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
+        """Distribution over the tags of every token: what the sets of candidates say, each by its probability.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
+        """
+        return self._score(docs).distributions(self._scheme)
+
+    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
+        """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its
+        log-probability. (What is written to `doc.ents` is the set with the best expected F1.)
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[PathScore]): One per Doc.
+        """
+        return list(self._score(docs).paths(self._scheme))
+
+    @property
+    def _scheme(self) -> TagScheme:
+        return make_scheme(self.tag_scheme, self.labels)
+
+    def _read(self, doc: Doc, space: FeatureSpace) -> Candidates:
+        return read_candidates(doc, space.groups, frozenset(space.labels), self.border)
+
+    def _score(self, docs: Iterable[Doc], respect_preset: bool = False) -> Scored:
+        if not self.is_initialized:
+            raise WeaknerError(Errors.WK008.format(name=self.name))
+        docs, entities, odds = list(docs), [], [numpy.zeros(0)]
+        for doc in docs:
+            candidates = self._read(doc, self._space)
+            taken = preset_tokens(doc) if respect_preset else numpy.zeros(len(doc), dtype=bool)
+            free = [i for i, (start, end, _) in enumerate(candidates.entities) if not taken[start:end].any()]
+            entities.append([candidates.entities[i] for i in free])
+            odds.append((self._space.matrix(doc, candidates, self._memory) @ self._weights)[free])
+        return Scored(docs, entities, numpy.concatenate(odds))
+
+    # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialise what was fitted.
+
+        exclude (Iterable[str]): What to leave out: "model".
+        RETURNS (bytes): The data.
+        """
+        data: bytes = util.to_bytes({"model": lambda: srsly.msgpack_dumps(self._state())}, exclude)
+        return data
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "EntCombiner":
+        """Load what was fitted.
+
+        bytes_data (bytes): What `to_bytes` gave.
+        exclude (Iterable[str]): What to leave as it is: "model".
+        RETURNS (EntCombiner): The component itself.
+        """
+        util.from_bytes(bytes_data, {"model": lambda data: self._load(srsly.msgpack_loads(data))}, exclude)
+        return self
+
+    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
+        """Write what was fitted to a folder.
+
+        path (Union[str, Path]): The folder.
+        exclude (Iterable[str]): What to leave out: "model".
+        """
+        util.to_disk(path, {"model": lambda p: srsly.write_msgpack(p, self._state())}, exclude)
+
+    def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "EntCombiner":
+        """Load what was fitted.
+
+        path (Union[str, Path]): A folder that `to_disk` wrote.
+        exclude (Iterable[str]): What to leave as it is: "model".
+        RETURNS (EntCombiner): The component itself.
+        """
+        util.from_disk(path, {"model": lambda p: self._load(srsly.read_msgpack(existing(p)))}, exclude)
+        return self
+
+    def _state(self) -> Dict[str, Any]:
+        return {
+            "groups": list(self._space.groups),
+            "scored": list(self._space.scored),
+            "labels": list(self._space.labels),
+            "weights": self.weights,
+            "memory": self._memory.counts,
+            "thresholds": self._thresholds,
+            "report": None if self._report is None else self._report._asdict(),
+        }
+
+    def _load(self, state: Dict[str, Any]) -> None:
+        space = FeatureSpace(state["groups"], state["scored"], state["labels"])
+        if list(space.names) != list(state["weights"]):
+            raise WeaknerError(Errors.WK718.format(name=self.name))
+        self._space = space
+        self._weights = numpy.array(list(state["weights"].values()), dtype="float64")
+        self._memory = Memory(state["memory"])
+        self._thresholds = dict(state["thresholds"])
+        self._report = None if state["report"] is None else FitReport(**state["report"])
+
+
+make_ent_combiner = register_component("ent_combiner", EntCombiner, {})

@@ -1,0 +1,252 @@
+"""Fitting to gold: how strongly weights are held back, from which probability on candidates are taken, and whether all
+that is better than one group alone. All is chosen by what models say of Docs that they were not fitted on."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from spacy.tokens import Doc
+
+from ..annotations.gold import Gold
+from ..ty import Entity
+from .candidates import Candidates, Votes
+from .competition import Competition, Floats, Ints
+from .features import FeatureSpace
+from .memory import COLUMNS, Memory, held_out_columns, memory_keys
+from .regression import fit_weights
+from .scored import choose
+
+# Penalties of squared weights that are tried, the strongest first.
+PENALTIES = (30.0, 10.0, 3.0, 1.0)
+# Penalty of the weights of what matters most: whether a group names the candidate, and its probability.
+MAIN_PENALTY = 0.3
+# As good as any where there are no Docs to choose by.
+DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
+COMBINED = "combined"
+
+
+class FitDoc(NamedTuple):
+    """A Doc to fit to.
+
+    length (int): Its number of tokens.
+    entities (List[Entity]): The candidates that gold can tell right from wrong.
+    features (Floats): Shape (n_candidates, n_features).
+    right (Floats): Shape (n_candidates,): 1 if it is gold, else 0.
+    keys (List[List[str]]): By what each is remembered.
+    n_gold (int): The number of gold entities, also those that are not among the candidates.
+    alone (Dict[str, Tuple[int, int]]): Per group how many entities it gives if it is taken as it is, and how many of
+        them are right.
+    """
+
+    length: int
+    entities: List[Entity]
+    features: Floats
+    right: Floats
+    keys: List[List[str]]
+    n_gold: int
+    alone: Dict[str, Tuple[int, int]]
+
+
+def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpace) -> FitDoc:
+    """Hold candidates against gold.
+
+    doc (Doc): The Doc.
+    gold (Gold): Its gold.
+    candidates (Candidates): Its candidates; those that touch tokens without gold are left out.
+    space (FeatureSpace): What is to be known about them.
+    RETURNS (FitDoc): What to fit to.
+    """
+    known = set(gold.scorable(candidates.entities))
+    index = [i for i, entity in enumerate(candidates.entities) if entity in known]
+    entities = [candidates.entities[i] for i in index]
+    alone = {}
+    for group, votes in zip(space.groups, candidates.votes, strict=True):
+        own = gold.scorable(take_alone(votes or {}, len(doc)))
+        alone[group] = (len(own), sum(entity in gold.entities for entity in own))
+    right = numpy.array([entity in gold.entities for entity in entities], dtype="float64")
+    features = space.matrix(doc, candidates, Memory())[index]
+    return FitDoc(len(doc), entities, features, right, memory_keys(doc, entities), len(gold.entities), alone)
+
+
+class FitReport(NamedTuple):
+    """What came of it. Figures are of Docs that the models were not fitted on.
+
+    docs (int): Number of Docs.
+    candidates (int): Their candidates.
+    gold (int): Their gold entities.
+    reach (float): Share of gold that is among the candidates: no choice has a higher recall.
+    penalty (float): The chosen penalty.
+    threshold (float): The chosen threshold.
+    f1 (Optional[float]): F1 of the combination, in [0, 100]; None if there was only one Doc.
+    alone (Dict[str, float]): F1 of each group, taken as it is.
+    calibration_error (Optional[float]): Expected calibration error of the chosen entities' probabilities, in [0, 1].
+    choice (str): "combined", or the group that is taken as it is.
+    """
+
+    docs: int
+    candidates: int
+    gold: int
+    reach: float
+    penalty: float
+    threshold: float
+    f1: Optional[float]
+    alone: Dict[str, float]
+    calibration_error: Optional[float]
+    choice: str
+
+
+class Fitted(NamedTuple):
+    """What was learnt.
+
+    weights (Floats): Shape (n_features,).
+    memory (Memory): What is remembered of words.
+    report (FitReport): What came of it.
+    """
+
+    weights: Floats
+    memory: Memory
+    report: FitReport
+
+
+def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] = None) -> Fitted:
+    """Fit weights to some Docs, and choose the settings by cross-validation over Docs.
+
+    docs (Sequence[FitDoc]): The Docs, one or more.
+    main (Any): Shape (n_features,): which features are held back but little.
+    folds (int): Into how many parts the Docs are split, at most.
+    penalty (Optional[float]): The penalty; None: choose it.
+    RETURNS (Fitted): The weights, and what came of it.
+    """
+    fold_of = numpy.random.default_rng(0).permutation(len(docs)) % min(folds, len(docs))
+    docs, memory = _remember(docs, fold_of)
+    tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
+    every = _Sample.of(docs)
+    n_gold = sum(doc.n_gold for doc in docs)
+    alone = {name: _alone(docs, name) for name in docs[0].alone}
+    chosen, threshold, f1, error = tried[0], DEFAULT_THRESHOLD, None, None
+    if len(docs) < 2:
+        chosen = DEFAULT_PENALTY if penalty is None else penalty
+    else:
+        held_out = _cross_validate(docs, main, tried, fold_of)
+        values = [every.likelihood(scores) for scores in held_out]
+        best = int(numpy.argmax(values))  # of equal ones the strongest
+        chosen = tried[best]
+        probabilities = every.competition.probabilities(held_out[best])
+        threshold, f1 = best_threshold(docs, every, probabilities, n_gold)
+        error = _calibration_error(docs, every, probabilities, threshold)
+    choice = COMBINED
+    if f1 is not None and alone:
+        single = max(alone, key=lambda name: alone[name])
+        choice = single if alone[single] > f1 else COMBINED
+    weights = fit_weights(every.features, every.right, every.competition, penalties(main, chosen))
+    reach = float(every.right.sum()) / max(1, n_gold)
+    report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, threshold, f1, alone, error, choice)
+    return Fitted(weights, memory, report)
+
+
+def penalties(main: Any, penalty: float) -> Floats:
+    """RETURNS (Floats): Shape (n_features,): the penalty of each weight."""
+    return numpy.where(main, min(MAIN_PENALTY, penalty), penalty)
+
+
+def best_threshold(
+    docs: Sequence[FitDoc], sample: "_Sample", probabilities: Floats, n_gold: int
+) -> Tuple[float, float]:
+    """Find the threshold at which F1 is best. For the largest expected F1, F, candidates are worth their probability
+    less F / 2 (Dinkelbach 1967): taken in turns, the two settle at once.
+
+    docs (Sequence[FitDoc]): The Docs.
+    sample (_Sample): Their candidates.
+    probabilities (Floats): Shape (n,): of the candidates.
+    n_gold (int): The number of gold entities.
+    RETURNS (Tuple[float, float]): The threshold, and F1 in [0, 100].
+    """
+    threshold, f1 = DEFAULT_THRESHOLD, 0.0
+    for _ in range(5):
+        chosen = sample.choose(docs, probabilities, threshold)
+        f1 = _f1(float(sample.right[chosen].sum()), len(chosen), n_gold)
+        # Where nothing is right, anything may be tried but not everything.
+        threshold = max(0.1, f1 / 200.0)
+    return threshold, f1
+
+
+def take_alone(votes: Votes, n_tokens: int) -> List[Entity]:
+    """The entities of a group as they are: of those that overlap the ones with the largest sum of probabilities above
+    one half; without probabilities the ones that cover most tokens, in as few entities as can be.
+
+    votes (Votes): What the group says.
+    n_tokens (int): Length of the Doc.
+    RETURNS (List[Entity]): The entities.
+    """
+    entities = list(votes)
+    weights = [
+        end - start - 1 / (n_tokens + 1) if score is None else score - 0.5 for (start, end, _), score in votes.items()
+    ]
+    return [entities[i] for i in choose(entities, weights, n_tokens)]
+
+
+class _Sample(NamedTuple):
+    """The candidates of several Docs as one table."""
+
+    features: Floats
+    right: Floats
+    competition: Competition
+
+    @classmethod
+    def of(cls, docs: Sequence[FitDoc]) -> "_Sample":
+        features = numpy.concatenate([doc.features for doc in docs])
+        right = numpy.concatenate([doc.right for doc in docs])
+        return cls(features, right, Competition.of([doc.entities for doc in docs]))
+
+    def likelihood(self, scores: Floats) -> float:
+        return float(self.right @ scores - self.competition.log_partitions(scores).sum())
+
+    def choose(self, docs: Sequence[FitDoc], probabilities: Floats, threshold: float) -> Ints:
+        """Numbers of the candidates that are taken."""
+        chosen, offset = [], 0
+        for doc, own in zip(docs, self.competition.split(probabilities - threshold), strict=True):
+            found = choose(doc.entities, own, doc.length)
+            chosen += [offset + i for i in found]
+            offset += len(own)
+        return numpy.array(chosen, dtype="int64")
+
+
+def _remember(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Memory]:
+    """The Docs with what is remembered of their candidates' words, and all that there is to remember."""
+    memory = Memory()
+    for doc in docs:
+        memory.add(doc.keys, doc.right)
+    result = []
+    held_out = held_out_columns([doc.keys for doc in docs], [doc.right for doc in docs], fold_of)
+    for doc, columns in zip(docs, held_out, strict=True):
+        features = numpy.concatenate([doc.features[:, : -len(COLUMNS)], columns], axis=1)
+        result.append(doc._replace(features=features))
+    return result, memory
+
+
+def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[Floats]:
+    """Per penalty, the log-odds of all candidates by the models that have not seen their Docs."""
+    parts: List[List[Floats]] = [[numpy.zeros(0)] * len(docs) for _ in tried]
+    for fold in numpy.unique(fold_of).tolist():
+        sample = _Sample.of([doc for doc, own in zip(docs, fold_of, strict=True) if own != fold])
+        weights: Optional[Floats] = None
+        for i, penalty in enumerate(tried):
+            weights = fit_weights(sample.features, sample.right, sample.competition, penalties(main, penalty), weights)
+            for j in numpy.flatnonzero(fold_of == fold).tolist():
+                parts[i][j] = docs[j].features @ weights
+    return [numpy.concatenate(part) for part in parts]
+
+
+def _alone(docs: Sequence[FitDoc], name: str) -> float:
+    given, right = (sum(doc.alone[name][i] for doc in docs) for i in range(2))
+    return _f1(right, given, sum(doc.n_gold for doc in docs))
+
+
+def _f1(right: float, given: int, gold: int) -> float:
+    return 200.0 * right / max(1, given + gold)
+
+
+def _calibration_error(docs: Sequence[FitDoc], sample: _Sample, probabilities: Floats, threshold: float) -> float:
+    chosen = sample.choose(docs, probabilities, threshold)
+    bins = numpy.minimum((probabilities[chosen] * 10).astype("int64"), 9)
+    gaps = numpy.bincount(bins, weights=probabilities[chosen] - sample.right[chosen], minlength=10)
+    return float(numpy.abs(gaps).sum()) / max(1, len(chosen))

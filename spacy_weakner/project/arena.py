@@ -1,0 +1,79 @@
+"""What candidates are compared on: dev or, without any, the gold, each fold of it by what has not seen it."""
+
+from pathlib import Path
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..annotations.corpus import bare_copy, read_docs, write_docs
+from ..quality.compare import SAMPLES, Comparison, compare
+from .folds import Fold
+
+
+class Arena:
+    """Where candidates are compared.
+
+    dev (Optional[Path]): What they are compared on; None: the gold.
+    folds (Sequence[Fold]): The folds of the gold.
+    folder (Path): Where predictions go.
+    seed (int): Seed of the confidence intervals.
+    gpu_id (int): -1 is the CPU.
+    """
+
+    def __init__(
+        self, dev: Optional[Path], folds: Sequence[Fold], folder: Path, seed: int = 0, gpu_id: int = -1
+    ) -> None:
+        self.dev = dev
+        self.folds = list(folds)
+        self.folder = folder
+        self.seed = seed
+        self.gpu_id = gpu_id
+        self.pipelines: Dict[str, Path] = {}
+        self._compared: Dict[str, Path] = {}
+
+    @property
+    def corpus(self) -> Path:
+        """RETURNS (Path): What candidates are compared on."""
+        return self.folder / "all.spacy" if self.dev is None else self.dev
+
+    def enter(self, name: str, pipeline: Path, held_out: Optional[Iterable[Doc]] = None) -> None:
+        """Add a candidate.
+
+        name (str): Its name.
+        pipeline (Path): Its pipeline, which may have seen all gold.
+        held_out (Optional[Iterable[Doc]]): What it finds in the folds, in their order, without having seen them; None:
+            the pipeline has seen no gold at all. Not asked where there is dev.
+        """
+        self.pipelines[name] = self._compared[name] = pipeline
+        if self.dev is None and held_out is not None:
+            path = self.folder / f"found-{len(self.pipelines)}.spacy"
+            write_docs(path, held_out)
+            self._compared[name] = path
+
+    def compare(self) -> List[Comparison]:
+        """RETURNS (List[Comparison]): The scores of all candidates, with confidence intervals."""
+        return compare(self.corpus, self._compared, bootstrap=SAMPLES, seed=self.seed, gpu_id=self.gpu_id)
+
+    def f1(self, name: str) -> float:
+        """RETURNS (float): F1 of one candidate."""
+        (row,) = compare(self.corpus, {name: self._compared[name]}, bootstrap=0, gpu_id=self.gpu_id)
+        return row.counts.f1
+
+
+def predict_folds(folds: Sequence[Fold], pipelines: Sequence[Language]) -> List[Doc]:
+    """What pipelines find in the gold that they were not trained on.
+
+    folds (Sequence[Fold]): The folds.
+    pipelines (Sequence[Language]): Per fold one that has not seen it.
+    RETURNS (List[Doc]): The sentences of all folds, in their order.
+    """
+    found: List[Doc] = []
+    for fold, nlp in zip(folds, pipelines, strict=True):
+        found.extend(nlp.pipe([bare_copy(doc) for doc in read_docs(fold.held_out, nlp.vocab)]))
+    return found
+
+
+def by_name(rows: Sequence[Comparison]) -> Mapping[str, float]:
+    """RETURNS (Mapping[str, float]): F1 by candidate."""
+    return {row.name: row.counts.f1 for row in rows}

@@ -1,0 +1,56 @@
+"""One pipeline of several: term lists, heads that only propose, and perhaps what decides between them."""
+
+from pathlib import Path
+from typing import Any, Dict, Mapping, Sequence
+
+import spacy
+from spacy.language import Language
+from spacy.util import load_config
+
+from ..lists import RULER
+
+HEAD, COMBINER = "crf_ner", "ent_combiner"
+# Of how many sequences the entities are candidates.
+N_BEST = 5
+
+
+def assemble(lists: Mapping[str, Path], members: Mapping[str, Path], *, decides: bool = False) -> Language:
+    """Put term lists and heads into one pipeline. They write span groups: `weak:<source>` and `pred:<name>`.
+
+    lists (Mapping[str, Path]): Pipelines of term lists, by source.
+    members (Mapping[str, Path]): Pipelines with a `crf_ner`, by the name that it gets.
+    decides (bool): Whether the heads write `doc.ents`, and no candidates.
+    RETURNS (Language): The pipeline; its tokenizer and vectors are those of the first member or, without any, list.
+    """
+    first = next(iter([*members.values(), *lists.values()]))
+    names = load_config(first / "config.cfg")["nlp"]["pipeline"]
+    nlp = spacy.load(first, exclude=names)
+    nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
+    for source, path in lists.items():
+        _add(nlp, path, RULER, _ruler_name(source, lists), annotate_ents=False)
+    for name, path in members.items():
+        _add(nlp, path, HEAD, name, **({"scores": True} if decides else {"annotate_ents": False, "n_best": N_BEST}))
+    return nlp
+
+
+def add_combiner(nlp: Language, *, sources: Sequence[str], members: Sequence[str]) -> Any:
+    """Add what decides between the candidates, which has yet to be fitted.
+
+    nlp (Language): The pipeline.
+    sources (Sequence[str]): Weak sources whose matches are candidates.
+    members (Sequence[str]): Heads whose proposals are.
+    RETURNS (Any): The component.
+    """
+    return nlp.add_pipe(COMBINER, config={"sources": list(sources), "predictions": list(members)})
+
+
+def _add(nlp: Language, path: Path, component: str, name: str, **changes: Any) -> None:
+    config = load_config(path / "config.cfg", interpolate=True)
+    settings: Dict[str, Any] = dict(config["components"][component])
+    factory = settings.pop("factory")
+    pipe: Any = nlp.add_pipe(factory, name=name, config={**settings, **changes})
+    pipe.from_disk(path / component, exclude=["vocab"])
+
+
+def _ruler_name(source: str, lists: Mapping[str, Path]) -> str:
+    return RULER if len(lists) == 1 else f"{RULER}_{source}"

@@ -1,0 +1,145 @@
+"""Thresholds of scores from which on entities have a wanted precision.
+
+For each label, from the highest threshold downwards, the hypothesis is tested that the entities which reach the
+threshold are right less often than wanted (learn then test, Angelopoulos et al. 2021). Of n entities that reach it
+k are right; under the hypothesis that happens with a chance of at most
+
+    p = P(X >= k)   where X is binomial with n trials and the wanted precision
+
+and the hypothesis is rejected if p <= delta. The last threshold before the first hypothesis that stands is taken. As
+the order is fixed by the scores alone, and testing ends at the first failure, no correction for the number of tests is
+needed: of labels where any threshold was found, the chance that it promises too much is at most delta, for each label.
+
+The tests begin where 20 entities reach the threshold, and twice as many as can be convincing at all (n with precision
+** n <= delta), or half of all: earlier, the first error would be the end.
+
+What is guaranteed, and on which conditions: given the scores of the held-out entities, with a chance of at least
+1 - delta, those that are kept have on average at least the wanted chance to be right (by Hoeffding 1956, for delta up
+to 0.25, though the chances differ). This carries over to new text as far as
+
+- the gold was not used to fit the pipeline, nor to choose it, nor its settings;
+- new text comes from where the gold comes from (the entities are exchangeable);
+- whether an entity is right does not depend on others. Many mentions of one name in a document are worth fewer, which
+  makes thresholds too low;
+- thresholds only take away what the pipeline predicts now. Where it then decides for something else, nothing is known
+  of that.
+
+Recall is promised nothing.
+"""
+
+import math
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+
+from .binomial import lower_bound, upper_tail
+
+# Tests begin with so many entities, if there are twice as many.
+FEWEST = 20
+# By how much a threshold lies below the score that it keeps, at most: the same text may get a slightly lower one in
+# another batch.
+MARGIN = 1e-6
+# One entity: its score, and whether it is right.
+Scored = Tuple[float, bool]
+
+
+class Threshold(NamedTuple):
+    """What was found for a label, or for several together.
+
+    threshold (Optional[float]): From here on scores have the wanted precision; None if no score is known to have it.
+    pooled (bool): Whether there were too few entities of the label, so that it was taken together with others. What is
+        said holds for these together then.
+    entities (int): Entities with a score that it was learned from.
+    right (int): Those of them that are right.
+    kept (int): Entities that reach the threshold.
+    kept_right (int): Those of them that are right.
+    bound (Optional[float]): What the precision of the kept ones is at least, with a confidence of 1 - delta; None if
+        there is no threshold.
+    """
+
+    threshold: Optional[float]
+    pooled: bool
+    entities: int
+    right: int
+    kept: int = 0
+    kept_right: int = 0
+    bound: Optional[float] = None
+
+    @property
+    def precision(self) -> Optional[float]:
+        """RETURNS (Optional[float]): That of the kept ones; None if nothing was kept."""
+        return self.kept_right / self.kept if self.kept else None
+
+    @property
+    def recall(self) -> Optional[float]:
+        """RETURNS (Optional[float]): Share of the right entities that are kept; None if there are none."""
+        return self.kept_right / self.right if self.right else None
+
+
+class Thresholds(NamedTuple):
+    """What was found.
+
+    labels (Dict[str, Threshold]): Per label, sorted.
+    others (Threshold): For labels that were not seen: all that had too few entities together; if these are too few, all
+        labels.
+    """
+
+    labels: Dict[str, Threshold]
+    others: Threshold
+
+
+def fit_thresholds(
+    scored: Mapping[str, Sequence[Scored]], precision: float, delta: float, min_entities: int = 0
+) -> Thresholds:
+    """Find a threshold for each label.
+
+    scored (Mapping[str, Sequence[Scored]]): By label, the predicted entities.
+    precision (float): What is wanted, in (0, 1).
+    delta (float): The chance that a threshold promises too much, in (0, 1).
+    min_entities (int): Labels with fewer entities are taken together; at least as many as can be convincing are needed.
+    RETURNS (Thresholds): The thresholds.
+    """
+    needed = max(min_entities, convincing(precision, delta))
+    few = {label for label, own in scored.items() if len(own) < needed}
+    together = [each for label in sorted(few) for each in scored[label]]
+    if len(together) < needed:
+        together = [each for label in sorted(scored) for each in scored[label]]
+    others = find_threshold(together, precision, delta)._replace(pooled=True)
+    found = {
+        label: others if label in few else find_threshold(scored[label], precision, delta) for label in sorted(scored)
+    }
+    return Thresholds(found, others)
+
+
+def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> Threshold:
+    """Find the threshold of some entities; see the top of this module.
+
+    scored (Sequence[Scored]): The entities, in any order.
+    precision, delta (float): See `fit_thresholds`.
+    RETURNS (Threshold): What was found.
+    """
+    ordered = sorted(scored, key=lambda each: -each[0])
+    hits = numpy.cumsum([right for _, right in ordered], dtype="int64").tolist()
+    result = Threshold(None, False, len(ordered), hits[-1] if hits else 0)
+    for n in _candidates([score for score, _ in ordered], convincing(precision, delta)):
+        k = hits[n - 1]
+        if upper_tail(k, n, precision) > delta:
+            break
+        score, below = ordered[n - 1][0], ordered[n][0] if n < len(ordered) else -math.inf
+        threshold = max(score - MARGIN, (score + below) / 2.0)
+        result = result._replace(threshold=threshold, kept=n, kept_right=k)
+    if result.threshold is None:
+        return result
+    return result._replace(bound=lower_bound(result.kept_right, result.kept, delta))
+
+
+def convincing(precision: float, delta: float) -> int:
+    """RETURNS (int): How many entities have to be right without exception to tell that their precision is as wanted."""
+    return max(1, math.ceil(math.log(delta) / math.log(precision) - 1e-9))
+
+
+def _candidates(scores: List[float], least: int) -> List[int]:
+    """How many entities reach each threshold that is tested, the highest first. Those of equal scores go together."""
+    n = len(scores)
+    first = max(least, min(max(2 * least, FEWEST), n // 2))
+    return [i for i in range(first, n + 1) if i == n or scores[i] < scores[i - 1]]

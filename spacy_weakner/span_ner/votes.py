@@ -1,0 +1,128 @@
+"""What sources say of spans, as additive votes: as `training.votes` of tokens, for the scorer of spans.
+
+The features of a span and a source with n labels:
+
+- one for each label: a match of the source's own reading is this span, times its score;
+- one for each label: a match that is not in the reading is, since it overlaps a longer one, or has another label;
+- the source has looked, and nothing in its reading overlaps the span; something does, but has other borders; or it is
+  the span, but the head does not have its label;
+- the length of the match in the reading that is the span: 1, 2, 3, or 4 and more tokens.
+"""
+
+from typing import Any, Callable, NamedTuple, Sequence, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..losses import Array
+from ..training.matches import UNKNOWN, Ints, Matches
+from ..training.votes import (
+    LENGTHS,
+    Active,
+    Strength,
+    VoteSettings,
+    alike,
+    join,
+    length_bucket,
+    make_votes,
+    read_votes,
+    sum_votes,
+)
+from .candidates import Spans, touches
+
+
+class VotedSpans(NamedTuple):
+    """What the layer reads.
+
+    docs (Sequence[Doc]): The Docs of a batch.
+    spans (Spans): Shape (n_spans, 2): spans of their tokens, which stand one Doc after the other.
+    """
+
+    docs: Sequence[Doc]
+    spans: Spans
+
+
+def build_span_votes(settings: VoteSettings) -> Model[VotedSpans, Floats2d]:
+    """Build the layer.
+
+    settings (VoteSettings): Those of `spacy_weakner.SourceVotes.v1`.
+    RETURNS (Model[VotedSpans, Floats2d]): From Docs and spans to scores (n_spans, n_labels).
+    """
+    return make_votes("span_votes", _forward, settings, _init)
+
+
+def starting_span_weights(n_labels: int, strengths: Sequence[Strength]) -> Array:
+    """Weights towards the labels that the sources' own reading has. Spans that are not in it are "O" to the source.
+
+    n_labels (int): Number of labels, without "O".
+    strengths (Sequence[Strength]): What the sources weigh.
+    RETURNS (Array): Shape (n_features, n_labels + 1).
+    """
+    parts = []
+    for strength in strengths:
+        weights = numpy.zeros((_n_features(n_labels), n_labels + 1))
+        weights[numpy.arange(n_labels), numpy.arange(n_labels) + 1] = strength.matches
+        weights[2 * n_labels : 2 * n_labels + 3, 0] = strength.silence
+        parts.append(weights)
+    return numpy.concatenate(parts)
+
+
+def span_features(found: Matches, n_labels: int, spans: Spans) -> Active:
+    """What a source says of spans.
+
+    found (Matches): Its matches.
+    n_labels (int): n.
+    spans (Spans): Shape (n_spans, 2).
+    RETURNS (Active): The features: n labels of the reading, n of other matches, no overlap, other borders, an unknown
+        label, lengths.
+    """
+    rows, matches = _equal(spans, found)
+    labels, own = found.labels[matches], found.own[matches]
+    known = labels != UNKNOWN
+    exact, lost = own & known, ~own & known
+    in_reading = numpy.zeros(len(spans), dtype=bool)
+    in_reading[rows[own]] = True
+    overlaps = touches(spans, found.covered)
+    lengths = found.ends[matches[own]] - found.starts[matches[own]]
+    return join(
+        [
+            Active(rows[exact], labels[exact], found.scores[matches[exact]]),
+            Active(rows[lost], n_labels + labels[lost], found.scores[matches[lost]]),
+            alike(numpy.flatnonzero(found.looked[spans[:, 0]] & ~overlaps), 2 * n_labels),
+            alike(numpy.flatnonzero(overlaps & ~in_reading), 2 * n_labels + 1),
+            alike(rows[own & ~known], 2 * n_labels + 2),
+            alike(rows[own], 2 * n_labels + 3 + length_bucket(lengths)),
+        ]
+    )
+
+
+def _equal(spans: Spans, found: Matches) -> Tuple[Ints, Ints]:
+    """Which spans are which matches."""
+    width = len(found.looked) + 1
+    wanted, given = spans[:, 0] * width + spans[:, 1], found.starts * width + found.ends
+    order = numpy.argsort(given, kind="stable")
+    low, high = (numpy.searchsorted(given[order], wanted, side=side) for side in ("left", "right"))
+    rows = numpy.repeat(numpy.arange(len(spans)), high - low)
+    behind = numpy.arange(len(rows)) - numpy.repeat(numpy.cumsum(high - low) - (high - low), high - low)
+    return rows, order[low[rows] + behind]
+
+
+def _n_features(n_labels: int) -> int:
+    return 2 * n_labels + 3 + LENGTHS
+
+
+def _init(model: Model, X: Any = None, Y: Any = None) -> None:
+    if Y is not None:
+        model.set_dim("nO", Y.shape[1])
+
+
+def _forward(model: Model, inputs: VotedSpans, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
+    docs, spans = inputs
+
+    def features(found: Matches, n_labels: int) -> Active:
+        return span_features(found, n_labels, spans)
+
+    active = read_votes(model, docs, is_train, features, _n_features(len(model.attrs["labels"])))
+    return sum_votes(model, active, len(spans))
