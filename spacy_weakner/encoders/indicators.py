@@ -13,23 +13,24 @@ from thinc.types import Ints2d
 from ..errors import check_range
 from .words import BEYOND, Hashes, WordFeatures, mix
 
-# What is read of the words around a token: names of columns of `WordFeatures` with their places. Pairs and triples
-# are conjunctions.
-Template = Tuple[Tuple[str, int], ...]
+# A feature of a token: the name of one of `WordFeatures`, and the place of the word that has it; 0 is the token itself.
+Template = Tuple[str, int]
+# What is read of neighbours: their affixes have this length.
+CONTEXT_AFFIX = 3
 
 
-def build_indicator_features(rows: int = 2**17, window: int = 2, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
-    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kind of characters, the
-    words around it, and pairs and triples of neighbours. Every feature is hashed to one of the rows of a table, which
-    the model that reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a
-    weight per row and tag, and nothing between features and scores. Registered as
-    `spacy_weakner.IndicatorFeatures.v1`.
+def build_indicator_features(rows: int = 2**17, window: int = 1, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
+    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters, and
+    words, shapes and affixes around it. Every feature is hashed to one of the rows of a table, which the model that
+    reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a weight per row and
+    tag, and nothing between features and scores. Registered as `spacy_weakner.IndicatorFeatures.v1`.
 
     Only the words themselves are read, so that the features are the same in any process and with any vocabulary. A Doc
     is taken as one sentence: what lies beyond its ends is a word of its own.
 
     rows (int): Rows of the table. Features that share a row share their weights.
-    window (int): How many words to either side are read.
+    window (int): How many words to either side are read. With little gold, farther ones are learned by heart; 2 is
+        better where tokens are characters, as in Chinese.
     affixes (int): Length of the longest prefixes and suffixes, in characters; 0: none.
     RETURNS (Model[List[Doc], List[Ints2d]]): Rows, per Doc (n_tokens, n_features), int32.
     RAISES (WeaknerError): For settings out of range.
@@ -48,28 +49,20 @@ def build_indicator_features(rows: int = 2**17, window: int = 2, affixes: int = 
 
 
 def templates(window: int, affixes: int) -> List[Template]:
-    """What the features of a token are made of.
+    """Which features a token has.
 
     window (int): How many words to either side are read.
     affixes (int): Length of the longest affixes.
     RETURNS (List[Template]): One per feature.
     """
-    word, shape = "lower", "collapsed"
-    here = ["orth", "lower", "shape", "collapsed", "flags"]
-    here += [f"{kind}{n}" for kind in ("prefix", "suffix") for n in range(1, affixes + 1)]
-    found: List[Template] = [((name, 0),) for name in here]
+    kinds = ("prefix", "suffix")
+    found = [(name, 0) for name in ("orth", "lower", "shape", "collapsed", "flags")]
+    found += [(f"{kind}{n}", 0) for kind in kinds for n in range(1, affixes + 1)]
     for distance in range(1, window + 1):
         for place in (-distance, distance):
-            found += [((word, place),), ((shape, place),)]
-            if distance == 1:
-                found += [((f"{kind}{n}", place),) for kind in ("prefix", "suffix") for n in (3,) if n <= affixes]
-    if window:
-        found += [((name, -1), (name, 0)) for name in (word, shape)]
-        found += [((name, 0), (name, 1)) for name in (word, shape)]
-        found += [((name, -1), (name, 0), (name, 1)) for name in (word, shape)]
-        found += [((word, -1), (word, 1))]
-    if window > 1:
-        found += [((word, -2), (word, -1)), ((word, 1), (word, 2))]
+            found += [("lower", place), ("collapsed", place)]
+            if distance == 1 and affixes >= CONTEXT_AFFIX:
+                found += [(f"{kind}{CONTEXT_AFFIX}", place) for kind in kinds]
     return found
 
 
@@ -80,7 +73,7 @@ def indicators(
 
     docs (Sequence[Doc]): The Docs.
     words (WordFeatures): The features of single words.
-    templates (Sequence[Template]): What the features are made of.
+    templates (Sequence[Template]): Which features a token has.
     window (int): The farthest place in them.
     rows (int): Rows of the table.
     RETURNS (List[NDArray[numpy.int32]]): Per Doc (n_tokens, n_features).
@@ -98,23 +91,11 @@ def indicators(
     which[places] = inverse
     columns = dict(zip(words.names, numpy.concatenate([known, beyond]).T[:, which], strict=True))
     hashes = numpy.empty((len(templates), len(orths)), dtype="uint64")
-    for own, template in zip(hashes, templates, strict=True):
-        own[:] = combine([columns[name][places + offset] for name, offset in template])
+    for own, (name, offset) in zip(hashes, templates, strict=True):
+        own[:] = columns[name][places + offset]
     hashes = mix(hashes ^ salts(templates)[:, None])
     ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
     return numpy.split(ids, numpy.cumsum(lengths)[:-1])
-
-
-def combine(hashes: Sequence[Hashes]) -> Hashes:
-    """Hash several features together; their order counts.
-
-    hashes (Sequence[Hashes]): Of one shape.
-    RETURNS (Hashes): That shape.
-    """
-    total = hashes[0]
-    for other in hashes[1:]:
-        total = mix(total) ^ other
-    return total
 
 
 def salts(templates: Sequence[Template]) -> Hashes:

@@ -9,7 +9,7 @@ from spacy.lang.lex_attrs import word_shape
 from spacy.strings import StringStore, get_string_id
 
 Hashes = NDArray[numpy.uint64]
-# The hash of what lies beyond the ends of a Doc, and of an affix that a word is too short for.
+# The hash of what lies beyond the ends of a Doc, and of an affix that would be the whole word or more.
 BEYOND, NO_AFFIX = 1, 2
 # Words that are remembered, so that a stream of text needs no more and more memory.
 CAPACITY = 30_000
@@ -60,7 +60,7 @@ class WordFeatures:
         hashes = [get_string_id(text) for text in found]
         for n in range(1, self.affixes + 1):
             for affix in (lower[:n], lower[-n:]):
-                hashes.append(get_string_id(affix) if len(lower) >= n else NO_AFFIX)
+                hashes.append(get_string_id(affix) if len(lower) > n else NO_AFFIX)
         return hashes
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import _pipe, logger
-from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
@@ -147,14 +146,11 @@ class Objective:
         pipe, total = self.pipe, 0.0
         self.weights.write(values)
         self.weights.clear_gradient()
-        set_dropout_rate(pipe.model, 0.0)
         # Losses draw from numpy's global generator: always the same, or this would be no function of the weights.
         numpy.random.set_state(self._state)
         for batch in self.batches:
-            outputs, backprop = pipe.model.begin_update(pipe.model_inputs(pipe.training_docs(batch)))
-            loss, gradient = pipe.get_loss(batch, outputs)
-            backprop(gradient)
-            total += loss * len(batch)  # they report the mean, and differentiate the sum
+            losses = pipe.update(batch, drop=0.0)
+            total += losses[pipe.name] * len(batch)  # heads report the mean, and differentiate the sum
         away = values - self.start
         total += self.l2 / 2 * float(away @ away)
         return total, self.weights.read_gradient() + self.l2 * away

@@ -2,7 +2,8 @@
 
 from typing import Any, Callable, List, Optional, Tuple
 
-from thinc.api import Model, Ops
+import numpy
+from thinc.api import Model
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import Errors, WeaknerError
@@ -65,12 +66,13 @@ def _init(model: Model, X: Optional[List[Ints2d]] = None, Y: Optional[List[Float
 def _forward(
     model: Model, ids: List[Ints2d], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Ints2d]]]:
-    ops: Ops = model.ops
-    lengths = [len(own) for own in ids]
-    # One row per feature, so that memory for all vectors of all features is never needed.
+    if not ids:
+        return [], lambda _: ids
+    ops: Any = model.ops
+    # One row per feature: what all features of all tokens weigh never stands in memory at once.
     features = ops.xp.ascontiguousarray(ops.xp.concatenate(ids).T)
-    table = model.get_param("W")
-    scores = ops.alloc2f(features.shape[1], model.get_dim("nO"))
+    table: Any = model.get_param("W")
+    scores = ops.alloc2f(features.shape[1], table.shape[1])
     for rows in features:
         scores += table[rows]
 
@@ -82,9 +84,5 @@ def _forward(
             ops.scatter_add(model.get_grad("W"), rows, whole)
         return ids
 
-    return _split(ops, scores, lengths), backprop
-
-
-def _split(ops: Ops, rows: Floats2d, lengths: List[int]) -> List[Any]:
-    ends = [sum(lengths[:i]) for i in range(1, len(lengths))]
-    return ops.xp.split(rows, ends)
+    ends = numpy.cumsum([len(own) for own in ids]).tolist()
+    return [scores[end - len(own) : end] for own, end in zip(ids, ends, strict=True)], backprop

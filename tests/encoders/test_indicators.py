@@ -40,7 +40,7 @@ def value(name, word):
     if name.startswith(("prefix", "suffix")):
         n = int(name[6:])
         affix = lower[:n] if name.startswith("prefix") else lower[len(lower) - n :]
-        return get_string_id(affix) if len(lower) >= n else NO_AFFIX
+        return get_string_id(affix) if len(lower) > n else NO_AFFIX
     collapsed = ""
     for letter in word_shape(word):
         collapsed += letter * (not collapsed.endswith(letter))
@@ -57,11 +57,9 @@ def twin(words, rows, window, affixes):
     for i in range(len(words)):
         found.append([])
         for template in templates(window, affixes):
-            total = None
-            for name, offset in template:
-                hashed = value(name, words[i + offset] if 0 <= i + offset < len(words) else None)
-                total = hashed if total is None else finalise(total) ^ hashed
-            found[-1].append(finalise(total ^ get_string_id(repr(template))) % rows)
+            name, offset = template
+            hashed = value(name, words[i + offset] if 0 <= i + offset < len(words) else None)
+            found[-1].append(finalise(hashed ^ get_string_id(repr(template))) % rows)
     return found
 
 
@@ -88,7 +86,7 @@ def test_docs_without_tokens():
 
 def test_every_setting_counts():
     plain = build_indicator_features().predict([make_doc(NLP, TEXT)])[0]
-    for settings in ({"rows": 1000}, {"window": 1}, {"affixes": 4}):
+    for settings in ({"rows": 1000}, {"window": 2}, {"affixes": 4}):
         assert build_indicator_features(**settings).predict([make_doc(NLP, TEXT)])[0].tolist() != plain.tolist()
 
 
