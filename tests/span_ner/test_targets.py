@@ -160,7 +160,7 @@ def test_nothing_is_annotated(text):
     assert target.n_tokens == len(text)
     assert target.annotated is False
     assert [part.shape for part in target[2:-2]] == [(0, 2), (0,), (0, 2), (0,), (0,), (0, 2)]
-    assert {part.dtype.name for part in target[2:-1]} == {"int64"}
+    assert {part.dtype.name for part in target[2:-2]} == {"int64"}
 
 
 def test_the_example_is_not_changed():
