@@ -18,7 +18,7 @@ from ..losses import log_softmax
 from ..training.entities import EntityHead, Prediction
 from ..training.factories import default_blocks, register_component
 from ..training.spans import warn_of_spans
-from ..training.votes import Strength
+from ..training.strengths import Strength
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, without
 from .decoding import Candidates, select

@@ -18,10 +18,10 @@ from thinc.types import Floats2d
 
 from ..losses import Array
 from ..training.matches import UNKNOWN, Ints, Matches
+from ..training.strengths import Strength
 from ..training.votes import (
     LENGTHS,
     Active,
-    Strength,
     VoteSettings,
     alike,
     join,

@@ -17,9 +17,9 @@ from ..errors import Errors, WeaknerError
 from ..losses import Array
 from ..training.entities import Prediction
 from ..training.factories import default_blocks, register_component
+from ..training.strengths import Strength
 from ..training.tagging import TaggingHead
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
-from ..training.votes import Strength
 from ..ty import PathScore
 from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch

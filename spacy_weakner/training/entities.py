@@ -20,8 +20,8 @@ from ..errors import Errors, Warnings, WeaknerError
 from ..losses import Array
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
-from .strengths import GoldDoc, gold_with_sources, measure_strengths
-from .votes import Strength, VoteSettings, start_votes, weak_marked
+from .strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
+from .votes import VoteSettings, start_votes, weak_marked
 
 if not Span.has_extension("weakner_score"):
     Span.set_extension("weakner_score", default=None)

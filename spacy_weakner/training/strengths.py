@@ -1,8 +1,8 @@
-"""How far the sources of votes are right, measured on gold."""
+"""What the votes of sources weigh at the start: how far they are right, measured on gold."""
 
 from collections import Counter
 from itertools import islice
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -10,10 +10,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.alignment import copy_sources, project, reference_spans, unknown_tokens
+from ..annotations.tags import TagScheme
 from ..annotations.weak import is_weak, weak_group
+from ..losses import Array
 from ..ty import Entity
 from .matches import BoolMask, read_matches
-from .votes import Strength, VoteSettings
+from .votes import VoteSettings, n_token_features
 
 # Gold sentences to measure on, at most.
 SAMPLE = 2000
@@ -22,6 +24,37 @@ PRIOR = 4.0
 
 # A Doc with what the sources say, its gold entities, and which of its tokens are annotated, shape (n_tokens,).
 GoldDoc = Tuple[Doc, List[Entity], BoolMask]
+
+
+class Strength(NamedTuple):
+    """How much a source's votes weigh at the start.
+
+    matches (Array): Shape (n_labels,): a match, towards its label.
+    silence (float): No match, towards "O".
+    """
+
+    matches: Array
+    silence: float
+
+
+def starting_weights(scheme: TagScheme, strengths: Sequence[Strength]) -> Array:
+    """Weights towards the tags that the sources' own reading has.
+
+    scheme (TagScheme): The tags of the head.
+    strengths (Sequence[Strength]): What the sources weigh.
+    RETURNS (Array): Shape (n_features, n_tags).
+    """
+    n = len(scheme.labels)
+    parts = []
+    for strength in strengths:
+        weights = numpy.zeros((n_token_features(n), len(scheme)))
+        for i, label in enumerate(scheme.labels):
+            begin, inside, end = scheme.span_tags(label, 3)
+            for place, tag in enumerate([begin, inside, end, *scheme.span_tags(label, 1)]):
+                weights[4 * i + place, tag] = strength.matches[i]
+        weights[5 * n : 5 * n + 2, 0] = strength.silence
+        parts.append(weights)
+    return numpy.concatenate(parts)
 
 
 def measure_strengths(

@@ -8,7 +8,7 @@ from ..annotations.tags import TagScheme, make_scheme
 from ..losses import Array
 from .entities import EntityHead
 from .head import TargetT
-from .votes import Strength, starting_weights
+from .strengths import Strength, starting_weights
 
 
 class TaggingHead(EntityHead[List[Floats2d], TargetT]):

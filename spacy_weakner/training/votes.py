@@ -27,7 +27,6 @@ from spacy.training import Example
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.tags import TagScheme
 from ..annotations.weak import is_weak, set_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
@@ -51,17 +50,6 @@ class VoteSettings:
             raise WeaknerError(Errors.WK005.format(setting="sources", value=self.sources, expected=expected))
         check_range("strength", self.strength, 0.0, None)
         check_range("dropout", self.dropout, 0.0, 1.0)
-
-
-class Strength(NamedTuple):
-    """How much a source's votes weigh at the start.
-
-    matches (Array): Shape (n_labels,): a match, towards its label.
-    silence (float): No match, towards "O".
-    """
-
-    matches: Array
-    silence: float
 
 
 class Active(NamedTuple):
@@ -124,24 +112,9 @@ def start_votes(votes: Model, labels: Sequence[str], weights: Array) -> None:
     votes.set_param("W", votes.ops.asarray2f(weights.astype("float32")))
 
 
-def starting_weights(scheme: TagScheme, strengths: Sequence[Strength]) -> Array:
-    """Weights towards the tags that the sources' own reading has.
-
-    scheme (TagScheme): The tags of the head.
-    strengths (Sequence[Strength]): What the sources weigh.
-    RETURNS (Array): Shape (n_features, n_tags).
-    """
-    n = len(scheme.labels)
-    parts = []
-    for strength in strengths:
-        weights = numpy.zeros((_n_features(n), len(scheme)))
-        for i, label in enumerate(scheme.labels):
-            begin, inside, end = scheme.span_tags(label, 3)
-            for place, tag in enumerate([begin, inside, end, *scheme.span_tags(label, 1)]):
-                weights[4 * i + place, tag] = strength.matches[i]
-        weights[5 * n : 5 * n + 2, 0] = strength.silence
-        parts.append(weights)
-    return numpy.concatenate(parts)
+def n_token_features(n_labels: int) -> int:
+    """Number of features of a token and source, for so many labels."""
+    return 5 * n_labels + 2 + LENGTHS
 
 
 def token_features(found: Matches, n_labels: int) -> Active:
@@ -277,10 +250,6 @@ def weak_marked(examples: Sequence[Example]) -> Iterator[None]:
             set_weak(doc, False)
 
 
-def _n_features(n_labels: int) -> int:
-    return 5 * n_labels + 2 + LENGTHS
-
-
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:
     if Y is not None:
         model.set_dim("nO", Y[0].shape[1])
@@ -289,7 +258,7 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
 def _forward(
     model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
-    active = read_votes(model, docs, is_train, token_features, _n_features(len(model.attrs["labels"])))
+    active = read_votes(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
     ends = numpy.cumsum([0, *map(len, docs)]).tolist()
     scores, add_gradient = sum_votes(model, active, ends[-1])
 

@@ -159,8 +159,8 @@ def test_nothing_is_annotated(text):
     target = read_target(make_example(NLP, text), IDS, False, spans_key="x", incorrect_spans_key="y")
     assert target.n_tokens == len(text)
     assert target.annotated is False
-    assert [part.shape for part in target[2:-1]] == [(0, 2), (0,), (0, 2), (0,), (0,), (0, 2)]
-    assert {part.dtype.name for part in target[2:-1]} == {"int64"}
+    assert [part.shape for part in target[2:-2]] == [(0, 2), (0,), (0, 2), (0,), (0,), (0, 2)]
+    assert {part.dtype.name for part in target[2:-2]} == {"int64"}
 
 
 def test_the_example_is_not_changed():

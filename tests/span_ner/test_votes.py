@@ -10,7 +10,8 @@ from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.candidates import enumerate_spans
 from spacy_weakner.span_ner.votes import VotedSpans, build_span_votes, span_features, starting_span_weights
 from spacy_weakner.training.matches import read_matches
-from spacy_weakner.training.votes import Strength, VoteSettings, start_votes
+from spacy_weakner.training.strengths import Strength
+from spacy_weakner.training.votes import VoteSettings, start_votes
 
 from ..training.test_votes import LABELS, TERMS, own_reading, random_docs
 from ..training.votes_util import said_examples, voting_pipeline

@@ -13,15 +13,14 @@ from spacy_weakner.configs import make_config
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.token_ner.distribution import read_scores, to_outputs
 from spacy_weakner.training.matches import read_matches
-from spacy_weakner.training.strengths import gold_with_sources, measure_strengths
+from spacy_weakner.training.strengths import Strength, gold_with_sources, measure_strengths, starting_weights
 from spacy_weakner.training.votes import (
-    Strength,
     VoteSettings,
     build_source_votes,
     start_votes,
-    starting_weights,
     token_features,
 )
+from spacy_weakner.training.weights import LoadWeights
 
 from ..command_line import spacy_cli
 from ..util import (
@@ -303,6 +302,15 @@ def test_it_learns_where_the_list_is_wrong(head, tmp_path):
         again = reload(nlp, tmp_path)
         layer = again.get_pipe(head).model.get_ref("votes")
         assert found(again) == GOLD and layer.attrs["labels"] == LABELS
+
+
+@head_of_each
+def test_weights_of_an_earlier_stage_are_loaded(head, tmp_path):
+    earlier, later = voting_pipeline(head, "terms"), voting_pipeline(head, "terms", strength=1.0)
+    earlier.to_disk(tmp_path)
+    LoadWeights(tmp_path, {head: ["head"]})(later)
+    first, second = (nlp.get_pipe(head).model.get_ref("votes").get_param("W") for nlp in (earlier, later))
+    assert first.max() == 4.0 and numpy.array_equal(first, second)
 
 
 @head_of_each
