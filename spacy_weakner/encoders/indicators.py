@@ -19,7 +19,7 @@ Template = Tuple[str, int]
 CONTEXT_AFFIX = 3
 
 
-def build_indicator_features(rows: int = 2**17, window: int = 1, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
+def build_indicator_features(rows: int = 2**16, window: int = 1, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
     """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters, and
     words, shapes and affixes around it. Every feature is hashed to one of the rows of a table, which the model that
     reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a weight per row and
