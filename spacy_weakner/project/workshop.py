@@ -11,6 +11,8 @@ from .layout import Corpora, has_docs
 from .rules import LINEAR, Settings
 
 GOLD, VOTES, STUDENT = "crf_ner", "best.gold", "best.student"
+# Of L-BFGS on thousands of sentences; by then F1 does not change any more.
+TEXT_ITERATIONS = 50
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ class Workshop:
         RETURNS (Training): The training.
         """
         given = {"paths.train": gold, "paths.dev": dev}
-        return self._training(VOTES, size or self.size, output, self.settings.gold_steps, given, self._votes("train"))
+        size = size or self.size
+        steps = 0 if size == LINEAR else self.settings.gold_steps
+        return self._training(VOTES, size, output, steps, given, self._votes("train"))
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A training on weak labels alone.
@@ -135,7 +139,11 @@ class Workshop:
     ) -> Training:
         overrides: Dict[str, Any] = {key: str(path) for key, path in paths.items()}
         overrides.update(more)
-        if size != LINEAR:  # which is trained until it converges
+        if size == LINEAR:
+            # Trained until it converges or, on text, nearly.
+            if steps:
+                overrides["initialize.after_init.max_iterations"] = TEXT_ITERATIONS
+        else:
             overrides["training.max_steps"] = steps
             # All trainings take as long as was decided. (Evaluations also say how far one has come.)
             overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
