@@ -21,10 +21,11 @@ CONTEXT_AFFIX = 3
 
 
 def build_indicator_features(rows: int = 2**16, window: int = 1, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
-    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters, and
-    words, affixes and shapes around it (the shapes also together). Every feature is hashed to one of the rows of a table, which the model that
-    reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a weight per row and
-    tag, and nothing between features and scores. Registered as `spacy_weakner.IndicatorFeatures.v1`.
+    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters,
+    and words, affixes and shapes around it (the shapes also together). Every feature is hashed to one of the rows of a
+    table, which the model that reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1`
+    then have a weight per row and tag, and nothing between features and scores. Registered as
+    `spacy_weakner.IndicatorFeatures.v1`.
 
     Only the words themselves are read, so that the features are the same in any process and with any vocabulary. A Doc
     is taken as one sentence: what lies beyond its ends is a word of its own.
