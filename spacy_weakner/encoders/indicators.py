@@ -13,17 +13,19 @@ from thinc.types import Ints2d
 from ..errors import check_range
 from .words import BEYOND, Hashes, WordFeatures, mix
 
-# A feature of a token: the name of one of `WordFeatures`, and the place of the word that has it; 0 is the token itself.
-Template = Tuple[str, int]
+# A feature of a token: names of some of `WordFeatures`, each with the place of the word that has it; 0 is the token
+# itself. Several together hold where all of them do.
+Template = Tuple[Tuple[str, int], ...]
 # What is read of neighbours: their affixes have this length.
 CONTEXT_AFFIX = 3
 
 
 def build_indicator_features(rows: int = 2**16, window: int = 1, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
-    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters, and
-    words, shapes and affixes around it. Every feature is hashed to one of the rows of a table, which the model that
-    reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a weight per row and
-    tag, and nothing between features and scores. Registered as `spacy_weakner.IndicatorFeatures.v1`.
+    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters,
+    and words, affixes and shapes around it (the shapes also together). Every feature is hashed to one of the rows of a
+    table, which the model that reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1`
+    then have a weight per row and tag, and nothing between features and scores. Registered as
+    `spacy_weakner.IndicatorFeatures.v1`.
 
     Only the words themselves are read, so that the features are the same in any process and with any vocabulary. A Doc
     is taken as one sentence: what lies beyond its ends is a word of its own.
@@ -56,13 +58,18 @@ def templates(window: int, affixes: int) -> List[Template]:
     RETURNS (List[Template]): One per feature.
     """
     kinds = ("prefix", "suffix")
-    found = [(name, 0) for name in ("orth", "lower", "shape", "collapsed", "flags")]
-    found += [(f"{kind}{n}", 0) for kind in kinds for n in range(1, affixes + 1)]
+    single = [(name, 0) for name in ("orth", "lower", "shape", "collapsed", "flags")]
+    single += [(f"{kind}{n}", 0) for kind in kinds for n in range(1, affixes + 1)]
     for distance in range(1, window + 1):
         for place in (-distance, distance):
-            found += [("lower", place), ("collapsed", place)]
+            single += [("lower", place), ("collapsed", place)]
             if distance == 1 and affixes >= CONTEXT_AFFIX:
-                found += [(f"{kind}{CONTEXT_AFFIX}", place) for kind in kinds]
+                single += [(f"{kind}{CONTEXT_AFFIX}", place) for kind in kinds]
+    found: List[Template] = [(own,) for own in single]
+    if window:
+        # Of words together few come again, and a model learns them by heart; of shapes there are not many.
+        before, here, after = (("collapsed", place) for place in (-1, 0, 1))
+        found += [(before, here), (here, after), (before, here, after)]
     return found
 
 
@@ -91,11 +98,23 @@ def indicators(
     which[places] = inverse
     columns = dict(zip(words.names, numpy.concatenate([known, beyond]).T[:, which], strict=True))
     hashes = numpy.empty((len(templates), len(orths)), dtype="uint64")
-    for own, (name, offset) in zip(hashes, templates, strict=True):
-        own[:] = columns[name][places + offset]
+    for own, template in zip(hashes, templates, strict=True):
+        own[:] = combine([columns[name][places + offset] for name, offset in template])
     hashes = mix(hashes ^ salts(templates)[:, None])
     ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
     return numpy.split(ids, numpy.cumsum(lengths)[:-1])
+
+
+def combine(hashes: Sequence[Hashes]) -> Hashes:
+    """Hash several features together; their order counts.
+
+    hashes (Sequence[Hashes]): Of one shape.
+    RETURNS (Hashes): That shape.
+    """
+    total = hashes[0]
+    for other in hashes[1:]:
+        total = mix(total) ^ other
+    return total
 
 
 def salts(templates: Sequence[Template]) -> Hashes:

@@ -57,9 +57,11 @@ def twin(words, rows, window, affixes):
     for i in range(len(words)):
         found.append([])
         for template in templates(window, affixes):
-            name, offset = template
-            hashed = value(name, words[i + offset] if 0 <= i + offset < len(words) else None)
-            found[-1].append(finalise(hashed ^ get_string_id(repr(template))) % rows)
+            total = None
+            for name, offset in template:
+                hashed = value(name, words[i + offset] if 0 <= i + offset < len(words) else None)
+                total = hashed if total is None else finalise(total) ^ hashed
+            found[-1].append(finalise(total ^ get_string_id(repr(template))) % rows)
     return found
 
 
