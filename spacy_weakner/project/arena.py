@@ -51,9 +51,15 @@ class Arena:
             write_docs(path, held_out)
             self._compared[name] = path
 
-    def compare(self) -> List[Comparison]:
-        """RETURNS (List[Comparison]): The scores of all candidates, with confidence intervals."""
-        return compare(self.corpus, self._compared, bootstrap=SAMPLES, seed=self.seed, gpu_id=self.gpu_id)
+    def compare(self, baseline: Optional[str] = None) -> List[Comparison]:
+        """Score all candidates.
+
+        baseline (Optional[str]): What the others are compared with; None: the one with the best F1.
+        RETURNS (List[Comparison]): The scores, with confidence intervals.
+        """
+        return compare(
+            self.corpus, self._compared, bootstrap=SAMPLES, baseline=baseline, seed=self.seed, gpu_id=self.gpu_id
+        )
 
     def f1(self, name: str) -> float:
         """RETURNS (float): F1 of one candidate."""

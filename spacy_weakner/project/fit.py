@@ -40,12 +40,14 @@ Say = Callable[[str], None]
 
 
 class _Result(NamedTuple):
-    """What was trained and measured: pipelines by name, scores, decisions made on the way, the learning curve."""
+    """What was trained and measured: pipelines by name, scores, the winner, decisions made on the way, the learning
+    curve."""
 
     pipelines: Dict[str, Path]
-    rows: List[Comparison]
-    rules: List[Rule]
-    points: List[curve.Point]
+    rows: List[Comparison] = []
+    winner: Optional[str] = None
+    rules: List[Rule] = []
+    points: List[curve.Point] = []
 
 
 def fit(
@@ -137,7 +139,7 @@ def fit(
     ]
     # Where nothing can be compared it is the list, if there is one: what was trained on its labels alone was never
     # better than a good list on public data (docs/evidence/foundation.md: 72 and 79).
-    winner = choose(result.rows) if result.rows else contenders[0].name
+    winner = result.winner or contenders[0].name
     f1 = {row.name: row.counts.f1 for row in result.rows}
     of_lists = {name: value for name, value in f1.items() if name in listed}
     trained = {name: value for name, value in f1.items() if name not in listed}
@@ -171,6 +173,7 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     if facts.chosen_by == DEV:
         dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy")
     arena = Arena(dev, folds, folder, workshop.seed, workshop.gpu_id)
+    listed = [each.title for each in lists]
     for each in lists:
         arena.enter(each.title, each.pipeline)
     parts = curve.make_parts(workshop, dev, workshop.seed)
@@ -178,9 +181,12 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     best = Best(workshop, arena, gold, dev, lists, _other_sources(gold, lists), say)
     best.run(_heads(workshop, facts), workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None)
     rows = arena.compare()
+    winner = choose(rows, listed, best.combinations)
+    if winner != max(rows, key=lambda row: row.counts.f1).name:
+        rows = arena.compare(baseline=winner)
     trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = (trained_on, by_name(rows)[GOLD_ALONE])
-    return _Result(arena.pipelines, rows, best.rules, curve.measure(parts, whole, workshop.gpu_id))
+    return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id))
 
 
 def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
@@ -205,9 +211,9 @@ def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wante
         workshop.train([training])
         pipelines[WEAK_ALONE] = pipeline_of(training, select=dev is not None)
     if dev is None:
-        return _Result(pipelines, [], [], [])
+        return _Result(pipelines)
     rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
-    return _Result(pipelines, rows, [], [])
+    return _Result(pipelines, rows, choose(rows))
 
 
 def _facts(

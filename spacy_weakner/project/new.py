@@ -179,7 +179,7 @@ def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> Lis
     found = [(GOLD, size)] if declared and "text" in files else []
     if "gold" in files:
         found += [(GOLD, LINEAR), (VOTES, LINEAR), (VOTES, size)]
-        found += [(STUDENT, size)] if "text" in files else []
+        found += [(STUDENT, size)] if "text" in files and size != LINEAR else []
     return sorted({*found})
 
 

@@ -3,12 +3,19 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Collection, Dict, List, Optional
 
 from ..files import existing, write_text
 from ..quality.compare import Comparison
 from .layout import reading
 from .rules import Facts, Rule, Settings
+
+# Points of F1 by which a head alone must be better than a combination.
+CLEARLY = 1.0
+
+
+# Points of F1 by which a head alone must be better than a combination.
+CLEARLY = 1.0
 
 
 @dataclass
@@ -100,7 +107,7 @@ class Verdict:
                 *(f"'{other.name}' is there too: {other.path}." for other in self.contenders if other is not best),
             ]
         on = {"dev": f"on {self.facts.dev} dev sentences", "cross-validation": "in cross-validation of the gold"}
-        lines = [f"'{best.name}' is best {on[self.chosen_by]}: {scores_text(best.scores)}."]
+        lines = [f"'{best.name}' is the one to use. It has {scores_text(best.scores)} {on[self.chosen_by]}."]
         for rival in self.contenders:
             if rival is not best and rival.scores is not None:
                 lines.append(f"'{rival.name}' has {scores_text(rival.scores)}{_certainty(rival.scores)}.")
@@ -130,14 +137,21 @@ def interval_text(scores: Dict[str, Any]) -> str:
     return f"{interval['low']:.1f} to {interval['high']:.1f}" if interval else ""
 
 
-def choose(rows: List[Comparison]) -> str:
+def choose(rows: List[Comparison], lists: Collection[str] = (), combined: Collection[str] = ()) -> str:
     """The winner: the best F1. Of equals the first, and term lists, which cost nothing, come first: no winner is worse
-    than the list on what it was chosen by.
+    than the list on what it was chosen by. A head alone must be clearly better than the combination that it is part of:
+    the best of many is partly the luckiest.
 
     rows (List[Comparison]): The scores, in the order of the rules.
+    lists (Collection[str]): Which of them are term lists.
+    combined (Collection[str]): Which of them are combinations of others.
     RETURNS (str): Name of the winner.
     """
-    return max(rows, key=lambda row: row.counts.f1).name
+    best = max(rows, key=lambda row: row.counts.f1)
+    together = max((row for row in rows if row.name in combined), key=lambda row: row.counts.f1, default=best)
+    of_lists = max((row.counts.f1 for row in rows if row.name in lists), default=-1.0)
+    close = together.counts.f1 > max(best.counts.f1 - CLEARLY, of_lists)
+    return together.name if close else best.name
 
 
 def _certainty(scores: Dict[str, Any]) -> str:
@@ -146,6 +160,8 @@ def _certainty(scores: Dict[str, Any]) -> str:
         return ""
     if round(difference["f1"], 1) == 0:
         return ", as good"
+    if difference["f1"] > 0:
+        return f", {difference['f1']:.1f} more, which is less than such a choice can tell"
     sure = difference["high"] < 0
     return f", {-difference['f1']:.1f} less" + (
         "" if sure else ", which may be chance: the sentences are too few to tell"

@@ -44,6 +44,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
     class Recipe:
         rules = [Rule("student", False, "it does not pay")]
+        combinations = []
 
         def __init__(self, workshop, arena, gold, dev, lists, others, say):
             made.best = self

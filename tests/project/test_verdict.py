@@ -31,6 +31,25 @@ def test_the_best_wins_and_of_equals_the_first(rows, winner):
     assert choose(rows) == winner
 
 
+@pytest.mark.parametrize(
+    "of_list, alone, together, winner",
+    [
+        (500, 600, 604, "combined"),
+        # The best of many is partly the luckiest.
+        (500, 604, 600, "combined"),
+        (500, 630, 600, "head"),
+        # No winner is worse than the list.
+        (602, 604, 600, "head"),
+        (604, 604, 600, "term list"),
+        (604, 600, 604, "term list"),
+    ],
+)
+def test_a_combination_wins_unless_a_head_alone_is_clearly_better(of_list, alone, together, winner):
+    found = {"term list": of_list, "head": alone, "combined": together}
+    rows = [row(name, tp, 0, 1000 - tp) for name, tp in found.items()]
+    assert choose(rows, ["term list"], ["combined"]) == winner
+
+
 def full(tmp_path):
     verdict = make_verdict(tmp_path / "ä b", "gold alone")
     difference = {"baseline": "gold alone", "f1": -5.0, "low": -9.0, "high": -1.0, "p": 0.01}
@@ -55,7 +74,7 @@ def test_a_verdict_comes_back(tmp_path):
 
 def test_what_is_said(tmp_path):
     first, *others = full(tmp_path).lines()
-    assert first == "'gold alone' is best on 50 dev sentences: F1 80.0 (70.0 to 90.0), P 80.0, R 80.0."
+    assert first == "'gold alone' is the one to use. It has F1 80.0 (70.0 to 90.0), P 80.0, R 80.0 on 50 dev sentences."
     assert others[0].endswith("5.0 less.") and "5.0 less, which may be chance" in others[1]
     assert others[2].endswith(", as good.")
     assert others[3] == "'NEEDLE' was not trained: there is no dev."

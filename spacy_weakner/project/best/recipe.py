@@ -15,7 +15,7 @@ from ...stages.runtime.training import Training
 from ...stages.soften import soften
 from ..arena import Arena, predict_folds
 from ..lists import TermList
-from ..rules import WEAK_ALONE, Rule
+from ..rules import LINEAR, WEAK_ALONE, Rule
 from ..workshop import Workshop, pipeline_of
 from .assembling import COMBINER, assemble
 from .stacking import Member, Stack
@@ -72,6 +72,7 @@ class Best:
         self.others = list(others)
         self.say = say
         self.rules: List[Rule] = []
+        self.combinations: List[str] = []
 
     def run(self, heads: Sequence[Head], weak: Optional[Training]) -> None:
         """Train, combine and compare.
@@ -123,6 +124,7 @@ class Best:
         stack = Stack(self.lists, members, self.arena.folds)
         pipeline = stack.save(self.workshop.models / title.replace(" ", "-"))
         self.arena.enter(title, pipeline, None if self.dev is not None else stack.decide())
+        self.combinations.append(title)
         self.say(f"{title}: F1 {self.arena.f1(title):.1f}")
         return stack
 
@@ -130,6 +132,9 @@ class Best:
         name = f"student of '{COMBINED}'"
         if self.workshop.text is None:
             self.rules.append(Rule(name, False, "there is no text that could be labelled (--text)"))
+            return False
+        if self.workshop.size == LINEAR:
+            self.rules.append(Rule(name, False, "soft labels teach a linear CRF nothing that pays (--size cnn)"))
             return False
         own, of_lists = self.arena.f1(COMBINED), max((self.arena.f1(title) for title in self.titles), default=0.0)
         if own <= of_lists:
