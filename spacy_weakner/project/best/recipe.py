@@ -133,12 +133,12 @@ class Best:
         if self.workshop.text is None:
             self.rules.append(Rule(name, False, "there is no text that could be labelled (--text)"))
             return False
-        if self.workshop.size == LINEAR:
-            self.rules.append(Rule(name, False, "soft labels teach a linear CRF nothing that pays (--size cnn)"))
-            return False
         own, of_lists = self.arena.f1(COMBINED), max((self.arena.f1(title) for title in self.titles), default=0.0)
         if own <= of_lists:
             self.rules.append(Rule(name, False, f"its F1 {own:.1f} is not above that of the list, {of_lists:.1f}"))
+            return False
+        if self.workshop.size == LINEAR:
+            self.rules.append(Rule(name, False, "soft labels teach a linear CRF nothing that pays (--size cnn)"))
             return False
         return True
 
