@@ -478,7 +478,7 @@ class Errors:
 
     # Votes of sources
     WK696 = (
-        "[WK696] The weights of the votes belong to {known} sources, and the config lists others: {sources}. List "
+        "[WK696] The weights of the votes belong to the sources {known}, and the config lists others: {sources}. List "
         "those that the model was trained with, in their order, or train it anew."
     )
 

@@ -1,5 +1,6 @@
 """Indicator features of tokens: an encoder without weights, for linear models."""
 
+from functools import partial
 from typing import Any, Callable, List, Sequence, Tuple
 
 import numpy
@@ -40,13 +41,7 @@ def build_indicator_features(rows: int = 2**16, window: int = 1, affixes: int = 
     check_range("rows", rows, 1, 2**31 - 1)
     check_range("window", window, 0, None)
     check_range("affixes", affixes, 0, None)
-    words, found = WordFeatures(affixes), templates(window, affixes)
-
-    def forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
-        ids: Any = indicators(docs, words, found, window, rows)
-        on_device: Any = list(map(model.ops.asarray, ids))
-        return on_device, lambda _: []
-
+    forward = partial(_forward, WordFeatures(affixes), templates(window, affixes), window, rows)
     return Model("indicator_features", forward, attrs={"indicator_rows": rows})
 
 
@@ -124,3 +119,21 @@ def salts(templates: Sequence[Template]) -> Hashes:
     RETURNS (Hashes): Shape (n_features,): the same for the same feature, whatever others there are.
     """
     return numpy.asarray([get_string_id(repr(template)) for template in templates], dtype="uint64")
+
+
+def _forward(
+    words: WordFeatures,
+    found: List[Template],
+    window: int,
+    rows: int,
+    model: Model,
+    docs: List[Doc],
+    is_train: bool,
+) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
+    ids: Any = indicators(docs, words, found, window, rows)
+    on_device: Any = list(map(model.ops.asarray, ids))
+    return on_device, _no_gradient
+
+
+def _no_gradient(_: Any) -> List[Doc]:
+    return []

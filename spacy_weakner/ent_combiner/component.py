@@ -16,7 +16,7 @@ from thinc.types import Floats2d
 from ..annotations.gold import find_gold
 from ..annotations.preset import preset_tokens
 from ..annotations.tags import TagScheme, make_scheme
-from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, weak_group
+from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..training.entities import Prediction, write_entities
@@ -162,12 +162,13 @@ class EntCombiner(Pipe):
     ) -> None:
         """Fit to the reference Docs of examples: to their gold, and the span groups that stand beside it.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives the examples, all of them.
+        get_examples (Callable[[], Iterable[Example]]): Gives the examples, all of them. Weakly labelled ones are passed
+            over, also if their gold stands beside the labels: that is for measuring.
         nlp (Optional[Language]): Not used.
         labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
         RAISES (WeaknerError): As `fit`.
         """
-        self.fit((eg.reference for eg in get_examples()), labels)
+        self.fit((eg.reference for eg in get_examples() if not is_weak(eg.reference)), labels)
 
     def fit(self, docs: Iterable[Doc], labels: Optional[Sequence[str]] = None) -> FitReport:
         """Fit to gold, in place of what was learnt before. Thresholds of labels are forgotten.
@@ -192,7 +193,7 @@ class EntCombiner(Pipe):
         rows = [read_fit_doc(doc, gold, self._read(doc, space), space) for doc, gold in pairs]
         if not any(row.entities for row in rows):
             raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
-        self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty)
+        self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty, self.threshold)
         self._space, self._thresholds = space, {}
         self._log(self._report)
         return self._report
@@ -278,9 +279,10 @@ class EntCombiner(Pipe):
                 weights.append(max(score - min(least, usual), _LITTLE) if score >= least else 0.0)
             return [candidates[i] for i in choose([entity for entity, _ in candidates], weights, len(doc))]
         probabilities = dict(candidates)
-        said = take_alone(read_votes(doc, self.choice, self.labels) or {}, len(doc))
+        votes = read_votes(doc, self.choice, self.labels) or {}
         # What is not a candidate touches an entity that stays.
-        chosen = [(entity, probabilities[entity]) for entity in said if entity in probabilities]
+        said = take_alone({entity: vote for entity, vote in votes.items() if entity in probabilities}, len(doc))
+        chosen = [(entity, probabilities[entity]) for entity in said]
         least = self.threshold or 0.0
         return [(entity, score) for entity, score in chosen if score >= self._thresholds.get(entity[2], least)]
 

@@ -55,6 +55,8 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
     space (FeatureSpace): What is to be known about them.
     RETURNS (FitDoc): What to fit to.
     """
+    # Of other labels nothing is to be found.
+    gold = gold._replace(entities=frozenset(entity for entity in gold.entities if entity[2] in space.labels))
     known = set(gold.scorable(candidates.entities))
     index = [i for i, entity in enumerate(candidates.entities) if entity in known]
     entities = [candidates.entities[i] for i in index]
@@ -107,13 +109,19 @@ class Fitted(NamedTuple):
     report: FitReport
 
 
-def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] = None) -> Fitted:
+def fit(
+    docs: Sequence[FitDoc],
+    main: Any,
+    folds: int,
+    penalty: Optional[float] = None,
+    threshold: Optional[float] = None,
+) -> Fitted:
     """Fit weights to some Docs, and choose the settings by cross-validation over Docs.
 
     docs (Sequence[FitDoc]): The Docs, one or more.
     main (Any): Shape (n_features,): which features are held back but little.
     folds (int): Into how many parts the Docs are split, at most.
-    penalty (Optional[float]): The penalty; None: choose it.
+    penalty, threshold (Optional[float]): The penalty, and the threshold; None: choose it.
     RETURNS (Fitted): The weights, and what came of it.
     """
     fold_of = numpy.random.default_rng(0).permutation(len(docs)) % min(folds, len(docs))
@@ -122,7 +130,8 @@ def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] 
     every = _Sample.of(docs)
     n_gold = sum(doc.n_gold for doc in docs)
     alone = {name: _alone(docs, name) for name in docs[0].alone}
-    chosen, threshold, f1, error = tried[0], DEFAULT_THRESHOLD, None, None
+    chosen, f1, error = tried[0], None, None
+    least = DEFAULT_THRESHOLD if threshold is None else threshold
     if len(docs) < 2:
         chosen = DEFAULT_PENALTY if penalty is None else penalty
     else:
@@ -131,15 +140,18 @@ def fit(docs: Sequence[FitDoc], main: Any, folds: int, penalty: Optional[float] 
         best = int(numpy.argmax(values))  # of equal ones the strongest
         chosen = tried[best]
         probabilities = every.competition.probabilities(held_out[best])
-        threshold, f1 = best_threshold(docs, every, probabilities, n_gold)
-        error = _calibration_error(docs, every, probabilities, threshold)
+        if threshold is None:
+            least, f1 = best_threshold(docs, every, probabilities, n_gold)
+        else:
+            f1 = _f1_of(every, every.choose(docs, probabilities, least), n_gold)
+        error = _calibration_error(docs, every, probabilities, least)
     choice = COMBINED
     if f1 is not None and alone:
         single = max(alone, key=lambda name: alone[name])
         choice = single if alone[single] > f1 else COMBINED
     weights = fit_weights(every.features, every.right, every.competition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
-    report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, threshold, f1, alone, error, choice)
+    report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
     return Fitted(weights, memory, report)
 
 
@@ -162,8 +174,7 @@ def best_threshold(
     """
     threshold, f1 = DEFAULT_THRESHOLD, 0.0
     for _ in range(5):
-        chosen = sample.choose(docs, probabilities, threshold)
-        f1 = _f1(float(sample.right[chosen].sum()), len(chosen), n_gold)
+        f1 = _f1_of(sample, sample.choose(docs, probabilities, threshold), n_gold)
         # Where nothing is right, anything may be tried but not everything.
         threshold = max(0.1, f1 / 200.0)
     return threshold, f1
@@ -224,10 +235,11 @@ def _remember(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Memor
 
 
 def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[Floats]:
-    """Per penalty, the log-odds of all candidates by the models that have not seen their Docs."""
+    """Per penalty, the log-odds of all candidates by the models that have not seen their Docs, nor remember them."""
     parts: List[List[Floats]] = [[numpy.zeros(0)] * len(docs) for _ in tried]
     for fold in numpy.unique(fold_of).tolist():
-        sample = _Sample.of([doc for doc, own in zip(docs, fold_of, strict=True) if own != fold])
+        others = numpy.flatnonzero(fold_of != fold)
+        sample = _Sample.of(_remember([docs[i] for i in others.tolist()], fold_of[others])[0])
         weights: Optional[Floats] = None
         for i, penalty in enumerate(tried):
             weights = fit_weights(sample.features, sample.right, sample.competition, penalties(main, penalty), weights)
@@ -239,6 +251,10 @@ def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], f
 def _alone(docs: Sequence[FitDoc], name: str) -> float:
     given, right = (sum(doc.alone[name][i] for doc in docs) for i in range(2))
     return _f1(right, given, sum(doc.n_gold for doc in docs))
+
+
+def _f1_of(sample: _Sample, chosen: Ints, n_gold: int) -> float:
+    return _f1(float(sample.right[chosen].sum()), len(chosen), n_gold)
 
 
 def _f1(right: float, given: int, gold: int) -> float:

@@ -6,14 +6,13 @@ from typing import Callable, NamedTuple, Optional, Union
 
 from spacy.training import Example
 
-from ..annotations.corpus import bare_copy, read_docs
+from ..annotations.corpus import read_docs
 from ..annotations.entities import set_entities
 from ..annotations.gold import find_gold
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
 from ..training.entities import EntityHead
 from .runtime.devices import on_device
-from .runtime.pipelines import run_before
 from .runtime.predictions import Predictor
 
 # Where temperatures are sought, and how exactly.
@@ -70,16 +69,15 @@ def fit_temperature(
             "a head for entities",
         )
         nlp, name, pipe = asked.nlp, asked.name, asked.pipe
-        examples = []
+        docs = []
         for doc in read_docs(Path(gold), nlp.vocab):
             found = find_gold(doc)
             if len(doc) and found is not None and not found.missing:
                 set_entities(doc, sorted(found.entities), [True] * len(doc))
-                examples.append(Example(bare_copy(doc), doc))
-        if not examples:
+                docs.append(doc)
+        if not docs:
             raise WeaknerError(Errors.WK342.format(path=gold))
-        for example, doc in zip(examples, run_before(nlp, name, [eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
+        examples = [Example(copy, doc) for copy, doc in zip(asked.bare(docs), docs, strict=True)]
         try:
             loss = pipe.held_out_loss(examples)
         except KeyError as error:

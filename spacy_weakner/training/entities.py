@@ -161,6 +161,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         strengths = measure_strengths(settings, self.labels, gold)
         start_votes(votes, self.labels, self.starting_votes(strengths))
 
+    @property
+    def sources_read(self) -> Sequence[str]:
+        """RETURNS (Sequence[str]): The weak sources whose labels the model reads beside the words."""
+        votes = self.model.maybe_get_ref("votes")
+        return [] if votes is None else list(votes.attrs["settings"].sources)
+
     def starting_votes(self, strengths: Sequence[Strength]) -> Array:
         """What the weights of the votes begin with, in heads that have any.
 
@@ -245,11 +251,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return scores
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
-        """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones.
+        """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones. None,
+        where nothing is written over them.
 
         doc (Doc): The Doc.
         RETURNS (BoolMask): Shape (n_tokens,).
         """
-        if self.overwrite:
+        if self.overwrite or not self.annotate_ents:
             return numpy.zeros(len(doc), dtype=bool)
         return preset_tokens(doc)

@@ -114,8 +114,10 @@ def annotate(nlp: Language, name: str, examples: List[Example]) -> None:
     examples (List[Example]): Changed in place.
     """
     annotating = nlp.config.get("training", {}).get("annotating_components", ())
-    for other, pipe in nlp.pipeline[: nlp.pipe_names.index(name)]:
-        if other in annotating:
+    before = nlp.component_names[: nlp.component_names.index(name)]
+    # Those that come from another pipeline are disabled while a pipeline is initialised.
+    for other, pipe in nlp.components:
+        if other in before and other in annotating:
             docs = _pipe((eg.predicted for eg in examples), pipe, other, nlp.default_error_handler, {})
             for example, doc in zip(examples, docs, strict=True):
                 example.predicted = doc

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from ..annotations.alignment import copy_sources
 from ..annotations.corpus import SUFFIX, bare_copy, corpus_files, read_docs
 from ..annotations.jsonl import read_jsonl
-from ..annotations.weak import is_weak, set_weak
+from ..annotations.weak import is_weak, set_weak, weak_group
 from ..errors import Errors, WeaknerError
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -64,9 +64,11 @@ class DocBinCorpus(Corpus):
 
     def _check_whole(self, doc: Doc) -> None:
         too_long = 0 < self.max_length <= len(doc)
-        if (too_long or self.gold_preproc) and is_weak(doc) and doc.has_annotation("SENT_START"):
+        carries = is_weak(doc) or any(weak_group(source) in doc.spans for source in self.sources)
+        if (too_long or self.gold_preproc) and carries and doc.has_annotation("SENT_START"):
             setting = "max_length" if too_long else "gold_preproc"
-            raise WeaknerError(Errors.WK018.format(which="weak", setting=setting, value=getattr(self, setting)))
+            which = "weak" if is_weak(doc) else "labelled"
+            raise WeaknerError(Errors.WK018.format(which=which, setting=setting, value=getattr(self, setting)))
 
 
 class JsonlCorpus:

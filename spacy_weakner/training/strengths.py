@@ -128,7 +128,8 @@ def gold_with_sources(
     nlp (Optional[Language]): The pipeline.
     YIELDS (GoldDoc): The gold; the Doc is a copy of the predicted one.
     """
-    pipes: List[Any] = [] if nlp is None else [pipe for _, pipe in nlp.pipeline]
+    # Components of other pipelines are disabled while a pipeline is initialised.
+    pipes: List[Any] = [] if nlp is None else [pipe for _, pipe in nlp.components]
     rulers = [pipe for pipe in pipes if getattr(pipe, "source", None) in sources]
     for example in examples:
         if is_weak(example.reference) or not len(example.predicted):
@@ -138,4 +139,6 @@ def gold_with_sources(
         copy_sources(Example(doc, example.reference), sources)
         for ruler in rulers:
             doc = doc if weak_group(ruler.source) in doc.spans else ruler(doc)
-        yield doc, gold, ~unknown_tokens(example)
+        # Where a span group tells, it tells all.
+        known = ~unknown_tokens(example) if spans_key is None else numpy.ones(len(doc), dtype=bool)
+        yield doc, gold, known

@@ -97,7 +97,7 @@ def make_votes(name: str, forward: Callable, settings: VoteSettings, init: Calla
     init (Callable): Finds the number of outputs.
     RETURNS (Model): The layer.
     """
-    attrs: Any = {"settings": settings, "labels": [], "dropout_rate": 0.0}
+    attrs: Any = {"settings": settings, "labels": [], "sources": [], "dropout_rate": 0.0}
     return Model(name, forward, init=init, params={"W": None}, dims={"nO": None}, attrs=attrs)
 
 
@@ -108,7 +108,7 @@ def start_votes(votes: Model, labels: Sequence[str], weights: Array) -> None:
     labels (Sequence[str]): Labels of the head; matches with others are all alike.
     weights (Array): Shape (n_features, n_outputs).
     """
-    votes.attrs["labels"] = list(labels)
+    votes.attrs["labels"], votes.attrs["sources"] = list(labels), list(votes.attrs["settings"].sources)
     votes.set_param("W", votes.ops.asarray2f(weights.astype("float32")))
 
 
@@ -199,12 +199,12 @@ def read_votes(
     features (Callable[[Matches, int], Active]): From the matches of a source and the number of labels to features.
     width (int): Number of features of a source.
     RETURNS (Active): The features, those of the sources one after the other.
-    RAISES (WeaknerError): If the weights belong to another number of sources.
+    RAISES (WeaknerError): If the weights belong to other sources.
     """
     sources, labels = votes.attrs["settings"].sources, votes.attrs["labels"]
-    known = len(votes.get_param("W")) // width
-    if known != len(sources):
-        raise WeaknerError(Errors.WK696.format(known=known, sources=", ".join(sources)))
+    known = list(votes.attrs["sources"])
+    if known != list(sources):
+        raise WeaknerError(Errors.WK696.format(known=", ".join(known) or "none", sources=", ".join(sources) or "none"))
     hidden = hidden_votes(votes, docs, is_train)
     found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
     return join([features(own, len(labels)) for own in found], width)

@@ -60,10 +60,9 @@ class Stack:
         """
         decided: List[Doc] = []
         for n, docs in enumerate(self.held_out):
-            nlp = spacy.blank("xx")
-            combiner = self._combiner(nlp, (), without=n)
+            combiner = self._combiner(spacy.blank("xx"), (), without=n)
             for doc in docs:
-                copy = bare_copy(doc, nlp.vocab)
+                copy = bare_copy(doc)
                 for group in doc.spans:
                     copy_group(doc, copy, group)
                 decided.append(combiner(copy))

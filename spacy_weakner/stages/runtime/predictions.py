@@ -43,11 +43,14 @@ class Predictor:
         self.model = str(model)
         self.nlp = load_pipeline(model)
         self._heads = heads
-        self._groups = [weak_group(source) for source in sources]
         found = [(n, pipe) for n, pipe in self.nlp.pipeline if component in (None, n) and is_one(pipe)]
         if not found:
             raise self._no_pipe(what, component)
         self.name, self.pipe = found[0]
+        # What the component itself reads beside the words, too.
+        self._groups = [
+            weak_group(source) for source in dict.fromkeys([*sources, *getattr(self.pipe, "sources_read", ())])
+        ]
 
     def bare(self, docs: List[Doc]) -> List[Doc]:
         """What the component may see.
