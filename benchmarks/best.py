@@ -117,7 +117,10 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     marks = Marks()
     candidates = {each.name: project / each.path for each in verdict.contenders}
     rows = compare(folder / "test.spacy", candidates, bootstrap=0, observe=marks)
-    chosen = {"chosen": verdict.winner, "chosen_f1": {each.name: (each.scores or {})["f1"] for each in verdict.contenders}}
+    chosen = {
+        "chosen": verdict.winner,
+        "chosen_f1": {each.name: (each.scores or {})["f1"] for each in verdict.contenders},
+    }
     this = this._replace(weak=texts)
     for row in rows:
         method = "match" if row.name == TERM_LIST else row.name

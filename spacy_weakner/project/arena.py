@@ -31,6 +31,7 @@ class Arena:
         self.gpu_id = gpu_id
         self.pipelines: Dict[str, Path] = {}
         self._compared: Dict[str, Path] = {}
+        self._f1: Dict[str, float] = {}
 
     @property
     def corpus(self) -> Path:
@@ -63,8 +64,10 @@ class Arena:
 
     def f1(self, name: str) -> float:
         """RETURNS (float): F1 of one candidate."""
-        (row,) = compare(self.corpus, {name: self._compared[name]}, bootstrap=0, gpu_id=self.gpu_id)
-        return row.counts.f1
+        if name not in self._f1:
+            (row,) = compare(self.corpus, {name: self._compared[name]}, bootstrap=0, gpu_id=self.gpu_id)
+            self._f1[name] = row.counts.f1
+        return self._f1[name]
 
 
 def predict_folds(folds: Sequence[Fold], pipelines: Sequence[Language]) -> List[Doc]:

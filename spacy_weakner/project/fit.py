@@ -13,6 +13,7 @@ from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..quality.compare import SAMPLES, Comparison, compare
+from ..stages.runtime.devices import on_device
 from . import curve
 from .advice import advise
 from .arena import Arena, by_name
@@ -25,6 +26,7 @@ from .rules import (
     GOLD_ALONE,
     LINEAR,
     PACES,
+    TERM_LIST,
     WEAK_ALONE,
     Facts,
     Rule,
@@ -75,7 +77,7 @@ def fit(
 
     corpora (Path): Folder that `prepare`, `label`, `judge` and `aggregate` have filled.
     output (Path): Folder for the pipelines and for `verdict.json`. Finished trainings are skipped.
-    configs (Path): Folder of the configs, `<recipe>.cfg` each.
+    configs (Path): Folder of the configs, `<recipe>.cfg` each; those of the linear CRF in its folder `linear`.
     terms (Optional[Path]): The term list that has labelled the corpora.
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
     size (str): Size of the encoder in the configs.
@@ -134,7 +136,7 @@ def fit(
     whys = {rule.name: rule.why for rule in rules}
     scores = {row.name: row.to_json() for row in result.rows}
     contenders = [
-        Contender(name, str(path), whys.get(name, whys.get("term list", "")), scores.get(name))
+        Contender(name, str(path), whys.get(name, whys.get(TERM_LIST, "")), scores.get(name))
         for name, path in result.pipelines.items()
     ]
     # Where nothing can be compared it is the list, if there is one: what was trained on its labels alone was never
@@ -166,20 +168,21 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     corpora, folder = workshop.corpora, workshop.models / "folds"
     # What the sources say of the gold stands beside it, if there are any.
     gold = corpora.gold_labelled if has_docs(corpora.gold_labelled) else corpora.gold
-    folds = make_folds(gold, folder, PACES[workshop.size].folds, seed=workshop.seed)
-    if len(folds) < 2:
+    by_dev = facts.chosen_by == DEV
+    folds = make_folds(gold, folder, PACES[workshop.size].folds, seed=workshop.seed, needed=not by_dev)
+    if len(folds) < 2 and not by_dev:
         raise WeaknerError(Errors.WK685.format(path=corpora.gold, docs=facts.gold))
-    dev = None
-    if facts.chosen_by == DEV:
-        dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy")
-    arena = Arena(dev, folds, folder, workshop.seed, workshop.gpu_id)
+    dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy") if by_dev else None
+    arena = Arena(dev, folds if len(folds) > 1 else [], folder, workshop.seed, workshop.gpu_id)
     listed = [each.title for each in lists]
     for each in lists:
         arena.enter(each.title, each.pipeline)
     parts = curve.make_parts(workshop, dev, workshop.seed)
     workshop.train([part.training for part in parts])
     best = Best(workshop, arena, gold, dev, lists, _other_sources(gold, lists), say)
-    best.run(_heads(workshop, facts), workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None)
+    weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
+    with on_device(workshop.gpu_id):
+        best.run(_heads(workshop, facts), weak)
     rows = arena.compare()
     winner = choose(rows, listed, best.combinations)
     if winner != max(rows, key=lambda row: row.counts.f1).name:
@@ -191,7 +194,7 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
 
 def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
     """What is trained on gold."""
-    heads = [Head("gold", GOLD_ALONE, workshop.on_gold, combined=not facts.lists)]
+    heads = [Head("gold", GOLD_ALONE, workshop.on_gold, reads=False, combined=not facts.lists)]
     sizes = [*([LINEAR] if facts.lists else []), *([workshop.size] if workshop.size != LINEAR else [])]
     for size in sizes:
         heads.append(Head(size, with_list(size, facts), partial(workshop.with_lists, size=size)))

@@ -21,19 +21,22 @@ class Fold(NamedTuple):
     rest: Path
 
 
-def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0) -> List[Fold]:
+def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[Fold]:
     """Split the gold, by document where identifiers tell, into parts; fewer of fewer different sentences.
 
     gold (Path): The gold.
     folder (Path): Where the parts go.
     n (int): How many.
     seed (int): Seed of the split.
-    RETURNS (List[Fold]): The folds.
-    RAISES (WeaknerError): If only one sentence, or copies of one, have entities.
+    needed (bool): Whether there must be some.
+    RETURNS (List[Fold]): The folds; none where the gold cannot be split.
+    RAISES (WeaknerError): If they are needed, and only one sentence, or copies of one, have entities.
     """
     parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
     if len(parts) > 1 and not learnable(parts):
-        raise WeaknerError(Errors.WK693.format(path=gold))
+        if needed:
+            raise WeaknerError(Errors.WK693.format(path=gold))
+        return []
     made = []
     for i, part in enumerate(parts, start=1):
         fold = Fold(folder / f"fold-{i}.spacy", folder / f"rest-{i}.spacy")

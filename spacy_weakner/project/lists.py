@@ -52,7 +52,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
     RETURNS (List[TermList]): One pipeline per list.
     """
     made = []
-    for source in lists:
+    for n, source in enumerate(lists, start=1):
         name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = blank_pipeline(lang, tokenizer)
         settings = {**ruler_settings(source), "reliability": source.reliability, "annotate_ents": True}
@@ -61,7 +61,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
         ruler.initialize(lambda: [], nlp=nlp, terms=rows)  # type: ignore[attr-defined]
         # The same scores as those of trained pipelines are asked for.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
-        path = folder / weak_group(source.name).replace(":", "-")
+        path = folder / f"list-{n}"  # a name may hold anything
         with atomic_path(path) as temporary:
             nlp.to_disk(temporary)
         made.append(TermList(source.name, name, path))

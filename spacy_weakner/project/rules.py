@@ -8,6 +8,8 @@ from ..quality.judging.concerns import HARMFUL_PRECISION
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE = "term list", "gold alone", "weak alone"
 LINEAR = "linear"
+# Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
+LINEAR_TEXTS = 5000
 # Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
 MIN_PRECISION = HARMFUL_PRECISION
 # Beside gold, weak labels of F1 79 did best with a fifth of gold in the mix (foundation.md), poorer ones with half.
@@ -118,7 +120,7 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     | linear with list | there is gold and a list |
     | encoder, with list | there is gold, and the size is not "linear" |
     | weak alone | there are weak labels, and at least 30 % of them are right on gold |
-    | combined | there is gold |
+    | combined, student | see `best/recipe.py` |
 
     facts (Facts): What was found.
     RETURNS (List[Rule]): In the order of the table; those that nobody would expect are left out.
@@ -200,11 +202,13 @@ def choose_settings(
     if facts.gold and trains:
         passes = gold_steps * words_per_update / max(1, facts.gold_words)
         notes.append(f"gold: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
-    if facts.weak and trains:
+    if facts.text and trains:
         passes = mixed_steps * words_per_update / max(1.0, text_words)
         limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
         less = ": less than one, so part of the text is never seen" if passes < 1 else ""
         notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
+    if facts.weak and not trains and facts.text > LINEAR_TEXTS:
+        notes.append(f"text: the linear CRF learns from the first {LINEAR_TEXTS:,} of {facts.text:,} sentences")
     if facts.weak:
         mix = f"share of gold in the mix: {share:.2f}; " if facts.gold and trains else ""
         notes.append(f"{mix}unknown tokens that are taken as 'O': {rate:.2f}")

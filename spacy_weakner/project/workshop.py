@@ -8,7 +8,8 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..stages.runtime.training import BEST, LAST, Member, Training, config_differences, flat_config, train_all
 from .layout import Corpora, has_docs
-from .rules import LINEAR, Settings
+from .prepare import read_preparation
+from .rules import LINEAR, LINEAR_TEXTS, Settings
 
 GOLD, VOTES, STUDENT = "crf_ner", "best.gold", "best.student"
 # Of L-BFGS on thousands of sentences; by then F1 does not change any more.
@@ -47,6 +48,8 @@ class Workshop:
     @property
     def text(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The text, labelled if there is a source for that; None if there is no text."""
+        if not read_preparation(self.corpora).text:  # labels of text that is gone are nobody's
+            return None
         return next((path for path in (self.corpora.weak, self.corpora.text) if has_docs(path)), None)
 
     def config(self, recipe: str, size: Optional[str] = None) -> Path:
@@ -97,7 +100,9 @@ class Workshop:
         RETURNS (Training): The training.
         """
         given = {"paths.train": self.corpora.weak, "paths.dev": self.corpora.weak if dev is None else dev}
-        more = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
+        more: Dict[str, Any] = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
+        if self.size == LINEAR:
+            more["corpora.train.limit"] = LINEAR_TEXTS
         return self._training(GOLD, self.size, output, self.settings.mixed_steps, given, more, once=dev is None)
 
     def student(self, gold: Path, text: Path, dev: Path, output: Path) -> Training:

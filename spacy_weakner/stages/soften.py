@@ -9,9 +9,11 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
+from ..annotations.corpus import read_docs
+from ..annotations.sentences import sentence_key
 from ..annotations.weak import SoftLabels, set_soft_labels, set_weak
 from .runtime.devices import on_device
-from .runtime.hashes import hash_model
+from .runtime.hashes import hash_model, hash_path
 from .runtime.predictions import TokenPredictor
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
@@ -24,9 +26,11 @@ class SoftenReport(Report):
     """What was written, beside what `Report` tells.
 
     tokens (int): Tokens of the Docs written.
+    excluded (int): Docs that were left out: they stand in other corpora too.
     """
 
     tokens: int = 0
+    excluded: int = 0
 
 
 def soften(
@@ -36,6 +40,7 @@ def soften(
     *,
     component: Optional[str] = None,
     sources: Sequence[str] = (),
+    exclude: Sequence[Path] = (),
     gpu_id: int = -1,
     progress: bool = False,
 ) -> SoftenReport:
@@ -46,13 +51,15 @@ def soften(
     pipeline (Path): The pipeline.
     component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
     sources (Sequence[str]): Weak sources of the corpus that the pipeline may see the labels of.
+    exclude (Sequence[Path]): Corpora such as dev and test whose sentences are left out.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
     RETURNS (SoftenReport): What was written.
     RAISES (WeaknerError): For missing input, or if the pipeline gives no distributions.
     """
     with on_device(gpu_id):
-        return run_stage(Soften(pipeline, component, sources), Path(corpus), Path(output), progress=progress)
+        stage = Soften(pipeline, component, sources, exclude)
+        return run_stage(stage, Path(corpus), Path(output), progress=progress)
 
 
 class Soften(Stage[SoftenReport]):
@@ -61,24 +68,33 @@ class Soften(Stage[SoftenReport]):
     name = "soften"
     report = SoftenReport
 
-    def __init__(self, pipeline: Path, component: Optional[str], sources: Sequence[str]) -> None:
+    def __init__(
+        self, pipeline: Path, component: Optional[str], sources: Sequence[str], exclude: Sequence[Path]
+    ) -> None:
         settings = {"pipeline": hash_model(pipeline), "component": component, "sources": list(sources)}
-        super().__init__(settings, Vocab())
+        super().__init__({**settings, "exclude": [hash_path(path) for path in exclude]}, Vocab())
+        self.exclude = list(exclude)
         self.pipeline = pipeline
         self.component = component
         self.sources = sources
 
     def open(self) -> None:
         self.predictor = TokenPredictor(self.pipeline, self.component, sources=self.sources)
+        self._excluded = {sentence_key(doc.text) for path in self.exclude for doc in read_docs(path, Vocab())}
 
     def zones(self) -> List[Union[Vocab, Language]]:
         return [self.vocab, self.predictor.nlp]
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        for batch in minibatch(docs, BATCH_SIZE):
+        for batch in minibatch(filter(self._wanted, docs), BATCH_SIZE):
             for doc, rows in zip(batch, self.predictor(batch), strict=True):
                 self.stats.tokens += len(doc)
                 probabilities: Any = rows.astype("float32")
                 set_soft_labels(doc, SoftLabels(self.predictor.labels, self.predictor.scheme, probabilities))
                 set_weak(doc)
                 yield doc
+
+    def _wanted(self, doc: Doc) -> bool:
+        wanted = sentence_key(doc.text) not in self._excluded
+        self.stats.excluded += not wanted
+        return wanted

@@ -19,7 +19,7 @@ If the Doc does not have the group, the source has not looked, and all are 0.
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -67,7 +67,7 @@ class Active(NamedTuple):
 
 def build_source_votes(
     sources: List[str], strength: float = 4.0, dropout: float = 0.1
-) -> Model[List[Doc], List[Floats2d]]:
+) -> Optional[Model[List[Doc], List[Floats2d]]]:
     """Build the layer. Registered as `spacy_weakner.SourceVotes.v1`; it goes into `votes` of a head's architecture.
 
     What a ruler of the pipeline finds reaches it in training only if the ruler stands before the head, and in
@@ -77,14 +77,16 @@ def build_source_votes(
     In training the votes on weakly labelled sentences are hidden, as if no source had looked: their labels come from the
     sources, so that a model that saw these would learn to copy. In prediction they never are.
 
-    sources (List[str]): Names of the sources.
+    sources (List[str]): Names of the sources; none: there are no votes.
     strength (float): What a match weighs at the start towards its tag, and no match towards "O". With several sources
         it is the most that they weigh: see `measure_strengths`.
     dropout (float): Share of the other votes, per Doc and source, that are hidden in an update, so that the text has to
         be read as well. None is where dropout is switched off (`training.dropout = 0`).
-    RETURNS (Model[List[Doc], List[Floats2d]]): Per Doc (n_tokens, n_outputs).
+    RETURNS (Optional[Model[List[Doc], List[Floats2d]]]): Per Doc (n_tokens, n_outputs); None without sources.
     RAISES (WeaknerError): If a setting is out of range.
     """
+    if not sources:
+        return None
     return make_votes("source_votes", _forward, VoteSettings(list(sources), strength, dropout), _init)
 
 

@@ -1,6 +1,7 @@
 """Indicator features against a slow twin, and the linear layer on them."""
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -78,6 +79,11 @@ def test_features_are_those_of_the_twin(window, affixes):
 
 def test_no_feature_is_listed_twice():
     assert len(set(templates(4, 6))) == len(templates(4, 6))
+
+
+def test_processes_can_be_started_with_it():
+    model = pickle.loads(pickle.dumps(build_indicator_features()))
+    assert same(model.predict([make_doc(NLP, TEXT)]), build_indicator_features().predict([make_doc(NLP, TEXT)]))
 
 
 def test_docs_without_tokens():

@@ -10,6 +10,7 @@ from spacy.tokens import Span
 from spacy.training import Example
 from spacy.util import logger
 
+from spacy_weakner.annotations.gold import set_gold
 from spacy_weakner.annotations.weak import doc_entities, set_weak
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.errors import WeaknerError
@@ -85,6 +86,22 @@ def test_the_reference_docs_of_examples_are_what_it_is_fitted_to():
     assert pipe.report == make(docs).report and pipe.label_data == ["D"]
     pipe.initialize(lambda: [Example(nlp.make_doc(doc.text), doc) for doc in docs], labels=["D", "E"])
     assert pipe.labels == ("D", "E")
+    # Gold beside weak labels is for measuring.
+    for doc in docs[10:]:
+        set_gold(doc, doc_entities(doc))
+        set_weak(doc)
+    pipe.initialize(lambda: [Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    assert pipe.report.docs == 10
+
+
+def test_gold_of_other_labels_is_none():
+    report = make(None).fit(labels(10), ["A"])
+    assert report.gold == 10 and report.reach == 1.0
+
+
+def test_a_given_threshold_is_what_is_reported_on():
+    report = make(noisy(60), threshold=0.99).report
+    assert report.threshold == 0.99 and report.f1 < make(noisy(60)).report.f1 and report.choice != "combined"
 
 
 def test_what_is_not_annotated_teaches_nothing():
@@ -158,6 +175,15 @@ def test_preset_entities_stay_unless_overwritten(overwrite):
     before = pipe.score_candidates([doc])
     assert doc_entities(pipe(doc)) == ([(2, 4, "D")] if overwrite else [(3, 5, "OTHER")])
     assert pipe.score_candidates([doc]) == before
+
+
+def test_a_group_that_is_taken_alone_fills_what_is_left():
+    pipe = make(borders(60))
+    pipe._report = pipe.report._replace(choice="weak:list")
+    doc = doc_of(["acute", "renal", "failure"], weak__list=[(0, 3, "D"), (1, 3, "D")])
+    assert doc_entities(pipe(doc.copy())) == [(0, 3, "D")]
+    doc.set_ents([Span(doc, 0, 1, "OTHER")])
+    assert doc_entities(pipe(doc)) == [(0, 1, "OTHER"), (1, 3, "D")]
 
 
 def test_predict_does_not_touch_the_docs(fitted):

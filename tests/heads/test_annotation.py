@@ -96,6 +96,10 @@ def test_candidates_instead_of_entities(load, head, talkative):
         expected = group_entities(written, group) if group in written.spans else doc_entities(written)
         assert group_entities(doc, group) == expected and not doc.has_annotation("ENT_IOB")
         assert all(0.0 <= score <= 1.0 for score in group_scores(doc, group))
+        # What stands in the Doc already suppresses no candidate: nothing is written over it.
+        preset = nlp.make_doc(text)
+        preset.set_ents([Span(preset, 0, 1, "OTHER")])
+        assert group_entities(nlp(preset), group) == expected and doc_entities(preset) == [(0, 1, "OTHER")]
         examples = [Example(nlp.make_doc(text), written)]
         assert "ents_f" in writer.evaluate(examples) and "ents_f" not in nlp.evaluate(examples)
 

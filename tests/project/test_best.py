@@ -1,13 +1,14 @@
 """The recipe `best`: heads beside the list, what decides between them, and students of both."""
 
 import json
+import shutil
 
 import pytest
 import spacy
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import get_soft_labels, group_entities, is_weak
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.weak import get_soft_labels, group_entities, is_weak, set_source
 from spacy_weakner.project import arena as arenas
 from spacy_weakner.project.best import recipe
 from spacy_weakner.project.best.recipe import COMBINED, Best
@@ -15,7 +16,8 @@ from spacy_weakner.project.fit import fit
 from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST, WEAK_ALONE
 from spacy_weakner.stages.soften import soften
 
-from .util import PEOPLE, make_corpora
+from ..util import make_doc
+from .util import NLP, PEOPLE, make_corpora, sentences
 
 TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", WEAK_ALONE, COMBINED]
 
@@ -51,6 +53,7 @@ def test_all_that_there_is_decides_together(tmp_path, project, monkeypatch):
     assert any(text.startswith(f"{COMBINED}: F1 ") for text in said)
     loaded = pipelines(verdict)
     assert loaded["linear with list"].pipe_names == ["gazetteer_ruler", "linear"]
+    assert loaded[GOLD_ALONE].pipe_names == ["gold"]
     assert loaded[titles[-1]].pipe_names == ["gazetteer_ruler", "linear", "weak", "student1", "ent_combiner"]
     for name, nlp in loaded.items():
         if name != TERM_LIST:
@@ -78,7 +81,7 @@ def test_dev_chooses(tmp_path, project):
     verdict, _ = project(corpora.folder, terms=None)
     assert [each.name for each in verdict.contenders] == [GOLD_ALONE, COMBINED] and verdict.chosen_by == "dev"
     assert {each.scores["tp"] + each.scores["fn"] for each in verdict.contenders} == {12}
-    assert "there is no text" in {rule.name: rule.why for rule in verdict.left_out}[f"student of '{COMBINED}'"]
+    assert "there is no text" in {rule.name: rule.why for rule in verdict.left_out}["student"]
 
 
 def test_a_combination_that_is_not_better_than_the_list_teaches_nobody(tmp_path, project):
@@ -94,6 +97,40 @@ def test_a_combination_that_is_not_better_than_the_list_teaches_nobody(tmp_path,
     # No list is better than all right.
     assert verdict.winner == TERM_LIST and "student" not in [each.name for each in verdict.contenders]
     assert "is not above that of the list" in verdict.left_out[-1].why
+
+
+def test_text_without_a_list(tmp_path, project, monkeypatch):
+    monkeypatch.setattr(Best, "_pays", lambda self: True)
+    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=6)
+    corpora.gold_labelled.unlink()
+    shutil.rmtree(corpora.weak)
+    # One of the texts is also gold.
+    write_docs(corpora.text / "part-00000.spacy", [make_doc(NLP, text) for text, _ in sentences(6, 9)])
+    verdict, _ = project(corpora.folder, terms=None)
+    assert [each.name for each in verdict.contenders] == [GOLD_ALONE, COMBINED, "student", f"{COMBINED} with student"]
+    for name, nlp in pipelines(verdict).items():
+        assert "gazetteer_ruler" not in nlp.pipe_names and nlp.meta["performance"] == {}, name
+    texts = [doc.text for doc in read_docs(tmp_path / "training" / "student1" / "text-whole", Vocab())]
+    assert len(texts) == 5 and not set(texts) & {text for text, _ in sentences(10)}
+
+
+def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):
+    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=6, text=0)
+    docs = [make_doc(NLP, text, entities if i == 0 else []) for i, (text, entities) in enumerate(sentences(10))]
+    write_docs(corpora.gold_labelled, docs)
+    verdict, _ = project(corpora.folder)
+    assert [each.name for each in verdict.contenders] == [TERM_LIST, GOLD_ALONE, "linear with list"]
+    assert [rule.name for rule in verdict.left_out] == [WEAK_ALONE, COMBINED]
+
+
+def test_answers_for_a_part_of_the_gold(tmp_path, project, monkeypatch):
+    monkeypatch.setattr(Best, "_pays", lambda self: True)
+    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=5)
+    docs = list(read_docs(corpora.gold_labelled, Vocab()))
+    set_source(docs[0], "answers", [(3, 4, "LOC")])
+    write_docs(corpora.gold_labelled, docs)
+    verdict, _ = project(corpora.folder)
+    assert verdict.contenders[-1].name == f"{COMBINED} with student"
 
 
 def test_soft_labels_of_a_pipeline(tmp_path, project):

@@ -68,7 +68,7 @@ def test_all_settings_arrive(tmp_path, lists):
     ((source, title, made),) = lists(
         f'[sources.drugs]\nterms = "t.jsonl"\nstop = ["x"]\nlabels = {{"A": "NEW"}}\n{text}'
     )
-    assert (source, title, made.name) == ("drugs", "term list", "weak-drugs")
+    assert (source, title, made.name) == ("drugs", "term list", "list-1")
     nlp = spacy.load(made)
     ruler = nlp.get_pipe("gazetteer_ruler")
     assert {key: getattr(ruler, key) for key in given} == given and [*ruler.stop] == ["x"]

@@ -114,7 +114,7 @@ def test_notes_say_how_often_the_text_is_seen():
 
 
 def test_notes_are_about_what_there_is():
-    _, notes = choose_settings(make_facts(weak=False), 100, 10)
+    _, notes = choose_settings(make_facts(weak=False, text=0), 100, 10)
     assert len(notes) == 1 and notes[0].startswith("gold: ")
     _, notes = choose_settings(make_facts(gold=0), 100, 10)
     assert notes[0].startswith("text") and not any("gold" in note for note in notes)

@@ -221,6 +221,20 @@ def test_annotating_components_go_first():
     assert all("weak:marks" in eg.predicted.spans for eg in examples)
 
 
+def test_components_of_other_pipelines_go_first_too():
+    # spaCy disables them while a pipeline is initialised.
+    other = spacy.blank("xx")
+    ruler = other.add_pipe("gazetteer_ruler", config={"source": "terms"})
+    ruler.initialize(lambda: [], nlp=other, terms={"PER": ["Bob"]})
+    nlp = crf_pipeline(ENCODER)
+    nlp.add_pipe("gazetteer_ruler", source=other, first=True)
+    nlp.config["training"] = {"annotating_components": ["gazetteer_ruler"]}
+    examples = make_examples(nlp)
+    with nlp.select_pipes(disable="gazetteer_ruler"):
+        LBFGS(lambda nlp: examples, max_iterations=1)(nlp)
+    assert all("weak:terms" in eg.predicted.spans for eg in examples)
+
+
 def test_a_loss_of_zero_is_left_alone():
     nlp = small()
     examples = [make_example(nlp, "a b", annotated=False)]

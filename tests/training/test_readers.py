@@ -10,6 +10,7 @@ from spacy.util import registry
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import (
+    set_source,
     doc_entities,
     get_confidence,
     is_weak,
@@ -126,6 +127,12 @@ def test_weak_docs_are_not_split(tmp_path, setting, splits):
     if splits:
         with pytest.raises(WeaknerError, match=rf"\[WK018\].*'{next(iter(setting))}'"):
             list(DocBinCorpus(tmp_path / "weak.spacy", **setting)(NLP))
+        # Nor what sources say.
+        set_weak(doc, False)
+        set_source(doc, "terms", [(0, 1, "X")])
+        write_docs(tmp_path / "gold.spacy", [doc])
+        with pytest.raises(WeaknerError, match="WK018"):
+            list(DocBinCorpus(tmp_path / "gold.spacy", sources=["terms"], **setting)(NLP))
 
 
 def test_what_spacy_files_carry(shards):

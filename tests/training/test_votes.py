@@ -163,7 +163,11 @@ def test_dropout_is_by_sentence_and_only_where_there_is_any(rate, drop, low, hig
     assert all(own.all() for own in made.predict(docs))
 
 
-@pytest.mark.parametrize("setting", [{"sources": []}, {"sources": ["a", "a"]}, {"strength": -1.0}, {"dropout": 1.5}])
+def test_without_sources_there_are_no_votes():
+    assert build_source_votes([]) is None
+
+
+@pytest.mark.parametrize("setting", [{"sources": ["a", "a"]}, {"strength": -1.0}, {"dropout": 1.5}])
 def test_settings_out_of_range(setting):
     with pytest.raises(WeaknerError, match="WK005"):
         build_source_votes(**{"sources": ["a"], **setting})
@@ -371,9 +375,13 @@ def test_a_warning_where_nothing_votes(head):
 
 def test_other_sources_than_the_weights_have():
     nlp = voting_pipeline("crf_ner", "terms")
-    nlp.get_pipe("crf_ner").model.get_ref("votes").attrs["settings"].sources.append("more")
-    with pytest.raises(WeaknerError, match="WK696"):
-        nlp("Bob")
+    ner = nlp.get_pipe("crf_ner")
+    sources = ner.model.get_ref("votes").attrs["settings"].sources
+    assert ner.sources_read == ["terms"]
+    for others in (["terms", "more"], ["other"]):
+        sources[:] = others
+        with pytest.raises(WeaknerError, match=rf"WK696.*sources terms,.*: {', '.join(others)}\."):
+            nlp("Bob")
 
 
 @pytest.mark.slow

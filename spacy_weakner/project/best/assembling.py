@@ -20,14 +20,15 @@ def assemble(lists: Mapping[str, Path], members: Mapping[str, Path], *, decides:
     lists (Mapping[str, Path]): Pipelines of term lists, by source.
     members (Mapping[str, Path]): Pipelines with a `crf_ner`, by the name that it gets.
     decides (bool): Whether the heads write `doc.ents`, and no candidates.
-    RETURNS (Language): The pipeline; its tokenizer and vectors are those of the first member or, without any, list.
+    RETURNS (Language): The pipeline; its tokenizer and vectors are those of the member, or list, with most vectors.
     """
-    first = next(iter([*members.values(), *lists.values()]))
+    first = max([*members.values(), *lists.values()], key=_vectors_size)
     names = load_config(first / "config.cfg")["nlp"]["pipeline"]
     nlp = spacy.load(first, exclude=names)
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
-    for source, path in lists.items():
-        _add(nlp, path, RULER, _ruler_name(source, lists), annotate_ents=False)
+    nlp.meta["performance"] = {}  # that of one component
+    for n, path in enumerate(lists.values(), start=1):
+        _add(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", annotate_ents=False)
     for name, path in members.items():
         _add(nlp, path, HEAD, name, **({"scores": True} if decides else {"annotate_ents": False, "n_best": N_BEST}))
     return nlp
@@ -52,5 +53,6 @@ def _add(nlp: Language, path: Path, component: str, name: str, **changes: Any) -
     pipe.from_disk(path / component, exclude=["vocab"])
 
 
-def _ruler_name(source: str, lists: Mapping[str, Path]) -> str:
-    return RULER if len(lists) == 1 else f"{RULER}_{source}"
+def _vectors_size(pipeline: Path) -> int:
+    path = pipeline / "vocab" / "vectors"
+    return path.stat().st_size if path.exists() else 0

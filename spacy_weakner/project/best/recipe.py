@@ -20,7 +20,7 @@ from ..workshop import Workshop, pipeline_of
 from .assembling import COMBINER, assemble
 from .stacking import Member, Stack
 
-COMBINED = "combined"
+COMBINED, STUDENT = "combined", "student"
 ROUNDS = 2
 # From a gold, what is evaluated on, and a folder.
 Maker = Callable[[Path, Path, Path], Training]
@@ -32,12 +32,14 @@ class Head(NamedTuple):
     name (str): Name of the component.
     title (str): What it is called among the candidates.
     make (Maker): Makes a training of it.
+    reads (bool): Whether it reads what the lists say.
     combined (bool): Whether it is combined with others, or only compared.
     """
 
     name: str
     title: str
     make: Maker
+    reads: bool = True
     combined: bool = True
 
 
@@ -89,8 +91,11 @@ class Best:
             members += [member] if head.combined else []
         if weak is not None:
             path = pipeline_of(weak, select=self.dev is not None)
-            members.append(Member("weak", WEAK_ALONE, path, [path] * len(self.arena.folds)))
+            members.append(Member("weak", WEAK_ALONE, path, [path] * len(self.arena.folds), reads=False))
             self._enter(members[-1])
+        if not self.arena.folds:
+            self.rules.append(Rule(COMBINED, False, "the gold cannot be split, so nobody has not seen it"))
+            return
         stack = self._combine(COMBINED, members)
         if self._pays():
             self._teach(stack, members)
@@ -102,7 +107,8 @@ class Best:
             for n, fold in enumerate(folds, start=1)
         ]
         whole = head.make(self.gold, self.dev or self.gold, models / head.name)
-        return self._member(head.name, head.title, whole, parts)
+        member, trainings = self._member(head.name, head.title, whole, parts)
+        return member._replace(reads=head.reads), trainings
 
     def _member(self, name: str, title: str, whole: Training, parts: List[Training]) -> Tuple[Member, List[Training]]:
         # No checkpoint may be chosen by a fold.
@@ -111,12 +117,13 @@ class Best:
 
     def _enter(self, member: Member) -> None:
         """Let a head take part by itself, with the lists that it may read."""
+        lists = self.lists if member.reads else {}
         pipeline = self.workshop.models / f"{member.name}-alone"
         with atomic_path(pipeline) as temporary:
-            assemble(self.lists, {member.name: member.whole}, decides=True).to_disk(temporary)
+            assemble(lists, {member.name: member.whole}, decides=True).to_disk(temporary)
         found = None
         if self.dev is None:
-            parts = [assemble(self.lists, {member.name: path}, decides=True) for path in member.folds]
+            parts = [assemble(lists, {member.name: path}, decides=True) for path in member.folds]
             found = predict_folds(self.arena.folds, parts)
         self.arena.enter(member.title, pipeline, found)
 
@@ -125,17 +132,19 @@ class Best:
         pipeline = stack.save(self.workshop.models / title.replace(" ", "-"))
         self.arena.enter(title, pipeline, None if self.dev is not None else stack.decide())
         self.combinations.append(title)
+        self.rules.append(Rule(title, True, f"decides between {', '.join(member.title for member in members)}"))
         self.say(f"{title}: F1 {self.arena.f1(title):.1f}")
         return stack
 
     def _pays(self) -> bool:
-        name = f"student of '{COMBINED}'"
+        name = STUDENT
         if self.workshop.text is None:
             self.rules.append(Rule(name, False, "there is no text that could be labelled (--text)"))
             return False
         own, of_lists = self.arena.f1(COMBINED), max((self.arena.f1(title) for title in self.titles), default=0.0)
         if own <= of_lists:
-            self.rules.append(Rule(name, False, f"its F1 {own:.1f} is not above that of the list, {of_lists:.1f}"))
+            why = f"the combination's F1 {own:.1f} is not above that of the list, {of_lists:.1f}"
+            self.rules.append(Rule(name, False, why))
             return False
         if self.workshop.size == LINEAR:
             self.rules.append(Rule(name, False, "soft labels teach a linear CRF nothing that pays (--size cnn)"))
@@ -148,6 +157,7 @@ class Best:
         for n in range(1, ROUNDS + 1):
             student, trainings = self._student(n, stack)
             self.workshop.train(trainings)
+            self.rules.append(Rule(student.title, True, "learns what the combination says of the text"))
             self._enter(student)
             title = f"{COMBINED} with student" if n == 1 else f"{COMBINED} with student {n}"
             stack = self._combine(title, [*members, student])
@@ -173,12 +183,13 @@ class Best:
                 teacher,
                 component=COMBINER,
                 sources=self.others,
+                exclude=[self.workshop.corpora.annotated],
                 gpu_id=self.workshop.gpu_id,
                 progress=self.workshop.progress,
             )
             gold, dev = (self.gold, self.dev or self.gold) if fold is None else (self._rest(fold), self._rest(fold))
             trainings.append(self.workshop.student(gold, text, dev, folder / f"model-{part}"))
-        return self._member(name, "student" if n == 1 else f"student {n}", trainings[-1], trainings[:-1])
+        return self._member(name, STUDENT if n == 1 else f"{STUDENT} {n}", trainings[-1], trainings[:-1])
 
     def _rest(self, fold: int) -> Path:
         return self.arena.folds[fold].rest

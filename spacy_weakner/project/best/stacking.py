@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...annotations.corpus import bare_copy, read_docs
-from ...annotations.weak import copy_group
+from ...annotations.weak import copy_group, weak_group
 from ...files import atomic_path
 from ...training.readers import make_example
 from ..folds import Fold
@@ -22,12 +22,14 @@ class Member(NamedTuple):
     title (str): What it is called among the candidates.
     whole (Path): The pipeline that was trained on all gold, or on none.
     folds (List[Path]): Per fold of the gold a pipeline that has not seen it.
+    reads (bool): Whether it reads what the lists say.
     """
 
     name: str
     title: str
     whole: Path
     folds: List[Path]
+    reads: bool = True
 
 
 class Stack:
@@ -87,8 +89,10 @@ class Stack:
         return {member.name: member.whole if fold is None else member.folds[fold] for member in self.members}
 
     def _combiner(self, nlp: Language, others: Sequence[str], *, without: Optional[int]) -> Any:
-        sources, members = [*self.lists, *others], [member.name for member in self.members]
-        combiner = add_combiner(nlp, sources=sources, members=members)
         docs = [doc for n, own in enumerate(self.held_out) if n != without for doc in own]
+        # Answers may cover a part of the gold alone.
+        there = {group for doc in docs for group in doc.spans}
+        sources = [source for source in (*self.lists, *others) if weak_group(source) in there]
+        combiner = add_combiner(nlp, sources=sources, members=[member.name for member in self.members])
         combiner.initialize(lambda: [make_example(doc) for doc in docs], nlp=nlp)
         return combiner
