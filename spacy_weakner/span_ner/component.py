@@ -193,7 +193,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return spans[without(len(spans), known)]
 
     def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans], docs: List[Doc]) -> List[Any]:
-        # Without dropout in the scorer; the encoder is not run again. What the votes hide stays hidden.
+        # Without dropout in the scorer; the encoder is not run again. Votes that are dropped are drawn anew.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
         return _split(log_softmax(self._score(docs, vectors, candidates, is_train=True)), candidates)

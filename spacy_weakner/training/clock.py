@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..ty import Tick
+from .annotating import annotated
 
 Reader = Callable[[Language], Iterable[Example]]
 
@@ -59,6 +60,6 @@ class TrainingClock:
             if hasattr(pipe, "tick"):
                 pipe.tick(tick)
         if self.interval and self.corpus is not None and step % self.interval == 0:
-            for _, pipe in nlp.pipeline:
+            for name, pipe in nlp.pipeline:
                 if hasattr(pipe, "renew"):
-                    pipe.renew(self.corpus(nlp))
+                    pipe.renew(annotated(nlp, name, self.corpus(nlp)))

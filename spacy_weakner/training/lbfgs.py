@@ -12,11 +12,12 @@ import numpy
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import _pipe, logger
+from spacy.util import logger
 
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
 from ..progress import Progress
+from .annotating import annotated
 from .flat import FlatWeights, Vector
 from .head import TrainableHead
 from .sparse import indicator_rows
@@ -39,7 +40,8 @@ class LBFGS:
 
     over all weights w of a component, encoder and all, where w_0 are those it begins with, by L-BFGS with a line search
     for the strong Wolfe conditions (Nocedal and Wright 2006). Nothing is random in it: there is no dropout, and losses
-    that draw negatives draw the same ones at every evaluation.
+    that draw negatives draw the same ones at every evaluation (but for a weighted sampler, whose choice depends on the
+    weights).
 
     Training has nothing left to do then: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
@@ -98,29 +100,10 @@ class LBFGS:
         examples = list(islice(self.corpus(nlp), self.max_examples + 1))
         if len(examples) > self.max_examples:
             raise WeaknerError(Errors.WK707.format(limit=self.max_examples))
-        annotate(nlp, name, examples)
-        examples = [eg for eg in examples if len(eg.predicted)]
+        examples = [eg for eg in annotated(nlp, name, examples) if len(eg.predicted)]
         if not examples:
             raise WeaknerError(Errors.WK708)
         return examples
-
-
-def annotate(nlp: Language, name: str, examples: List[Example]) -> None:
-    """Run the components over the predicted Docs that write what a component reads, as `spacy train` does: those of
-    `training.annotating_components` that stand before it.
-
-    nlp (Language): The pipeline.
-    name (str): Name of the component.
-    examples (List[Example]): Changed in place.
-    """
-    annotating = nlp.config.get("training", {}).get("annotating_components", ())
-    before = nlp.component_names[: nlp.component_names.index(name)]
-    # Those that come from another pipeline are disabled while a pipeline is initialised.
-    for other, pipe in nlp.components:
-        if other in before and other in annotating:
-            docs = _pipe((eg.predicted for eg in examples), pipe, other, nlp.default_error_handler, {})
-            for example, doc in zip(examples, docs, strict=True):
-                example.predicted = doc
 
 
 class Objective:

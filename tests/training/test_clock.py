@@ -122,6 +122,17 @@ def test_every_component_gets_its_own_reading_of_the_corpus():
     assert len(first.renewals[0][1]) == len(SENTENCES)
 
 
+def test_renewals_see_what_annotating_components_write():
+    nlp, recorder = recorded()
+    ruler = nlp.add_pipe("gazetteer_ruler", first=True)
+    ruler.initialize(lambda: [], nlp=nlp, terms={"PER": ["Bob"]})
+    nlp.config["training"]["annotating_components"] = ["gazetteer_ruler"]
+    examples = make_examples(nlp)
+    tick(TrainingClock(lambda nlp: examples, total_steps=2, interval=1), nlp, (0, 0))
+    assert len(recorder.renewals[0][1]) == len(examples)
+    assert all("weak:gazetteer" in eg.predicted.spans for eg in examples)
+
+
 @pytest.mark.parametrize("settings", [{}, {"corpus": read}])
 def test_without_an_interval_nothing_is_renewed(settings):
     nlp, recorder = recorded()
