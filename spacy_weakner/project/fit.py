@@ -178,11 +178,10 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     for each in lists:
         arena.enter(each.title, each.pipeline)
     parts = curve.make_parts(workshop, dev, workshop.seed)
-    workshop.train([part.training for part in parts])
     best = Best(workshop, arena, gold, dev, lists, _other_sources(gold, lists), say)
     weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
     with on_device(workshop.gpu_id):
-        best.run(_heads(workshop, facts), weak)
+        best.run(_heads(workshop, facts), weak, [part.training for part in parts])
     rows = arena.compare()
     winner = choose(rows, listed, best.combinations)
     if winner != max(rows, key=lambda row: row.counts.f1).name:

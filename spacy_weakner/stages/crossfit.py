@@ -11,7 +11,6 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from .crossfitting.groups import learnable, split_folds
 from .runtime.folds import INDEX
-from .runtime.folds import read_folds as read_folds  # as part of what a cross-fit is
 from .runtime.hashes import hash_file
 from .runtime.training import BEST, LAST, Training, flat_config, train_all
 

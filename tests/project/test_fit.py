@@ -51,8 +51,9 @@ def project(tmp_path, configs, trainings, monkeypatch):
             self.workshop, self.arena, self.gold, self.dev = workshop, arena, gold, dev
             self.lists, self.others = [each.source for each in lists], others
 
-        def run(self, heads, weak):
+        def run(self, heads, weak, others):
             self.heads, self.weak = heads, weak
+            self.workshop.train(others)
             for title in [head.title for head in heads] + ([] if weak is None else [WEAK_ALONE]):
                 path = write_ruler(tmp_path / f"made {title}", made.finds.get(title, {}))
                 parts = [load_pipeline(path) for _ in self.arena.folds]

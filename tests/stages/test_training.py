@@ -15,8 +15,9 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.calibrate import calibrate
-from spacy_weakner.stages.crossfit import crossfit, read_folds
+from spacy_weakner.stages.crossfit import crossfit
 from spacy_weakner.stages.runtime import training
+from spacy_weakner.stages.runtime.folds import read_folds
 from spacy_weakner.stages.runtime.training import Training, train_all, train_member
 from spacy_weakner.stages.sweep import sweep
 

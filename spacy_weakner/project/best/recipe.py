@@ -76,15 +76,16 @@ class Best:
         self.rules: List[Rule] = []
         self.combinations: List[str] = []
 
-    def run(self, heads: Sequence[Head], weak: Optional[Training]) -> None:
+    def run(self, heads: Sequence[Head], weak: Optional[Training], others: Sequence[Training] = ()) -> None:
         """Train, combine and compare.
 
         heads (Sequence[Head]): What is trained on gold.
         weak (Optional[Training]): A training on the weak labels of the text alone.
+        others (Sequence[Training]): Trainings for other uses, which run beside these.
         """
         planned = [self._plan(head) for head in heads]
         trainings = [training for _, own in planned for training in own]
-        self.workshop.train([*trainings, *([] if weak is None else [weak])])
+        self.workshop.train([*([] if weak is None else [weak]), *trainings, *others])
         members = []
         for head, (member, _) in zip(heads, planned, strict=True):
             self._enter(member)
