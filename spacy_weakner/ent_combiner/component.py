@@ -43,8 +43,8 @@ class EntCombiner(Pipe):
     `ent._.weakner_score` is the entity's probability: the sum over all sets that hold it.
 
     It learns from gold in `initialize` or `fit`, from the groups that stand beside the gold in the same Docs. What
-    trained components say there must come from training without these Docs (`crossfit`). If one group alone does
-    better than all together, in cross-validation, that group's entities are taken as they are.
+    trained components say there must come from training without these Docs (`crossfit`). If a source alone does
+    better than all together in cross-validation, or a component clearly better, its entities are taken as they are.
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.

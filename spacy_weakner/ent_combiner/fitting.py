@@ -7,6 +7,7 @@ import numpy
 from spacy.tokens import Doc
 
 from ..annotations.gold import Gold
+from ..annotations.weak import PREDICTED_PREFIX
 from ..ty import Entity
 from .candidates import Candidates, Votes
 from .competition import Competition, Floats, Ints
@@ -22,6 +23,9 @@ MAIN_PENALTY = 0.3
 # As good as any where there are no Docs to choose by.
 DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
 COMBINED = "combined"
+# Points of F1 by which a component's prediction must be better to be taken alone: less may be chance, and the
+# combination knows it too. A list is taken if it is better at all.
+CLEARLY = 1.0
 
 
 class FitDoc(NamedTuple):
@@ -147,8 +151,9 @@ def fit(
         error = _calibration_error(docs, every, probabilities, least)
     choice = COMBINED
     if f1 is not None and alone:
-        single = max(alone, key=lambda name: alone[name])
-        choice = single if alone[single] > f1 else COMBINED
+        needed = {name: f1 + (CLEARLY if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
+        single = max(alone, key=lambda name: alone[name] - needed[name])
+        choice = single if alone[single] > needed[single] else COMBINED
     weights = fit_weights(every.features, every.right, every.competition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
     report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
