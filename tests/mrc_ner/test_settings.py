@@ -37,6 +37,7 @@ SETTINGS = {
     "spans_key": "x",
     "head_learn_rate": 5.0,
     "overwrite": True,
+    "annotate_ents": False,
     "scorer": print,
 }
 
@@ -82,7 +83,7 @@ def test_relabelling_decides_whether_a_clock_is_needed(relabel, needed):
 
 
 def test_settings_of_the_loading_config_win(mrc_path):
-    other = ("scorer", "relabel", "typing", "max_width")
+    other = ("scorer", "relabel", "typing", "max_width", "annotate_ents")
     settings = {key: value for key, value in SETTINGS.items() if key not in other}
     nlp = load(mrc_path, **settings, max_width=1, relabel={**PICKING, "union": True}, scorer=None)
     ner = nlp.get_pipe("mrc_ner")
