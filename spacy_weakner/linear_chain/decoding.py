@@ -6,6 +6,7 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from .kernel import Array, Batch, CRFParameters, Lattice, empty, logsumexp
 
@@ -92,11 +93,12 @@ def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
     for t in range(1, n_steps):
         n = n_running[t]
         previous = history[-1][:n]
-        scores = previous[:, :, :, None] + parameters.transitions
-        scores = scores.reshape(n, k * n_tags, n_tags)
-        kept = numpy.argsort(-scores, axis=1)[:, :k]
-        pointers.append(kept)
-        history.append(numpy.take_along_axis(scores, kept, axis=1) + batch.emissions[t, :n, None])
+        # (row, tag, rank and tag before it)
+        scores = (previous[:, None] + parameters.transitions.T[:, None]).reshape(n, n_tags, k * n_tags)
+        kept = _largest(scores, k)
+        pointers.append(kept.transpose(0, 2, 1))
+        reached = numpy.take_along_axis(scores, kept, axis=2).transpose(0, 2, 1)
+        history.append(reached + batch.emissions[t, :n, None])
     results: List[List[Path]] = [[] for _ in range(n_rows)]
     for row, given in enumerate(batch.order):
         length = int(batch.lengths[row])
@@ -113,6 +115,16 @@ def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
                     state = int(pointers[t - 1][row, rank, tag])
             results[given].append(Path(tags, score))
     return results
+
+
+def _largest(scores: Array, k: int) -> NDArray[numpy.intp]:
+    """Indices of the k largest values of the last axis, the largest first; of all, where there are no more."""
+    if scores.shape[-1] > k:
+        some = numpy.argpartition(scores, -k, axis=-1)[..., -k:]
+    else:
+        some = numpy.broadcast_to(numpy.arange(scores.shape[-1]), scores.shape)
+    order = numpy.argsort(-numpy.take_along_axis(scores, some, axis=-1), axis=-1, kind="stable")
+    return numpy.take_along_axis(some, order, axis=-1)
 
 
 def entity_log_probabilities(
