@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..ty import Entity
 from .tags import same_tokens
-from .weak import group_scores, set_spans, weak_group
+from .weak import copy_group, group_scores, set_spans, weak_group
 
 
 def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
@@ -79,13 +79,12 @@ def copy_sources(example: Example, sources: Sequence[str]) -> None:
     for name in map(weak_group, sources):
         if name not in reference.spans or name in predicted.spans:
             continue
-        group = reference.spans[name]
-        scored = zip(group, group_scores(reference, name), strict=True)
         if same_tokens(predicted, reference):
-            rows = [((span.start, span.end, span.label_), score) for span, score in scored]
-        else:
-            rows = [(entity, score) for span, score in scored for entity in project(example, [span])]
-        attrs = dict(group.attrs)
+            copy_group(reference, predicted, name)
+            continue
+        scored = zip(reference.spans[name], group_scores(reference, name), strict=True)
+        rows = [(entity, score) for span, score in scored for entity in project(example, [span])]
+        attrs = dict(reference.spans[name].attrs)
         if "scores" in attrs:
             attrs["scores"] = [score for _, score in rows]
         set_spans(predicted, name, [Span(predicted, *entity) for entity, _ in rows], attrs)

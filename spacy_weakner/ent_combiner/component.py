@@ -1,13 +1,12 @@
 """The component that decides between candidates for entities."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -19,6 +18,7 @@ from ..annotations.tags import TagScheme, make_scheme
 from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
+from ..training.batches import BatchPipe
 from ..training.entities import Prediction, write_entities
 from ..training.factories import register_component
 from ..ty import Entity, PathScore
@@ -32,7 +32,7 @@ from .scored import Scored, choose
 _LITTLE = 1e-9
 
 
-class EntCombiner(Pipe):
+class EntCombiner(BatchPipe):
     """Decide between what term lists, rules, language models and trained components say: which of the candidates in the
     span groups `weak:<source>` and `pred:<component>` are entities.
 
@@ -60,6 +60,8 @@ class EntCombiner(Pipe):
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): If a setting is out of range.
     """
+
+    docs_per_batch = 128
 
     def __init__(
         self,
@@ -227,31 +229,6 @@ class EntCombiner(Pipe):
 
     # Prediction
 
-    def __call__(self, doc: Doc) -> Doc:
-        """Write the entities of a Doc.
-
-        doc (Doc): The Doc.
-        RETURNS (Doc): The same Doc.
-        """
-        self._annotate([doc])
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Write the entities of a stream of Docs.
-
-        stream (Iterable[Doc]): The Docs.
-        batch_size (int): How many Docs are decided about together.
-        YIELDS (Doc): The same Docs, without those that the error handler took.
-        """
-        for docs in util.minibatch(stream, size=batch_size):
-            try:
-                self._annotate(docs)
-                done = iter(docs)
-            except Exception:
-                # Once more, one by one: the error handler gets those that fail, the others pass.
-                done = super().pipe(docs)
-            yield from done
-
     def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
         """Predict without changing the Docs.
 
@@ -286,7 +263,7 @@ class EntCombiner(Pipe):
         least = self.threshold or 0.0
         return [(entity, score) for entity, score in chosen if score >= self._thresholds.get(entity[2], least)]
 
-    def _annotate(self, docs: List[Doc]) -> None:
+    def annotate(self, docs: List[Doc]) -> None:
         for doc, prediction in zip(docs, self.predict(docs), strict=True):
             write_entities(doc, prediction, self.overwrite)
 

@@ -10,7 +10,6 @@ import numpy
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -19,6 +18,7 @@ from ..aggregation.policies import POLICIES
 from ..annotations.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing
+from ..training.batches import BatchPipe
 from ..training.factories import register_component
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
@@ -34,7 +34,7 @@ TABLE_FILE = "terms.table"
 SOURCE_FILE = "terms.jsonl"
 
 
-class GazetteerRuler(Pipe):
+class GazetteerRuler(BatchPipe):
     """Look up terms in Docs.
 
     Every match of every label becomes a span of the group `weak:<source>`, matches that overlap included; a
@@ -115,31 +115,6 @@ class GazetteerRuler(Pipe):
 
     # Matching
 
-    def __call__(self, doc: Doc) -> Doc:
-        """Write the matches to a Doc, replacing those of an earlier call.
-
-        doc (Doc): The Doc.
-        RETURNS (Doc): The same Doc.
-        """
-        self._annotate([doc])
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1000) -> Iterator[Doc]:
-        """Write the matches to a stream of Docs. Looking up many Docs together is several times faster than one by one.
-
-        stream (Iterable[Doc]): The Docs.
-        batch_size (int): How many Docs are looked up together.
-        YIELDS (Doc): The same Docs, without those that the error handler took.
-        """
-        for docs in util.minibatch(stream, size=batch_size):
-            try:
-                self._annotate(docs)
-                done = iter(docs)
-            except Exception:
-                # Once more, one by one: the error handler gets those that fail, the others pass.
-                done = super().pipe(docs)
-            yield from done
-
     def match(self, doc: Doc) -> List[Entity]:
         """Find all matches in a Doc, without writing anything.
 
@@ -183,7 +158,7 @@ class GazetteerRuler(Pipe):
             raise WeaknerError(Errors.WK670.format(name=self.name, attr=self.attr))
         return self._table.find(ids)
 
-    def _annotate(self, docs: List[Doc]) -> None:
+    def annotate(self, docs: List[Doc]) -> None:
         matches = self.match_batch(docs)
         group, attrs = weak_group(self.source), source_attrs(self.reliability)
         # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.

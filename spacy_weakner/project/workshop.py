@@ -52,15 +52,14 @@ class Workshop:
             return None
         return next((path for path in (self.corpora.weak, self.corpora.text) if has_docs(path)), None)
 
-    def config(self, recipe: str, size: Optional[str] = None) -> Path:
+    def config(self, recipe: str, size: str) -> Path:
         """The config of a recipe.
 
         recipe (str): Its name.
-        size (Optional[str]): Size of the encoder; None: the project's.
+        size (str): Size of the encoder.
         RETURNS (Path): The file.
         RAISES (WeaknerError): If there is none, or it is for another language, tokenizer or size of encoder.
         """
-        size = size or self.size
         path = self.configs / config_name(recipe, size)
         existing(path, f"make it with 'spacy weakner init config {recipe} --size {size}'")
         differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=size)
@@ -78,16 +77,15 @@ class Workshop:
         """
         return self._training(GOLD, LINEAR, output, 0, {"paths.train": gold, "paths.dev": dev})
 
-    def with_lists(self, gold: Path, dev: Path, output: Path, *, size: Optional[str] = None) -> Training:
+    def with_lists(self, gold: Path, dev: Path, output: Path, *, size: str) -> Training:
         """A training on gold of a head that reads what the term lists say beside the words.
 
         gold, dev (Path): As in `on_gold`, labelled by the lists.
         output (Path): Folder of the pipelines.
-        size (Optional[str]): Size of the encoder; None: the project's.
+        size (str): Size of the encoder.
         RETURNS (Training): The training.
         """
         given = {"paths.train": gold, "paths.dev": dev}
-        size = size or self.size
         steps = 0 if size == LINEAR else self.settings.gold_steps
         return self._training(VOTES, size, output, steps, given, self._votes("train"))
 

@@ -1,7 +1,6 @@
 """Makes suspect labels missing: those that a model which has not seen them confidently takes for wrong."""
 
 from collections import defaultdict
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, Iterable, Iterator, List, Optional, Union
@@ -33,7 +32,7 @@ from .cleaning.writing import make_missing, sources_of, write_list
 from .runtime.devices import on_device
 from .runtime.hashes import hash_file, hash_text
 from .runtime.shards import run_stage
-from .runtime.stage import Report, Stage, Statistics
+from .runtime.stage import Report, Stage, Statistics, memory_zones
 
 BATCH_SIZE = 256
 
@@ -177,10 +176,7 @@ class Clean(Stage[CleanReport]):
         found = _by_name()
         for file_ in corpus_files(self.path):
             vocab = Vocab()
-            owners: List[Union[Vocab, Language]] = [vocab, *self.judges.zones()]
-            with ExitStack() as zones:
-                for owner in owners:
-                    zones.enter_context(owner.memory_zone())
+            with memory_zones([vocab, *self.judges.zones()]):
                 for batch in minibatch(read_docs(file_, vocab), BATCH_SIZE):
                     for doc, rows in zip(batch, self.judges(batch), strict=True):
                         self._count(found, rows, self._given(doc))

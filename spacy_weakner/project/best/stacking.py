@@ -1,7 +1,7 @@
 """What lists and heads say of gold that they have not seen, and how to decide between them, learned from that."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -44,6 +44,8 @@ class Stack:
         self.lists = dict(lists)
         self.members = list(members)
         self.folds = list(folds)
+        # What was fitted, by the other sources and the fold that was left out: it is asked for more than once.
+        self._fitted: Dict[Tuple[Tuple[str, ...], Optional[int]], bytes] = {}
         # Per fold the gold, with what is proposed for it.
         self.held_out = [self._propose(n) for n in range(len(self.folds))]
 
@@ -94,5 +96,9 @@ class Stack:
         there = {group for doc in docs for group in doc.spans}
         sources = [source for source in (*self.lists, *others) if weak_group(source) in there]
         combiner = add_combiner(nlp, sources=sources, members=[member.name for member in self.members])
+        key = (tuple(others), without)
+        if key in self._fitted:
+            return combiner.from_bytes(self._fitted[key])
         combiner.initialize(lambda: [make_example(doc) for doc in docs], nlp=nlp)
+        self._fitted[key] = combiner.to_bytes()
         return combiner

@@ -7,7 +7,6 @@ this place.
 """
 
 import re
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
@@ -21,7 +20,7 @@ from ...progress import Progress
 from .hashes import hash_file, hash_settings, hash_text
 from .inputs import ShardInput, spacy_inputs
 from .receipts import Receipt
-from .stage import R, Stage
+from .stage import R, Stage, memory_zones
 
 # What `atomic_path` leaves behind if its process is killed.
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
@@ -164,9 +163,7 @@ class Shards:
                     continue
                 if not total.written:
                     stage.open()
-                with ExitStack() as zones:
-                    for owner in stage.zones():
-                        zones.enter_context(owner.memory_zone())
+                with memory_zones(stage.zones()):
                     self._make(job, stage, progress and not many)
                 total.add(stage.stats)
                 total.written += 1

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Dict, Generic, Iterable, Iterator, Type, TypeVar, Union
 
@@ -94,6 +95,18 @@ class Stage(ABC, Generic[R]):
         docs (Iterable[Doc]): The Docs.
         YIELDS (Doc): Those to write.
         """
+
+
+@contextmanager
+def memory_zones(owners: Iterable[Union[Vocab, Language]]) -> Iterator[None]:
+    """Forget, in the end, the words that vocabularies have come to know.
+
+    owners (Iterable[Union[Vocab, Language]]): The vocabularies, or their pipelines; each once.
+    """
+    with ExitStack() as zones:
+        for owner in owners:
+            zones.enter_context(owner.memory_zone())
+        yield
 
 
 def _sum(a: Any, b: Any) -> Any:

@@ -1,0 +1,44 @@
+"""Components that are much faster on many Docs together than on one after the other."""
+
+from abc import abstractmethod
+from typing import Iterable, Iterator, List, Optional
+
+from spacy import util
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+
+
+class BatchPipe(Pipe):
+    """Base of components without gradient training that work on batches."""
+
+    # How many Docs are worked on together, unless `pipe` is told.
+    docs_per_batch = 1000
+
+    @abstractmethod
+    def annotate(self, docs: List[Doc]) -> None:
+        """Write to some Docs."""
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Write to a Doc, replacing what an earlier call wrote.
+
+        doc (Doc): The Doc.
+        RETURNS (Doc): The same Doc.
+        """
+        self.annotate([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
+        """Write to a stream of Docs.
+
+        stream (Iterable[Doc]): The Docs.
+        batch_size (Optional[int]): How many Docs are worked on together; None: `docs_per_batch`.
+        YIELDS (Doc): The same Docs, without those that the error handler took.
+        """
+        for docs in util.minibatch(stream, size=self.docs_per_batch if batch_size is None else batch_size):
+            try:
+                self.annotate(docs)
+                done = iter(docs)
+            except Exception:
+                # Once more, one by one: the error handler gets those that fail, the others pass.
+                done = super().pipe(docs)
+            yield from done
