@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.corpus import bare_copy, read_docs, write_docs
+from ..annotations.corpus import write_docs
 from ..quality.compare import SAMPLES, Comparison, compare
 from .folds import Fold
 
@@ -68,19 +67,6 @@ class Arena:
             (row,) = compare(self.corpus, {name: self._compared[name]}, bootstrap=0, gpu_id=self.gpu_id)
             self._f1[name] = row.counts.f1
         return self._f1[name]
-
-
-def predict_folds(folds: Sequence[Fold], pipelines: Sequence[Language]) -> List[Doc]:
-    """What pipelines find in the gold that they were not trained on.
-
-    folds (Sequence[Fold]): The folds.
-    pipelines (Sequence[Language]): Per fold one that has not seen it.
-    RETURNS (List[Doc]): The sentences of all folds, in their order.
-    """
-    found: List[Doc] = []
-    for fold, nlp in zip(folds, pipelines, strict=True):
-        found.extend(nlp.pipe([bare_copy(doc) for doc in read_docs(fold.held_out, nlp.vocab)]))
-    return found
 
 
 def by_name(rows: Sequence[Comparison]) -> Mapping[str, float]:

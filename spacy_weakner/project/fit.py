@@ -182,10 +182,8 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
     with on_device(workshop.gpu_id):
         best.run(_heads(workshop, facts), weak, [part.training for part in parts])
-    rows = arena.compare()
-    winner = choose(rows, listed, best.combinations)
-    if winner != max(rows, key=lambda row: row.counts.f1).name:
-        rows = arena.compare(baseline=winner)
+    winner = choose(arena.compare(max(listed, key=arena.f1, default=None)), listed, best.combinations)
+    rows = arena.compare(winner)
     trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = (trained_on, by_name(rows)[GOLD_ALONE])
     return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id))

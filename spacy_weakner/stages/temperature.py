@@ -2,8 +2,9 @@
 
 import math
 from pathlib import Path
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Callable, NamedTuple, Optional, Sequence, Union
 
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.corpus import read_docs
@@ -16,7 +17,7 @@ from .runtime.devices import on_device
 from .runtime.predictions import Predictor
 
 # Where temperatures are sought, and how exactly.
-LOWEST, HIGHEST, STEPS = 0.05, 20.0, 40
+LOWEST, HIGHEST, STEPS = 0.05, 20.0, 20
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -69,12 +70,7 @@ def fit_temperature(
             "a head for entities",
         )
         nlp, name, pipe = asked.nlp, asked.name, asked.pipe
-        docs = []
-        for doc in read_docs(Path(gold), nlp.vocab):
-            found = find_gold(doc)
-            if len(doc) and found is not None and not found.missing:
-                set_entities(doc, sorted(found.entities), [True] * len(doc))
-                docs.append(doc)
+        docs = list(filter(complete, read_docs(Path(gold), nlp.vocab)))
         if not docs:
             raise WeaknerError(Errors.WK342.format(path=gold))
         examples = [Example(copy, doc) for copy, doc in zip(asked.bare(docs), docs, strict=True)]
@@ -86,11 +82,32 @@ def fit_temperature(
                 Errors.WK003.format(name=name, kind="entity", label=error.args[0], labels=labels)
             ) from error
         before = loss(pipe.temperature)
-        best = math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
+        best = find_temperature([loss])
         pipe.set_temperature(best)
         with atomic_path(output_path) as temporary:
             nlp.to_disk(temporary)
         return TemperatureReport(name, best, before, loss(best), len(examples))
+
+
+def complete(doc: Doc) -> bool:
+    """Whether everything is known about the entities of a Doc with tokens; its gold becomes `doc.ents` then."""
+    found = find_gold(doc)
+    if not len(doc) or found is None or found.missing:
+        return False
+    set_entities(doc, sorted(found.entities), [True] * len(doc))
+    return True
+
+
+def find_temperature(losses: Sequence[Callable[[float], float]]) -> float:
+    """The temperature under which held-out gold is most likely.
+
+    losses (Sequence[Callable[[float], float]]): How unlikely each part of it is at a temperature: see
+        `EntityHead.held_out_loss`.
+    RETURNS (float): From `LOWEST` to `HIGHEST`.
+    """
+    return math.exp(
+        minimize(lambda x: sum(loss(math.exp(x)) for loss in losses), math.log(LOWEST), math.log(HIGHEST), STEPS)
+    )
 
 
 def minimize(function: Callable[[float], float], low: float, high: float, steps: int) -> float:

@@ -13,11 +13,12 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 from ...files import atomic_path
 from ...stages.runtime.training import Training
 from ...stages.soften import soften
-from ..arena import Arena, predict_folds
+from ..arena import Arena
 from ..lists import TermList
 from ..rules import LINEAR, WEAK_ALONE, Rule
 from ..workshop import Workshop, pipeline_of
 from .assembling import COMBINER, assemble
+from .calibrating import calibrate, judge
 from .stacking import Member, Stack
 
 COMBINED, STUDENT = "combined", "student"
@@ -120,13 +121,15 @@ class Best:
         """Let a head take part by itself, with the lists that it may read."""
         lists = self.lists if member.reads else {}
         pipeline = self.workshop.models / f"{member.name}-alone"
-        with atomic_path(pipeline) as temporary:
-            assemble(lists, {member.name: member.whole}, decides=True).to_disk(temporary)
-        found = None
+        nlp, *parts = [assemble(lists, {member.name: path}, decides=True) for path in (member.whole, *member.folds)]
         if self.dev is None:
-            parts = [assemble(lists, {member.name: path}, decides=True) for path in member.folds]
-            found = predict_folds(self.arena.folds, parts)
-        self.arena.enter(member.title, pipeline, found)
+            judged = [judge(part, fold.held_out) for part, fold in zip(parts, self.arena.folds, strict=True)]
+        else:
+            judged = [judge(nlp, self.dev)]
+        calibrate(nlp, member.name, judged)
+        with atomic_path(pipeline) as temporary:
+            nlp.to_disk(temporary)
+        self.arena.enter(member.title, pipeline, [doc for part in judged for doc in part.found])
 
     def _combine(self, title: str, members: Sequence[Member]) -> Stack:
         stack = Stack(self.lists, members, self.arena.folds)

@@ -1,0 +1,58 @@
+"""Probabilities of a head alone that mean what they say."""
+
+from pathlib import Path
+from typing import Iterable, List, NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ...annotations.corpus import bare_copy, read_docs
+from ...stages.temperature import complete, find_temperature
+
+
+class Judged(NamedTuple):
+    """What a pipeline finds in gold that it has not seen.
+
+    nlp (Language): The pipeline.
+    gold (List[Doc]): The gold.
+    found (List[Doc]): The same sentences, as the pipeline leaves them.
+    """
+
+    nlp: Language
+    gold: List[Doc]
+    found: List[Doc]
+
+
+def judge(nlp: Language, gold: Path) -> Judged:
+    """Let a pipeline find what is in gold.
+
+    nlp (Language): The pipeline.
+    gold (Path): The gold.
+    RETURNS (Judged): What it finds.
+    """
+    docs = list(read_docs(gold, nlp.vocab))
+    return Judged(nlp, docs, list(nlp.pipe([bare_copy(doc) for doc in docs])))
+
+
+def calibrate(nlp: Language, name: str, judged: Iterable[Judged]) -> None:
+    """Give a head the temperature under which gold that it, or its likes, have not seen is most likely (Guo et al.
+    2017). What it finds stays the same.
+
+    nlp (Language): Its pipeline.
+    name (str): Its name in all pipelines.
+    judged (Iterable[Judged]): The gold, each part with a pipeline that was not trained on it.
+    """
+    losses = []
+    for asked, gold, found in judged:
+        head = asked.get_pipe(name)
+        known = set(head.labels)  # type: ignore[attr-defined]
+        examples: List[Example] = [
+            Example(own, doc)
+            for own, doc in zip(found, gold, strict=True)
+            if complete(doc) and known.issuperset(ent.label_ for ent in doc.ents)
+        ]
+        if examples:
+            losses.append(head.held_out_loss(examples))  # type: ignore[attr-defined]
+    if losses:
+        nlp.get_pipe(name).set_temperature(find_temperature(losses))  # type: ignore[attr-defined]
