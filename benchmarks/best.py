@@ -94,14 +94,13 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     """One project, if its row is missing."""
     encoder = "minilm" if arguments.size == "transformer" else arguments.size
     this = Run("best", column, encoder, "quick", BEST, seed, n_gold, 0)
-    identity = {key: value for key, value in this._asdict().items() if key != "weak"}
-    if any(identity.items() <= row.items() for row in evidence.rows()):
+    if has(evidence, this):
         return
-    folder = arguments.work / f"{column}-{n_gold}-{seed}-{arguments.size}"
+    folder = work_folder(arguments.work, column, n_gold, seed, arguments.size)
     files, test, texts = make_files(arguments.data, column, n_gold, seed, folder / "files")
     if texts is None:
         return
-    tokens = {"lang": "zh", "tokenizer": CHARACTERS} if column == "ec" else {"tokenizer": WORDS}
+    tokens = dict(zip(("lang", "tokenizer"), language(column), strict=True))
     project = folder / "project"
     if not project.exists():
         init_project(project, size=arguments.size, transformer=arguments.transformer, **tokens, **files)  # type: ignore[arg-type]
@@ -128,6 +127,22 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     best = next(row for row in rows if row.name == verdict.winner)
     more = {"cpu_seconds": round(cpu), "ece": marks.error(verdict.winner), **chosen}
     add(evidence, this, best, seconds, **more)
+
+
+def has(evidence: Evidence, run: Run) -> bool:
+    """Whether a row is there, on however many texts."""
+    identity = {key: value for key, value in run._asdict().items() if key != "weak"}
+    return any(identity.items() <= row.items() for row in evidence.rows())
+
+
+def work_folder(work: Path, column: str, n_gold: int, seed: int, size: str) -> Path:
+    """RETURNS (Path): Where the files and the project of a row are."""
+    return work / f"{column}-{n_gold}-{seed}-{size}"
+
+
+def language(column: str) -> Tuple[str, str]:
+    """RETURNS (Tuple[str, str]): Language and tokenizer of a column."""
+    return ("zh", CHARACTERS) if column == "ec" else ("en", WORDS)
 
 
 class Marks:
