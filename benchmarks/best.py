@@ -118,7 +118,7 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     rows = compare(folder / "test.spacy", candidates, bootstrap=0, observe=marks)
     chosen = {
         "chosen": verdict.winner,
-        "chosen_f1": {each.name: (each.scores or {})["f1"] for each in verdict.contenders},
+        "chosen_f1": {each.name: (each.scores or {}).get("f1") for each in verdict.contenders},
     }
     this = this._replace(weak=texts)
     for row in rows:
@@ -195,8 +195,10 @@ def make_files(
         others = [row for split in column.texts for row in read_rows(data / column.folder, split)]
         rng.shuffle(others)
     others = others[:TEXTS]
-    files = {"gold": folder / "gold.jsonl", "text": folder / "text.jsonl"}
-    write_rows(files["gold"], [{key: row[key] for key in ("id", "tokens", "ents")} for row in gold])
+    files = {"text": folder / "text.jsonl"}
+    if gold:
+        files["gold"] = folder / "gold.jsonl"
+        write_rows(files["gold"], [{key: row[key] for key in ("id", "tokens", "ents")} for row in gold])
     write_rows(files["text"], [{key: row[key] for key in ("id", "tokens")} for row in others])
     write_rows(test, [{key: row[key] for key in ("id", "tokens", "ents")} for row in held_out])
     terms = folder / "terms.jsonl"
@@ -278,7 +280,13 @@ def chosen(rows: Rows) -> str:
     for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
         error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
         cells = [row["dataset"], row["encoder"], row["strong"], row["seed"], row["chosen"]]
-        cells += [f"{row['chosen_f1'][row['chosen']]:.1f}", f"{row['f1']:.1f}", error, f"{row['words_per_second']:,}"]
+        where_chosen = row["chosen_f1"][row["chosen"]]
+        cells += [
+            "-" if where_chosen is None else f"{where_chosen:.1f}",
+            f"{row['f1']:.1f}",
+            error,
+            f"{row['words_per_second']:,}",
+        ]
         cells += [f"{row['seconds'] / 60:.1f}", f"{row['cpu_seconds'] / 60:.1f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

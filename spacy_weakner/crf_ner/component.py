@@ -42,12 +42,14 @@ class CRFNer(TaggingHead[Target]):
         which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
     n_best (int): If above 0, write all entities of the n best sequences to the span group `pred:<name>`, with their
         marginal probabilities in `attrs["scores"]`.
+    threshold (float): Entities that are less probable than this are not written.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
         probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain` or a negative `n_best`.
+    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain`, a negative `n_best`, or a `threshold` that is
+        no probability.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class CRFNer(TaggingHead[Target]):
         constrain: Union[bool, str] = True,
         scores: bool = False,
         n_best: int = 0,
+        threshold: float = 0.0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
         annotate_ents: bool = True,
@@ -73,10 +76,12 @@ class CRFNer(TaggingHead[Target]):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
         check_range("n_best", n_best, 0, None)
+        check_range("threshold", threshold, 0.0, 1.0)
         self.loss = loss
         self.constrain = constrain
         self.scores = scores
         self.n_best = n_best
+        self.threshold = threshold
 
     # Training
 
@@ -120,10 +125,11 @@ class CRFNer(TaggingHead[Target]):
         """Best sequences, and probabilities of entities where the settings ask for them."""
         scheme, parameters = self.scheme, self._parameters()
         wanted = self.scores or not self.annotate_ents
+        limited = self.threshold > 0.0
         batch = self._restrict_to_free_tokens(docs, pad(outputs))
         paths = viterbi(parameters, batch)
         found = [trim_whitespace(doc, scheme.decode(path.tags)) for doc, path in zip(docs, paths, strict=True)]
-        if not wanted and not self.n_best:
+        if not wanted and not limited and not self.n_best:
             return [Prediction(entities, [None] * len(entities)) for entities in found]
         lattice = self._lattice(parameters, batch)
         n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in docs]
@@ -132,6 +138,7 @@ class CRFNer(TaggingHead[Target]):
             candidates = {entity for path in others for entity in trim_whitespace(doc, scheme.decode(path.tags))}
             ordered = sorted({*entities, *candidates})
             probabilities = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
+            entities = [entity for entity in entities if probabilities[entity] >= self.threshold]
             own = [probabilities[entity] if wanted else None for entity in entities]
             listed = ordered if self.n_best else None  # the best sequence is one of the n best
             result.append(Prediction(entities, own, listed, [probabilities[entity] for entity in listed or []]))

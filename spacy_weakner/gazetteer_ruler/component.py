@@ -23,7 +23,7 @@ from ..training.factories import register_component
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
-from .entities import annotate_entities
+from .entities import SHORTER, annotate_entities
 from .home import Home
 from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms
@@ -64,8 +64,8 @@ class GazetteerRuler(BatchPipe):
         made for does not want it.
     policy (str): Which of the matches that overlap are entities, as in `aggregate --method union`: the "longest" first,
         or none of them ("drop"). ("priority" and "agreement" tell sources apart; here there is one.)
-    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and matches
-        fill the rest.
+    overwrite (Union[bool, str]): Whether entities that stand in `doc.ents` already are replaced. If not they are kept,
+        and matches fill the rest. "shorter": the longest of both are kept; of equally long ones, the match.
     scorer (Optional[Callable]): The scoring method, used where entities are written.
     nlp (Optional[Language]): The pipeline whose tokenizer tokenises terms, if none is given with them.
     RAISES (WeaknerError): If a setting is out of range.
@@ -85,7 +85,7 @@ class GazetteerRuler(BatchPipe):
         reliability: Optional[float] = None,
         annotate_ents: bool = False,
         policy: str = "longest",
-        overwrite: bool = False,
+        overwrite: Union[bool, str] = False,
         scorer: Optional[Callable] = None,
         nlp: Optional[Language] = None,
     ) -> None:
@@ -96,6 +96,7 @@ class GazetteerRuler(BatchPipe):
         _check("ambiguity", ambiguity, ambiguity in AMBIGUITY, f"one of {', '.join(AMBIGUITY)}")
         _check("reliability", reliability, reliability is None or 0 < reliability <= 1, "none, or more than 0, up to 1")
         check_choice("policy", policy, POLICIES)
+        _check("overwrite", repr(overwrite), overwrite in (True, False, SHORTER), f"true, false or '{SHORTER}'")
         self.vocab = vocab
         self.name = name
         self.source = source

@@ -1,28 +1,49 @@
 """Matches as entities."""
 
-from typing import Sequence
+from typing import List, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
 
 from ..aggregation.policies import Candidate, resolve
 from ..annotations.preset import blocked_tokens, preset_tokens
 
-_SOURCE = "terms"
+SHORTER = "shorter"
+_SOURCE, _PRESET, _SCORE = "terms", "preset", "weakner_score"
 
 
-def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: bool) -> None:
+def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: Union[bool, str]) -> None:
     """Write matches to `doc.ents`, without overlaps; all other tokens are outside.
 
     doc (Doc): The Doc.
     spans (Sequence[Span]): The matches.
     policy (str): See `aggregation.policies.resolve`.
-    overwrite (bool): Replace the entities that are there; else these, and blocked tokens, stay.
+    overwrite (Union[bool, str]): Replace the entities that are there; "shorter": where a match that overlaps them is at
+        least as long; else they stay. Blocked tokens stay unless all are replaced.
     """
-    kept = [] if overwrite else list(doc.ents)
-    blocked = [] if overwrite else blocked_tokens(doc)
-    if kept or blocked:
+    there = [] if overwrite is True else list(doc.ents)
+    blocked = [] if overwrite is True else blocked_tokens(doc)
+    if there or blocked:
         taken = preset_tokens(doc)
+        if overwrite == SHORTER:
+            for ent in there:
+                taken[ent.start : ent.end] = False
         spans = [span for span in spans if not taken[span.start : span.end].any()]
-    candidates = [Candidate.of(span, _SOURCE) for span in spans]
-    found = [Span(doc, *entity) for entity in resolve(candidates, policy, [_SOURCE])]
-    doc.set_ents(sorted([*kept, *found], key=lambda ent: ent.start), blocked=blocked)
+    found = [Span(doc, *entity) for entity in resolve([Candidate.of(s, _SOURCE) for s in spans], policy, [_SOURCE])]
+    if overwrite == SHORTER:
+        there, found = _longest(there, found)
+    doc.set_ents(sorted([*there, *found], key=lambda ent: ent.start), blocked=blocked)
+
+
+def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Span]]:
+    """Those of the entities that are there, and of those that were found, that stay."""
+    candidates = [*(Candidate.of(ent, _SOURCE) for ent in found), *(Candidate.of(ent, _PRESET) for ent in there)]
+    longest = set(resolve(candidates, "longest", [_SOURCE, _PRESET]))
+    kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
+    for ent in there:
+        if (ent.start, ent.end, ent.label_) not in kept and ent._.has(_SCORE):
+            # It belongs to the span: one with another label would have it.
+            ent._.set(_SCORE, None)
+    return (
+        [ent for ent in there if (ent.start, ent.end, ent.label_) in kept],
+        [ent for ent in found if (ent.start, ent.end, ent.label_) in longest - kept],
+    )

@@ -17,6 +17,7 @@ from ..stages.runtime.devices import on_device
 from . import curve
 from .advice import advise
 from .arena import Arena, by_name
+from .best.blind import ON_PUBLIC_DATA, list_and_head
 from .best.recipe import Best, Head
 from .folds import make_folds
 from .layout import Corpora, has_docs, reading
@@ -25,6 +26,7 @@ from .prepare import DEV, Preparation, read_preparation
 from .rules import (
     GOLD_ALONE,
     LINEAR,
+    LIST_AND_HEAD,
     PACES,
     TERM_LIST,
     WEAK_ALONE,
@@ -43,13 +45,14 @@ Say = Callable[[str], None]
 
 class _Result(NamedTuple):
     """What was trained and measured: pipelines by name, scores, the winner, decisions made on the way, the learning
-    curve."""
+    curve, why it is the winner where that was not measured here."""
 
     pipelines: Dict[str, Path]
     rows: List[Comparison] = []
     winner: Optional[str] = None
     rules: List[Rule] = []
     points: List[curve.Point] = []
+    reason: str = ""
 
 
 def fit(
@@ -139,8 +142,7 @@ def fit(
         Contender(name, str(path), whys.get(name, whys.get(TERM_LIST, "")), scores.get(name))
         for name, path in result.pipelines.items()
     ]
-    # Where nothing can be compared it is the list, if there is one: what was trained on its labels alone was never
-    # better than a good list on public data (docs/evidence/foundation.md: 72 and 79).
+    # Where nothing can be compared it is what was the best on public data or, of lists alone, the first.
     winner = result.winner or contenders[0].name
     f1 = {row.name: row.counts.f1 for row in result.rows}
     of_lists = {name: value for name, value in f1.items() if name in listed}
@@ -159,6 +161,7 @@ def fit(
             facts, result.points, None if judgement is None else judgement.get("proposal"), of_lists, trained
         ),
         code=code_version(),
+        reason=result.reason,
     )
     verdict.save(output / VERDICT)
     return verdict
@@ -209,9 +212,13 @@ def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wante
     if WEAK_ALONE in wanted:
         training = workshop.on_weak(workshop.models / "weak", dev)
         workshop.train([training])
-        pipelines[WEAK_ALONE] = pipeline_of(training, select=dev is not None)
+        pipelines[WEAK_ALONE] = head = pipeline_of(training, select=dev is not None)
+        if lists:
+            sources = {each.source: each.pipeline for each in lists}
+            pipelines[LIST_AND_HEAD] = list_and_head(sources, head, workshop.models / "list-and-head")
     if dev is None:
-        return _Result(pipelines)
+        known = LIST_AND_HEAD in pipelines
+        return _Result(pipelines, winner=LIST_AND_HEAD if known else None, reason=ON_PUBLIC_DATA if known else "")
     rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
     return _Result(pipelines, rows, choose(rows))
 

@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..errors import Errors, WeaknerError, check_range
 from ..quality.judging.concerns import HARMFUL_PRECISION
 
-TERM_LIST, GOLD_ALONE, WEAK_ALONE = "term list", "gold alone", "weak alone"
+TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 LINEAR = "linear"
 # Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
 LINEAR_TEXTS = 5000
@@ -17,6 +17,8 @@ _SHARES = ((65.0, 0.5), (80.0, 0.2))
 # Tokens that a list does not match are "O" more often the more it finds: 0.2 of them where half is missing, 0.6 where
 # four in five are found (foundation.md).
 _RATES = ((50.0, 0.2), (80.0, 0.6))
+# Without gold nobody knows; see `best/blind.py`.
+_BLIND_RATE = 0.5
 # Heads that start as the list are soon as good as they get (best.md).
 GOLD_PASSES, TEXT_PASSES = 20.0, 3.0
 
@@ -120,6 +122,7 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     | linear with list | there is gold and a list |
     | encoder, with list | there is gold, and the size is not "linear" |
     | weak alone | there are weak labels, and at least 30 % of them are right on gold |
+    | list and head | there are weak labels and a list, and no gold: see `best/blind.py` |
     | combined, student | see `best/recipe.py` |
 
     facts (Facts): What was found.
@@ -137,6 +140,9 @@ def choose_candidates(facts: Facts) -> List[Rule]:
         rules.append(Rule(WEAK_ALONE, *_teaches(facts)))
     elif facts.weak:
         rules.append(Rule(WEAK_ALONE, True, "there is no gold"))
+        if facts.lists:
+            why = "what the list matches and what the head is sure of; where they overlap, the longest"
+            rules.append(Rule(LIST_AND_HEAD, True, why))
     return rules
 
 
@@ -190,7 +196,9 @@ def choose_settings(
     pace = PACES[facts.size]
     ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
     share = _between(_SHARES, facts.f1, 0.5) if strong_share is None else strong_share
-    rate = _between(_RATES, facts.recall, 0.2) if negative_rate is None else negative_rate
+    rate = (
+        _between(_RATES, facts.recall, 0.2 if facts.gold else _BLIND_RATE) if negative_rate is None else negative_rate
+    )
     # Gold takes its share of every pass over the text.
     text_words = facts.text_words / (1.0 - share) if facts.gold else facts.text_words
     gold_steps = _steps(facts.gold_words, GOLD_PASSES, words_per_update, pace.gold_steps, ceiling)

@@ -49,6 +49,7 @@ class Verdict:
     curve (List[Dict[str, float]]): Points of the learning curve: gold sentences, and F1 of gold alone.
     advice (List[str]): What would help most next, the most helpful first.
     code (str): See `code_version`.
+    reason (str): Why it is the winner where nothing could be compared; empty if there was no choice.
     """
 
     winner: str
@@ -62,6 +63,7 @@ class Verdict:
     curve: List[Dict[str, float]] = field(default_factory=list)
     advice: List[str] = field(default_factory=list)
     code: str = ""
+    reason: str = ""
 
     @property
     def best(self) -> Contender:
@@ -101,8 +103,9 @@ class Verdict:
         best = self.best
         if best.scores is None:
             return [
-                f"'{best.name}' is the pipeline to use. Nothing could be compared: there is no gold. A hundred "
-                "annotated sentences would tell how good it is, and make it better.",
+                f"'{best.name}' is the pipeline to use. Nothing could be compared: there is no gold. "
+                f"{f'{self.reason} ' if self.reason else ''}A hundred annotated sentences would tell how good it is, "
+                "and make it better.",
                 *(f"'{other.name}' is there too: {other.path}." for other in self.contenders if other is not best),
             ]
         on = {"dev": f"on {self.facts.dev} dev sentences", "cross-validation": "in cross-validation of the gold"}

@@ -119,6 +119,7 @@ def test_the_factory_passes_every_setting_on(nlp):
         "constrain": False,
         "scores": True,
         "n_best": 3,
+        "threshold": 0.5,
         "head_learn_rate": 5.0,
         "overwrite": True,
         "scorer": print,
@@ -175,6 +176,17 @@ def test_a_score_of_an_earlier_run_does_not_stay(trained):
     doc = trained(make_doc(trained, TEXTS[0], annotated=False))
     ner.scores = False
     assert [ent._.weakner_score for ent in ner(doc).ents] == [None, None]
+
+
+def test_what_is_less_probable_than_the_threshold_is_not_written(trained_path):
+    nlp = load(trained_path, scores=True)
+    found = [(ent._.weakner_score, ent.text) for ent in nlp(make_doc(nlp, TEXTS[0], annotated=False)).ents]
+    (low, _), (high, name) = sorted(found)
+    nlp = load(trained_path, threshold=(low + high) / 2)
+    (ent,) = nlp(make_doc(nlp, TEXTS[0], annotated=False)).ents
+    assert low < high and ent.text == name and ent._.weakner_score is None
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*threshold"):
+        load(trained_path, threshold=1.1)
 
 
 def test_n_best_writes_the_candidates(trained_path):

@@ -10,6 +10,7 @@ from spacy.tokens import Span
 from spacy_weakner.aggregation.policies import POLICIES
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.quality.compare import compare
 from spacy_weakner.stages.aggregate import aggregate
@@ -75,14 +76,39 @@ def test_entities_that_are_there(overwrite, expected):
     assert group_entities(doc, "weak:gazetteer") == EXPECTED[0]
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(
+    "there, scored, expected",
+    [
+        ([(2, 3, "Z")], [None, None], [(0, 3, "Disease"), (4, 5, "Chemical")]),
+        ([(1, 5, "Z")], [0.5], [(1, 5, "Z")]),
+        ([(0, 3, "Z"), (3, 4, "Z")], [None, 0.5, None], [(0, 3, "Disease"), (3, 4, "Z"), (4, 5, "Chemical")]),
+        ([(0, 3, "Disease")], [0.5, None], [(0, 3, "Disease"), (4, 5, "Chemical")]),
+    ],
+)
+def test_the_longest_of_what_is_there_and_of_matches(there, scored, expected):
+    nlp = make_nlp(annotate_ents=True, overwrite="shorter")
+    doc = nlp.make_doc(TEXTS[0])
+    doc.ents = [Span(doc, *entity, kb_id="Q1") for entity in there]
+    for ent in doc.ents:
+        ent._.weakner_score = 0.5
+    doc = nlp(doc)
+    assert doc_entities(doc) == expected and [ent._.weakner_score for ent in doc.ents] == scored
+    assert {ent.kb_id_ for ent in doc.ents if (ent.start, ent.end, ent.label_) in there} <= {"Q1"}
+
+
+def test_unknown_overwrite():
+    with pytest.raises(WeaknerError, match=r"WK.*overwrite.*'longer'.*'shorter'"):
+        make_nlp(overwrite="longer")
+
+
+@pytest.mark.parametrize("overwrite", [False, "shorter", True])
 def test_blocked_tokens(overwrite):
     nlp = make_nlp(annotate_ents=True, overwrite=overwrite)
     doc = nlp.make_doc(TEXTS[0])
     doc.set_ents([], blocked=[doc[0:1]], default="missing")
     found = doc_entities(nlp(doc))
-    assert found == [(0 if overwrite else 1, 3, "Disease"), (4, 5, "Chemical")]
-    assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "Disease" if overwrite else "")
+    assert found == [(0 if overwrite is True else 1, 3, "Disease"), (4, 5, "Chemical")]
+    assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "Disease" if overwrite is True else "")
 
 
 def test_twice_is_as_once():

@@ -9,11 +9,13 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import get_soft_labels, group_entities, is_weak, set_source
+from spacy_weakner.gazetteer_ruler.entities import SHORTER
 from spacy_weakner.project import arena as arenas
 from spacy_weakner.project.best import recipe
+from spacy_weakner.project.best.blind import THRESHOLD
 from spacy_weakner.project.best.recipe import COMBINED, Best
 from spacy_weakner.project.fit import fit
-from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST, WEAK_ALONE
+from spacy_weakner.project.rules import GOLD_ALONE, LIST_AND_HEAD, TERM_LIST, WEAK_ALONE
 from spacy_weakner.stages.soften import soften
 
 from ..util import make_doc
@@ -115,6 +117,18 @@ def test_text_without_a_list(tmp_path, project, monkeypatch):
         assert "gazetteer_ruler" not in nlp.pipe_names and nlp.meta["performance"] == {}, name
     texts = [doc.text for doc in read_docs(tmp_path / "training" / "student1" / "text-whole", Vocab())]
     assert len(texts) == 5 and not set(texts) & {text for text, _ in sentences(10)}
+
+
+def test_no_gold_at_all(tmp_path, project):
+    corpora = make_corpora(tmp_path / "corpus", gold=0, dev=0)
+    verdict, _ = project(corpora.folder)
+    assert verdict.winner == LIST_AND_HEAD
+    nlp = pipelines(verdict)[LIST_AND_HEAD]
+    assert nlp.pipe_names == ["crf_ner", "gazetteer_ruler"] and nlp.meta["performance"] == {}
+    assert nlp.get_pipe("crf_ner").threshold == THRESHOLD and nlp.get_pipe("gazetteer_ruler").overwrite == SHORTER
+    # Zoe is in no list; Anna is, and the head is not sure of her there.
+    entities = {ent.text: ent._.weakner_score for ent in nlp("Zoe went to Paris 7 to Anna").ents}
+    assert entities == {"Zoe": pytest.approx(0.8, abs=0.2), "Anna": None}
 
 
 def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):

@@ -1,6 +1,7 @@
 """What is trained, compared and chosen."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from spacy_weakner.project import fit as module
 from spacy_weakner.project.best.calibrating import judge
 from spacy_weakner.project.fit import VERDICT, fit
 from spacy_weakner.project.layout import Corpora
-from spacy_weakner.project.rules import GOLD_ALONE, PACES, TERM_LIST, WEAK_ALONE, Rule
+from spacy_weakner.project.rules import GOLD_ALONE, LIST_AND_HEAD, PACES, TERM_LIST, WEAK_ALONE, Rule
 from spacy_weakner.project.verdict import Verdict
 from spacy_weakner.stages.runtime.pipelines import load_pipeline
 
@@ -62,7 +63,13 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
     made = Project()
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
+
+    def list_and_head(lists, head, output):
+        made.assembled = [*lists], head
+        return write_ruler(output, made.finds.get(LIST_AND_HEAD, {}))
+
     monkeypatch.setattr(module, "Best", Recipe)
+    monkeypatch.setattr(module, "list_and_head", list_and_head)
     monkeypatch.setattr(arenas, "SAMPLES", 20)
     monkeypatch.setattr(module, "SAMPLES", 20)
     return made
@@ -141,11 +148,14 @@ def test_gold_alone(project, trainings):
 def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
     make_corpora(project.corpora.folder, gold=0)
     verdict = project.fit()
-    assert names(verdict) == [TERM_LIST, WEAK_ALONE] and (verdict.winner, verdict.chosen_by) == (TERM_LIST, "dev")
+    assert names(verdict) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
+    assert (verdict.winner, verdict.chosen_by, verdict.reason) == (TERM_LIST, "dev", "")
     (call,) = trainings
     assert call["paths.dev"] == str(project.corpora.dev) and verdict.contenders[1].path.endswith("model-best")
     trainings.finds = {"weak": ALL_TERMS}
     assert project.fit(seed=1).winner == WEAK_ALONE
+    project.finds, trainings.finds = {LIST_AND_HEAD: ALL_TERMS}, {}
+    assert project.fit(seed=2).winner == LIST_AND_HEAD
 
 
 def test_gold_that_cannot_be_split(project, trainings):
@@ -158,10 +168,14 @@ def test_gold_that_cannot_be_split(project, trainings):
 # By nothing
 
 
-def test_without_gold_nothing_is_taken_for_better_than_the_list(project, trainings):
+def test_without_gold_it_is_what_was_best_elsewhere(project, trainings):
     make_corpora(project.corpora.folder, gold=0, dev=0)
     verdict = project.fit()
-    assert (verdict.winner, verdict.chosen_by) == (TERM_LIST, "nothing") and names(verdict) == [TERM_LIST, WEAK_ALONE]
+    assert (verdict.winner, verdict.chosen_by) == (LIST_AND_HEAD, "nothing")
+    assert names(verdict) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
+    assert project.assembled == (["gazetteer"], Path(verdict.contenders[1].path))
+    first, *others = verdict.lines()
+    assert "there is no gold" in first and "On eight public data sets" in first and len(others) == 2
     assert all(each.scores is None for each in verdict.contenders) and verdict.curve == []
     (call,) = trainings
     assert call["paths.dev"] == call["paths.train"] == str(project.corpora.weak)
@@ -170,7 +184,8 @@ def test_without_gold_nothing_is_taken_for_better_than_the_list(project, trainin
 
 def test_a_list_alone(project, trainings):
     make_corpora(project.corpora.folder, gold=0, dev=0, text=0)
-    assert project.fit().winner == TERM_LIST and not trainings
+    verdict = project.fit()
+    assert verdict.winner == TERM_LIST and not trainings and "public" not in " ".join(verdict.lines())
     with pytest.raises(WeaknerError, match="WK684"):
         project.fit(terms=None)
 

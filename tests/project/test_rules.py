@@ -30,7 +30,7 @@ BARE = {"gold alone": True, "cnn": True, "weak alone": True}
         ({"precision": MIN_PRECISION - 0.1}, {**EVERYTHING, "weak alone": False}),
         ({"precision": MIN_PRECISION}, EVERYTHING),
         ({"precision": None}, EVERYTHING),
-        ({"gold": 0}, {"term list": True, "weak alone": True}),
+        ({"gold": 0}, {"term list": True, "weak alone": True, "list and head": True}),
         ({"gold": 0, "lists": 0}, {"weak alone": True}),
         ({"gold": 0, "weak": False}, {"term list": True}),
         ({"gold": 0, "weak": False, "lists": 0}, {}),
@@ -86,6 +86,11 @@ def test_settings_follow_the_quality_of_the_labels(measured, setting, low, high)
     assert value(low[0]) == value(0.0) == low[1] and value(high[0]) == value(100.0) == high[1]
     assert value((low[0] + high[0]) / 2) == pytest.approx((low[1] + high[1]) / 2, abs=0.001)
     assert value(None) == low[1]
+
+
+def test_more_unknown_tokens_are_outside_where_nobody_knows_better():
+    settings, _ = choose_settings(make_facts(gold=0, recall=None), 1000, 10)
+    assert settings.negative_rate == 0.5
 
 
 def test_what_is_given_is_taken():

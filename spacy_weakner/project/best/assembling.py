@@ -14,12 +14,15 @@ HEAD, COMBINER = "crf_ner", "ent_combiner"
 N_BEST = 5
 
 
-def assemble(lists: Mapping[str, Path], members: Mapping[str, Path], *, decides: bool = False) -> Language:
+def assemble(
+    lists: Mapping[str, Path], members: Mapping[str, Path], *, decides: bool = False, threshold: float = 0.0
+) -> Language:
     """Put term lists and heads into one pipeline. They write span groups: `weak:<source>` and `pred:<name>`.
 
     lists (Mapping[str, Path]): Pipelines of term lists, by source.
     members (Mapping[str, Path]): Pipelines with a `crf_ner`, by the name that it gets.
     decides (bool): Whether the heads write `doc.ents`, and no candidates.
+    threshold (float): What is less probable they do not write there.
     RETURNS (Language): The pipeline; its tokenizer and vectors are those of the member, or list, with most vectors.
     """
     first = max([*members.values(), *lists.values()], key=_vectors_size)
@@ -28,9 +31,10 @@ def assemble(lists: Mapping[str, Path], members: Mapping[str, Path], *, decides:
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # that of one component
     for n, path in enumerate(lists.values(), start=1):
-        _add(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", annotate_ents=False)
+        add_part(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", annotate_ents=False)
     for name, path in members.items():
-        _add(nlp, path, HEAD, name, **({"scores": True} if decides else {"annotate_ents": False, "n_best": N_BEST}))
+        writes = {"scores": True, "threshold": threshold} if decides else {"annotate_ents": False, "n_best": N_BEST}
+        add_part(nlp, path, HEAD, name, **writes)
     return nlp
 
 
@@ -45,7 +49,15 @@ def add_combiner(nlp: Language, *, sources: Sequence[str], members: Sequence[str
     return nlp.add_pipe(COMBINER, config={"sources": list(sources), "predictions": list(members)})
 
 
-def _add(nlp: Language, path: Path, component: str, name: str, **changes: Any) -> None:
+def add_part(nlp: Language, path: Path, component: str, name: str, **changes: Any) -> None:
+    """Add a trained component of another pipeline.
+
+    nlp (Language): The pipeline that gets it.
+    path (Path): The other one.
+    component (str): Name of the component there.
+    name (str): The name that it gets.
+    **changes (Any): Settings that it has here.
+    """
     config = load_config(path / "config.cfg", interpolate=True)
     settings: Dict[str, Any] = dict(config["components"][component])
     factory = settings.pop("factory")
