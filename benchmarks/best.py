@@ -280,13 +280,8 @@ def chosen(rows: Rows) -> str:
     for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
         error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
         cells = [row["dataset"], row["encoder"], row["strong"], row["seed"], row["chosen"]]
-        where_chosen = row["chosen_f1"][row["chosen"]]
-        cells += [
-            "-" if where_chosen is None else f"{where_chosen:.1f}",
-            f"{row['f1']:.1f}",
-            error,
-            f"{row['words_per_second']:,}",
-        ]
+        known = row["chosen_f1"][row["chosen"]]
+        cells += ["-" if known is None else f"{known:.1f}", f"{row['f1']:.1f}", error, f"{row['words_per_second']:,}"]
         cells += [f"{row['seconds'] / 60:.1f}", f"{row['cpu_seconds'] / 60:.1f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
