@@ -508,6 +508,10 @@ class Errors:
     WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
 
     # Linear models
+    WK697 = (
+        "[WK697] The layer '{layer}' in 'linear' gives no indicator features, which is all that stands there: "
+        "spacy_weakner.IndicatorFeatures.v1. An encoder belongs into 'tok2vec'."
+    )
     WK705 = (
         "[WK705] spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
         "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."

@@ -5,13 +5,13 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy
 from spacy.tokens import Doc
 from thinc.api import Dropout, Model, PyTorchWrapper_v3, chain, with_array
-from thinc.types import Floats2d
+from thinc.types import Floats2d, Ints2d
 from thinc.util import get_torch_default_device
 
 from ..linear_chain.kernel import CRFParameters
 from ..torch_io import module_from_bytes, module_to_bytes
 from ..training.layers import encoder_and_head, output_layer
-from ..training.sparse import scores_of_tokens
+from ..training.sparse import linear_scores, scores_of_tokens
 
 Emissions = List[Floats2d]
 
@@ -20,6 +20,7 @@ def build_crf_tagger(
     tok2vec: Model[List[Doc], List[Floats2d]],
     nO: Optional[int] = None,
     votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
+    linear: Optional[Model[List[Doc], List[Ints2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a tagger whose output are the emissions of a linear-chain CRF. Registered as
     `spacy_weakner.CRFTagger.v1`.
@@ -34,7 +35,11 @@ def build_crf_tagger(
     nO (Optional[int]): Number of tags; found at initialisation.
     votes (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g. `spacy_weakner.SourceVotes.v1`, added to
         the emissions; these start at zero then.
+    linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g.
+        `spacy_weakner.IndicatorFeatures.v1`, whose weights start at zero and are added to the emissions: with little
+        gold a linear model learns faster what holds, and the encoder what is left.
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
+    RAISES (WeaknerError): If `linear` gives no indicator features.
     """
     dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes)))
     emissions: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
@@ -51,7 +56,7 @@ def build_crf_tagger(
         dims={"nO": nO, "nI": None},
         refs={"emissions": emissions, "crf": crf},
     )
-    return encoder_and_head("crf_tagger", tok2vec, head, votes)
+    return encoder_and_head("crf_tagger", tok2vec, head, votes, linear_scores(linear, nO))
 
 
 def crf_module(model: Model) -> Any:

@@ -4,16 +4,17 @@ from typing import Any, List, Optional
 
 from spacy.tokens import Doc
 from thinc.api import Dropout, Model, chain, with_array
-from thinc.types import Floats2d
+from thinc.types import Floats2d, Ints2d
 
 from ..training.layers import encoder_and_head, output_layer
-from ..training.sparse import scores_of_tokens
+from ..training.sparse import linear_scores, scores_of_tokens
 
 
 def build_token_classifier(
     tok2vec: Model[List[Doc], List[Floats2d]],
     nO: Optional[int] = None,
     votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
+    linear: Optional[Model[List[Doc], List[Ints2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a classifier of tokens with two linear heads in one layer: the first output says whether a token belongs to
     an entity, the others which tag it has if it does (see `distribution`). Registered as
@@ -25,8 +26,11 @@ def build_token_classifier(
     nO (Optional[int]): Number of tags, with "O"; found at initialisation.
     votes (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g. `spacy_weakner.SourceVotes.v1`, added to
         the scores; these start at zero then.
+    linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g.
+        `spacy_weakner.IndicatorFeatures.v1`, whose weights start at zero and are added to the scores.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_tags).
+    RAISES (WeaknerError): If `linear` gives no indicator features.
     """
     dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes)))
     head: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
-    return encoder_and_head("token_classifier", tok2vec, head, votes)
+    return encoder_and_head("token_classifier", tok2vec, head, votes, linear_scores(linear, nO))

@@ -50,7 +50,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     labels_have_weights = True
     # What the head consists of, by references of the model, which need not have them all: these parts learn at the head's
     # own rate, and are loaded together.
-    head_parts: Tuple[str, ...] = ("head", "votes")
+    head_parts: Tuple[str, ...] = ("head", "linear", "votes")
     # Whether the functions given to `map_outputs` want the model's outputs on the host.
     outputs_on_host = True
     # What the labels are labels of, for messages; and what to say if the examples have none.

@@ -9,6 +9,8 @@ from thinc.types import Floats2d
 from ..errors import Errors, WeaknerError
 
 Vectors = List[Floats2d]
+# What is added to the scores of a head, by references of the model.
+ADDED = ("linear", "votes")
 
 
 def encoder_and_head(
@@ -16,29 +18,34 @@ def encoder_and_head(
     tok2vec: Model[List[Doc], List[Floats2d]],
     head: Model[List[Floats2d], List[Floats2d]],
     votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
+    linear: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it, and perhaps "votes".
+    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it, and perhaps "linear" and "votes".
 
     name (str): Its name.
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
     votes (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `votes`. The head's last layer
         (see `output_layer`) starts at zero then.
+    linear (Optional[Model[List[Doc], List[Floats2d]]]): What else is added; see `sparse.linear_scores`.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
     """
-    return with_votes(Model(name, _forward, init=_init, refs={}), tok2vec, head, votes)
+    return with_votes(Model(name, _forward, init=_init, refs={}), tok2vec, head, votes, linear)
 
 
-def with_votes(model: Model, tok2vec: Model, head: Model, votes: Optional[Model]) -> Model:
+def with_votes(
+    model: Model, tok2vec: Model, head: Model, votes: Optional[Model], linear: Optional[Model] = None
+) -> Model:
     """Give a model its layers and the references to them.
 
     model (Model): The model.
     tok2vec (Model): The encoder.
-    head (Model): All that is the component's own, but for votes.
+    head (Model): All that is the component's own, but for what is added to its scores.
     votes (Optional[Model]): The votes.
+    linear (Optional[Model]): A linear model of the words.
     RETURNS (Model): The model.
     """
-    for name, layer in (("tok2vec", tok2vec), ("head", head), ("votes", votes)):
+    for name, layer in (("tok2vec", tok2vec), ("head", head), ("linear", linear), ("votes", votes)):
         if layer is not None:
             model.layers.append(layer)
             model.set_ref(name, layer)
@@ -78,10 +85,10 @@ def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
 
 
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
-    tok2vec, head, votes = model.get_ref("tok2vec"), model.get_ref("head"), model.maybe_get_ref("votes")
+    tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
     tok2vec.initialize(X=X)
-    if votes is not None:
-        votes.initialize(X=X, Y=Y)
+    for layer in _added(model):
+        layer.initialize(X=X, Y=Y)
     if X is None:
         head.initialize()
         return
@@ -93,17 +100,19 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
     vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
     scores, backprop_head = model.get_ref("head")(vectors, is_train)
-    votes = model.maybe_get_ref("votes")
+    backprop_added = []
+    for layer in _added(model):
+        more, backprop_layer = layer(docs, is_train)
+        scores = [own + other for own, other in zip(scores, more, strict=True)]
+        backprop_added.append(backprop_layer)
 
     def backprop(gradient: Vectors) -> Any:
+        for backprop_layer in backprop_added:
+            backprop_layer(gradient)
         return backprop_vectors(as_given(backprop_head(gradient), vectors))
 
-    if votes is None:
-        return scores, backprop
-    added, backprop_votes = votes(docs, is_train)
+    return scores, backprop
 
-    def backprop_both(gradient: Vectors) -> Any:
-        backprop_votes(gradient)
-        return backprop(gradient)
 
-    return [own + more for own, more in zip(scores, added, strict=True)], backprop_both
+def _added(model: Model) -> List[Model]:
+    return [model.get_ref(name) for name in ADDED if model.has_ref(name)]

@@ -3,7 +3,7 @@
 from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
-from thinc.api import Model
+from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import Errors, WeaknerError
@@ -31,6 +31,23 @@ def scores_of_tokens(encoder: Model, dense: Model[Any, Any], nO: Optional[int] =
     """
     rows = indicator_rows(encoder)
     return dense if rows is None else SparseLinear(rows, nO)
+
+
+def linear_scores(features: Optional[Model[Any, Any]], nO: Optional[int] = None) -> Optional[Model[Any, List[Floats2d]]]:
+    """A linear model of indicator features by itself, which stands beside an encoder.
+
+    features (Optional[Model]): The features, e.g. `spacy_weakner.IndicatorFeatures.v1`.
+    nO (Optional[int]): Number of scores; found at initialisation.
+    RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores, per Doc (n_tokens, n_outputs), which start at zero; None
+        without features.
+    RAISES (WeaknerError): If the layer gives something else.
+    """
+    if features is None:
+        return None
+    rows = indicator_rows(features)
+    if rows is None:
+        raise WeaknerError(Errors.WK697.format(layer=features.name))
+    return chain(features, SparseLinear(rows, nO))
 
 
 def check_readable(name: str, model: Any) -> None:

@@ -390,7 +390,7 @@ def test_a_trained_pipeline_carries_its_list(tmp_path):
     (tmp_path / "terms.csv").write_text("label,term\nLOC,New York\nLOC,Rome\nPER,Paris\n")
     config = make_config("crf_ner.votes", lang="xx")
     config["components"]["crf_ner"]["model"]["tok2vec"].update(head_config("crf_ner")["model"]["tok2vec"])
-    config["training"].update({"max_steps": 40, "eval_frequency": 20, "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.02}})
+    config["training"].update({"max_steps": 40, "eval_frequency": 20, "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.001}})
     config["paths"].update({"train": "a.spacy", "dev": "a.spacy", "terms": "terms.csv"})
     config.to_disk(tmp_path / "votes.cfg")
     spacy_cli("train", "votes.cfg", "--output", "out", cwd=tmp_path)
