@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Union
 
@@ -27,6 +28,7 @@ Copy every "text" letter by letter from the text, and list it once even if it st
 no entities, answer {{"entities": []}}.
 
 Text: {TEXT}"""
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _PLACES = re.compile(f"{re.escape(TEXT)}|{re.escape(LABELS)}")
 
 
@@ -68,12 +70,17 @@ class Question:
     structured: bool
     extra: Dict[str, Any]
 
-    @property
+    @cached_property
     def asked(self) -> str:
         """RETURNS (str): Tells it from other questions. The number of samples and the length of answers do not count:
         with more of either, answers that are there stay."""
-        body = self.body(TEXT)
-        return hash_settings({key: value for key, value in body.items() if key != "max_tokens"})[:8]
+        return hash_settings({key: value for key, value in self.body(TEXT).items() if key not in _LIMITS})[:8]
+
+    @cached_property
+    def limit(self) -> Optional[int]:
+        """RETURNS (Optional[int]): How many tokens an answer has at most; None: nothing limits it."""
+        limits = [value for key, value in self.body(TEXT).items() if key in _LIMITS and type(value) is int]
+        return min(limits, default=None)
 
     def body(self, text: str) -> Dict[str, Any]:
         """The body of a request.
@@ -81,7 +88,9 @@ class Question:
         text (str): The text.
         RETURNS (Dict[str, Any]): What JSON can hold.
         """
-        listed = "\n".join(f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in self.labels.items())
+        listed = "\n".join(
+            f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in self.labels.items()
+        )
         # In one go: the text may hold what looks like a place.
         content = _PLACES.sub(lambda found: text if found[0] == TEXT else listed, self.prompt)
         body: Dict[str, Any] = {

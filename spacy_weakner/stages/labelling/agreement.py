@@ -15,8 +15,8 @@ def vote(samples: Sequence[Sequence[Entity]]) -> Tuple[List[Entity], List[float]
         have it (in a draw the one that was named first), in the order of the text; and for each the share of all
         samples that have it, with whichever label.
     """
-    labels: Dict[Tuple[int, int], "Counter[str]"] = {}
-    found: "Counter[Tuple[int, int]]" = Counter()
+    labels: Dict[Tuple[int, int], Counter[str]] = {}
+    found: Counter[Tuple[int, int]] = Counter()
     for sample in samples:
         unique = dict.fromkeys(sample)
         found.update({(start, end) for start, end, _ in unique})
