@@ -1,25 +1,17 @@
 """Asks a language model for the entities of texts: any endpoint of the OpenAI-compatible form."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Set, Union
+from typing import Any, Iterator, Mapping, Optional, Union
 
-from ..annotations.formats import read_corpus
-from ..annotations.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..progress import Progress
 from .asking.costs import Budget, Price, estimate_request, guess_answer, most_in_request
 from .asking.journal import Journal
-from .asking.questions import Question, Request, read_labels, read_prompt
+from .asking.questions import Question, Request, make_question
 from .asking.tally import Answered, Tally
-from .runtime.hashes import hash_text
-from .runtime.pipelines import blank_pipeline
-
-# What more than one text, answer or attempt would hang on.
-_FIXED = ("model", "messages", "n", "stream")
-_SAMPLING = 0.7
+from .asking.texts import Texts
 
 
 @dataclass
@@ -75,7 +67,7 @@ def ask(
     temperature: Optional[float] = None,
     max_tokens: int = 1024,
     structured: bool = False,
-    extra: Union[None, str, Mapping[str, Any]] = None,
+    extra: Union[str, Mapping[str, Any], None] = None,
     key_env: Optional[str] = None,
     budget: Optional[float] = None,
     price_in: Optional[float] = None,
@@ -112,7 +104,7 @@ def ask(
     max_tokens (int): How long an answer may be, in tokens. One that breaks off there counts as none; with a higher
         limit it is asked for again.
     structured (bool): Let the server enforce the form of the answer ("response_format": "json_schema").
-    extra (Union[None, str, Mapping[str, Any]]): Further parameters to send, as a JSON object; null removes one.
+    extra (Union[str, Mapping[str, Any], None]): Further parameters to send, as a JSON object; null removes one.
     key_env (Optional[str]): The environment variable that holds the key. It is never written or shown.
     budget (Optional[float]): What all answers in the file may cost, those of earlier runs included. No request is sent
         that could exceed it.
@@ -133,14 +125,14 @@ def ask(
         same answers; if the server refuses a request or answers none.
     """
     texts, answers = Path(texts), Path(answers)
-    question = _question(model, labels, prompt, samples, temperature, max_tokens, structured, extra)
+    question = make_question(model, labels, prompt, samples, temperature, max_tokens, structured, extra)
     price = Price(price_in, price_out)
     _check(question, price, budget, concurrency, timeout, retries, limit)
     if not (existing(texts).is_file() or texts.is_dir()):
         raise WeaknerError(Errors.WK760.format(path=texts))
     inputs = [path for path in (prompt, labels) if path is not None and not isinstance(path, Mapping)]
     check_output([texts, *(Path(path) for path in inputs if Path(path).is_file())], [answers])
-    corpus = _Corpus(texts, limit, format=format, lang=lang, tokenizer=tokenizer, sentences=sentences)
+    corpus = Texts(texts, limit, format=format, lang=lang, tokenizer=tokenizer, sentences=sentences)
     endpoint = None
     if not dry_run:
         from .asking.endpoint import Endpoint, read_key
@@ -159,47 +151,6 @@ def ask(
         report.spent = answered.tally.cost(price) if price.is_known else None
         report.budget_left = money.left
         return report
-
-
-def _question(
-    model: str,
-    labels: Union[str, Path, Mapping[str, str]],
-    prompt: Optional[Path],
-    samples: int,
-    temperature: Optional[float],
-    max_tokens: int,
-    structured: bool,
-    extra: Union[None, str, Mapping[str, Any]],
-) -> Question:
-    check_range("samples", samples, 1, None)
-    check_range("max_tokens", max_tokens, 1, None)
-    if temperature is None:
-        temperature = 0.0 if samples == 1 else _SAMPLING
-    check_range("temperature", temperature, 0, None)
-    parameters = _parameters(extra)
-    if samples > 1 and not parameters.get("temperature", temperature) and "temperature" not in parameters:
-        raise WeaknerError(Errors.WK774.format(samples=samples))
-    return Question(
-        model=model,
-        labels=read_labels(labels),
-        prompt=read_prompt(prompt),
-        samples=samples,
-        temperature=float(temperature),
-        max_tokens=max_tokens,
-        structured=structured,
-        extra=parameters,
-    )
-
-
-def _parameters(extra: Union[None, str, Mapping[str, Any]]) -> Dict[str, Any]:
-    try:
-        found = json.loads(extra) if isinstance(extra, str) else {} if extra is None else dict(extra)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or any(name in found for name in _FIXED):
-        shown = str(extra)[:80]
-        raise WeaknerError(Errors.WK771.format(value=repr(shown), names=", ".join(_FIXED)))
-    return found
 
 
 def _check(
@@ -222,43 +173,8 @@ def _check(
         raise WeaknerError(Errors.WK770)
 
 
-class _Corpus:
-    """The different texts of a corpus, which is read anew for each pass.
-
-    path (Path): The corpus.
-    limit (Optional[int]): How many texts at most.
-    **reading (Any): See `ask`.
-    """
-
-    def __init__(self, path: Path, limit: Optional[int], lang: str, tokenizer: Optional[str], **reading: Any) -> None:
-        self.path = path
-        self.limit = limit
-        self.lang = lang
-        self.tokenizer = tokenizer
-        self.reading = reading
-        self.duplicates = 0
-
-    def __iter__(self) -> Iterator[str]:
-        """YIELDS (str): The texts."""
-        seen: Set[bytes] = set()
-        self.duplicates = 0
-        nlp = blank_pipeline(self.lang, self.tokenizer)
-        for doc in read_corpus(self.path, nlp, misaligned="drop", **self.reading):
-            text = doc.text.strip()
-            if not text:
-                continue
-            same = bytes.fromhex(hash_text(sentence_key(text)))[:16]
-            if same in seen:
-                self.duplicates += 1
-            elif self.limit is not None and len(seen) >= self.limit:
-                return
-            else:
-                seen.add(same)
-                yield text
-
-
 def _plan(
-    report: AskReport, corpus: _Corpus, question: Question, price: Price, answered: Answered, progress: bool
+    report: AskReport, corpus: Texts, question: Question, price: Price, answered: Answered, progress: bool
 ) -> None:
     """Count what there is to ask, and estimate what it costs."""
     tally, most_in = answered.tally, 0
@@ -284,7 +200,7 @@ def _plan(
 
 def _send(
     report: AskReport,
-    corpus: _Corpus,
+    corpus: Texts,
     question: Question,
     price: Price,
     answered: Answered,

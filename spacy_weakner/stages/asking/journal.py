@@ -34,7 +34,7 @@ class Journal:
         self._lock = threading.Lock()
         self._file: Optional[BinaryIO] = self._open(write)
         try:
-            self._read(write)
+            self._read()
         except BaseException:
             self.close()
             raise
@@ -71,9 +71,9 @@ class Journal:
         if self.path.is_dir():
             raise WeaknerError(Errors.WK109.format(path=self.path))
         if not write:
-            return self.path.open("rb") if self.path.exists() else None
+            return None
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file_ = open(self.path, "ab+", buffering=0)
+        file_ = self.path.open("ab+", buffering=0)
         try:
             # The system frees it however this process ends.
             fcntl.flock(file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,30 +82,30 @@ class Journal:
             raise WeaknerError(Errors.WK768.format(path=self.path)) from None
         return file_
 
-    def _read(self, write: bool) -> None:
-        if self._file is None:
+    def _read(self) -> None:
+        if not self.path.exists():
             return
         number = position = 0
         # With a buffer of its own.
         with self.path.open("rb") as lines:
             for number, raw in enumerate(lines, start=1):
                 if not raw.endswith(b"\n") and not _is_whole(raw):
-                    self._cut(raw, number, position, write)
+                    self._cut(raw, number, position)
                     return
                 text = decode_line(raw, self.path, number, position)
                 if text.strip():
                     with at_line(self.path, number):
                         self._see(_answer(text))
                 position += len(raw)
-        if write and number and not raw.endswith(b"\n"):
+        if self._file is not None and number and not raw.endswith(b"\n"):
             _write(self._file, b"\n")
 
-    def _cut(self, raw: bytes, number: int, position: int, write: bool) -> None:
+    def _cut(self, raw: bytes, number: int, position: int) -> None:
         if raw[: len(_BEGINNING)] != _BEGINNING[: len(raw)]:
             with at_line(self.path, number):
                 raise RowError(_FOREIGN)
         self.torn = len(raw)
-        if write and self._file is not None:
+        if self._file is not None:
             self._file.truncate(position)
 
 

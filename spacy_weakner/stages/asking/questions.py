@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Union
 
 from ...annotations.sentences import sentence_key
-from ...errors import Errors, WeaknerError
+from ...errors import Errors, WeaknerError, check_range
 from ...files import existing, read_lines
 from ..runtime.hashes import hash_settings, hash_text
 
@@ -29,6 +29,9 @@ no entities, answer {{"entities": []}}.
 
 Text: {TEXT}"""
 _LIMITS = ("max_tokens", "max_completion_tokens")
+# What more than one text, answer or attempt would hang on.
+_FIXED = ("model", "messages", "n", "stream")
+_SAMPLING = 0.7
 _PLACES = re.compile(f"{re.escape(TEXT)}|{re.escape(LABELS)}")
 
 
@@ -113,6 +116,52 @@ class Question:
         for sample in range(self.samples):
             key = hash_settings({"asked": asked, "text": same, "sample": sample})[:32]
             yield Request(key, text, sample, body)
+
+
+def make_question(
+    model: str,
+    labels: Union[str, Path, Mapping[str, str]],
+    prompt: Optional[Path],
+    samples: int,
+    temperature: Optional[float],
+    max_tokens: int,
+    structured: bool,
+    extra: Union[str, Mapping[str, Any], None],
+) -> Question:
+    """Check and put together what is asked; see `ask`.
+
+    RETURNS (Question): The question.
+    RAISES (WeaknerError): For unusable settings.
+    """
+    check_range("samples", samples, 1, None)
+    check_range("max_tokens", max_tokens, 1, None)
+    if temperature is None:
+        temperature = 0.0 if samples == 1 else _SAMPLING
+    check_range("temperature", temperature, 0, None)
+    parameters = _parameters(extra)
+    if samples > 1 and not parameters.get("temperature", temperature) and "temperature" not in parameters:
+        raise WeaknerError(Errors.WK774.format(samples=samples))
+    return Question(
+        model=model,
+        labels=read_labels(labels),
+        prompt=read_prompt(prompt),
+        samples=samples,
+        temperature=float(temperature),
+        max_tokens=max_tokens,
+        structured=structured,
+        extra=parameters,
+    )
+
+
+def _parameters(extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
+    try:
+        found = json.loads(extra) if isinstance(extra, str) else {} if extra is None else dict(extra)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or any(name in found for name in _FIXED):
+        shown = str(extra)[:80]
+        raise WeaknerError(Errors.WK771.format(value=repr(shown), names=", ".join(_FIXED)))
+    return found
 
 
 def read_prompt(path: Optional[Path]) -> str:

@@ -61,7 +61,7 @@ class Run:
         RETURNS (Outcome): What became of them.
         RAISES (WeaknerError): If the server refuses a request, or answers none.
         """
-        pending: Set[Future[bool]] = set()
+        pending: Set[Future[None]] = set()
         with ThreadPoolExecutor(concurrency) as pool:
             try:
                 for request in requests:
@@ -93,7 +93,7 @@ class Run:
         finally:
             self.budget.release(most, cost)
 
-    def _collect(self, pending: "Set[Future[Any]]", progress: "Progress[None]") -> "Set[Future[Any]]":
+    def _collect(self, pending: "Set[Future[None]]", progress: "Progress[None]") -> "Set[Future[None]]":
         done, left = wait(pending, return_when=FIRST_COMPLETED)
         errors = [future.exception() for future in done]
         # What the server refuses says more than what was stopped for it.
