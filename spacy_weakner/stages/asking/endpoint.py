@@ -77,7 +77,9 @@ class Endpoint:
         self.name = str(self._url.copy_with(query=None))
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._client = httpx.Client(headers=headers, timeout=timeout, limits=limits)
+        # Without TLS there is nothing to verify, and reading all certificates takes long. No redirect is followed.
+        with_tls = self._url.scheme == "https"
+        self._client = httpx.Client(headers=headers, timeout=timeout, limits=limits, verify=with_tls)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._random = random.Random()

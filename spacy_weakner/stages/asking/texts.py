@@ -20,8 +20,7 @@ class Texts:
     def __init__(self, path: Path, limit: Optional[int], lang: str, tokenizer: Optional[str], **reading: Any) -> None:
         self.path = path
         self.limit = limit
-        self.lang = lang
-        self.tokenizer = tokenizer
+        self.nlp = blank_pipeline(lang, tokenizer)
         self.reading = reading
         self.duplicates = 0
 
@@ -29,8 +28,7 @@ class Texts:
         """YIELDS (str): The texts."""
         seen: Set[bytes] = set()
         self.duplicates = 0
-        nlp = blank_pipeline(self.lang, self.tokenizer)
-        for doc in read_corpus(self.path, nlp, misaligned="drop", **self.reading):
+        for doc in read_corpus(self.path, self.nlp, misaligned="drop", **self.reading):
             text = doc.text.strip()
             if not text:
                 continue
