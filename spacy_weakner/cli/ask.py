@@ -90,6 +90,11 @@ def _money(amount: float) -> str:
     return f"{amount:.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
+def _short(text: str) -> str:
+    """What a model says, on one line."""
+    return " ".join(text.split())[:40]
+
+
 def _warnings(report: "AskReport", dry_run: bool) -> Iterator[str]:
     """What was lost, and what is left."""
     tally = report.tally
@@ -106,10 +111,10 @@ def _warnings(report: "AskReport", dry_run: bool) -> Iterator[str]:
             "'answer' in the rows whose 'ents' are null"
         )
     if tally.others:
-        named = {label or "(none)": n for label, n in tally.others.items()}
-        yield f"Mentions left out, with labels that were not asked for: {listing(named)}"
+        shown = ", ".join(f"{_short(label) or '(none)'} {n}" for label, n in tally.others.most_common(10))
+        yield f"Mentions left out, with labels that were not asked for: {tally.others.total()} ({shown})"
     if tally.not_found:
-        shown = ", ".join(repr(phrase[:40]) for phrase in tally.lost)
+        shown = ", ".join(repr(_short(phrase)) for phrase in tally.lost)
         yield f"Mentions that are not in their texts: {tally.not_found} (such as {shown})"
     if tally.estimated:
         yield f"Answers whose tokens the server did not count, so that they are estimated: {tally.estimated}"
