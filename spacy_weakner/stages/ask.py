@@ -128,6 +128,8 @@ def ask(
     question = make_question(model, labels, prompt, samples, temperature, max_tokens, structured, extra)
     price = Price(price_in, price_out)
     _check(question, price, budget, concurrency, timeout, retries, limit)
+    if answers.suffix != ".jsonl":
+        raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
     if not (existing(texts).is_file() or texts.is_dir()):
         raise WeaknerError(Errors.WK760.format(path=texts))
     inputs = [path for path in (prompt, labels) if path is not None and not isinstance(path, Mapping)]
@@ -163,8 +165,8 @@ def _check(
     limit: Optional[int],
 ) -> None:
     check_range("concurrency", concurrency, 1, 256)
-    check_range("timeout", timeout, 0.001, None)
-    check_range("retries", retries, 0, None)
+    check_range("timeout", timeout, 0.001, 86400)
+    check_range("retries", retries, 0, 1000)
     optional = {"limit": (limit, 1), "budget": (budget, 0), "price_in": (price.tokens_in, 0)}
     for setting, (value, low) in {**optional, "price_out": (price.tokens_out, 0)}.items():
         if value is not None:

@@ -51,9 +51,9 @@ class Journal:
             try:
                 # Not buffered: what a process has written survives it.
                 _write(self._file, line)
-            except BaseException:
+            except OSError as error:
                 self._file.truncate(end)
-                raise
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
             self._see(row)
 
     def close(self) -> None:

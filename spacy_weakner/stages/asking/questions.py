@@ -137,9 +137,9 @@ def make_question(
     check_range("max_tokens", max_tokens, 1, None)
     if temperature is None:
         temperature = 0.0 if samples == 1 else _SAMPLING
-    check_range("temperature", temperature, 0, None)
+    check_range("temperature", temperature, 0, 10)
     parameters = _parameters(extra)
-    if samples > 1 and not parameters.get("temperature", temperature) and "temperature" not in parameters:
+    if samples > 1 and parameters.get("temperature", temperature) == 0:
         raise WeaknerError(Errors.WK774.format(samples=samples))
     return Question(
         model=model,
@@ -155,8 +155,10 @@ def make_question(
 
 def _parameters(extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
     try:
-        found = json.loads(extra) if isinstance(extra, str) else {} if extra is None else dict(extra)
-    except (ValueError, RecursionError):
+        # Through JSON in any case, which knows no NaN.
+        text = extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra))
+        found = json.loads(text, parse_constant=_refuse)
+    except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or any(name in found for name in _FIXED):
         shown = str(extra)[:80]
@@ -202,6 +204,10 @@ def read_labels(labels: Union[str, Path, Mapping[str, str]]) -> Dict[str, str]:
     if len({label.casefold() for label in found}) < len(found):
         raise WeaknerError(Errors.WK762.format(labels=labels))
     return dict(found)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
 
 
 def _is_label(label: str) -> bool:

@@ -83,14 +83,17 @@ class Answered:
         if not isinstance(mentions, list):
             tally.unparsed += 1
             return
-        tally.others.update(_pair(other)[1] for other in row.get("others") or ())
+        others = row.get("others") or []
+        if not isinstance(others, list):
+            raise RowError(f"'others' must be a list, got {show(others)}")
+        tally.others.update(_pair(other)[1] for other in others)
         text = sentence_key(str(row.get("text")))
         for mention in mentions:
             phrase, label = _pair(mention)
             tally.mentions[label] += 1
             if phrase is not None and sentence_key(phrase) not in text:
                 tally.not_found += 1
-                if len(tally.lost) < _SHOWN:
+                if len(tally.lost) < _SHOWN and phrase not in tally.lost:
                     tally.lost.append(phrase)
 
 

@@ -1,5 +1,6 @@
 """Answers of a language model as a source: every row of `ask` is one sample of what it says about a text."""
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence
@@ -95,13 +96,16 @@ def _check_end(path: Path) -> None:
         return
     last = b""
     with path.open("rb") as lines:
+        if lines.seek(0, os.SEEK_END) and lines.seek(-1, os.SEEK_END) and lines.read(1) == b"\n":
+            return
+        lines.seek(0)
         for raw in lines:
             last = raw
-    if last and not last.endswith(b"\n"):
-        try:
+    try:
+        if last:
             parse_row(last.decode("utf-8"))
-        except (RowError, UnicodeDecodeError):
-            raise WeaknerError(Errors.WK773.format(path=path)) from None
+    except (RowError, UnicodeDecodeError):
+        raise WeaknerError(Errors.WK773.format(path=path)) from None
 
 
 def _agree(samples: List[Found]) -> Found:

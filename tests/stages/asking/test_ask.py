@@ -216,12 +216,33 @@ def test_a_torn_row_is_cut_off(server, run, tmp_path):
     assert run()[0].answered == 0 and path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("content", ['{"text": "a", "ents": []}\n', "some text", '{"key": 7}\n', "[]\n"])
+# A row of `ask` that somebody has changed.
+ROW = '{"key": "00", "asked": "%s", "text": "a", "ents": [{"text": 7}]}\n'
+
+
+@pytest.mark.parametrize("content", ['{"text": "a", "ents": []}\n', "some text", '{"key": 7}\n', "[]\n", ROW])
 def test_files_of_others_stay_as_they_are(server, run, tmp_path, content):
+    content = content.replace("%s", run(dry_run=True)[0].asked)
     (tmp_path / "answers.jsonl").write_text(content)
     with pytest.raises(WeaknerError, match="line 1"):
         run()
     assert (tmp_path / "answers.jsonl").read_text() == content and not server.bodies
+
+
+def test_a_row_that_cannot_be_written_leaves_nothing(server, run, tmp_path, monkeypatch):
+    run(["a"])
+    whole = (tmp_path / "answers.jsonl").read_bytes()
+
+    def write(file_, data):
+        file_.write(data[:20])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spacy_weakner.stages.asking.journal._write", write)
+        with pytest.raises(OSError, match=r"No space left on device: .*answers\.jsonl"):
+            run(["a", "b"])
+    assert (tmp_path / "answers.jsonl").read_bytes() == whole
+    assert run(["a", "b"])[0].answered == 1
 
 
 def test_two_runs_at_once_are_refused(run, tmp_path):
@@ -278,6 +299,8 @@ def test_a_killed_run_goes_on(server, run, tmp_path, without_torch):
         ({"budget": 1.0, "price_in": 1.0, "price_out": 1.0, "extra": '{"max_tokens": null}'}, "WK770"),
         ({"extra": "[1]"}, "WK771"),
         ({"extra": '{"n": 2}'}, "WK771"),
+        ({"extra": '{"top_p": NaN}'}, "WK771"),
+        ({"samples": 2, "extra": {"temperature": 0}}, "WK774"),
         ({"key_env": "NOT_THERE"}, "NOT_THERE.*is not set"),
         ({"url": "localhost:8000"}, "WK767"),
         ({"url": "http://user:secret@localhost/v1"}, "WK767"),
@@ -301,5 +324,8 @@ def test_unusable_files(server, run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(WeaknerError, match="WK760"):
         ask(tmp_path / "pipe", tmp_path / "answers.jsonl", url=server.url, model="m", labels="PER")
+    with pytest.raises(WeaknerError, match="WK305"):
+        ask(tmp_path / "in.txt", tmp_path / "answers.jsonl.gz", url=server.url, model="m", labels="PER")
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n')
     with pytest.raises(WeaknerError, match="WK304"):
-        ask(tmp_path / "in.txt", tmp_path / "in.txt", url=server.url, model="m", labels="PER")
+        ask(tmp_path / "in.jsonl", tmp_path / "in.jsonl", url=server.url, model="m", labels="PER")
