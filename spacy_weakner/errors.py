@@ -551,8 +551,8 @@ class Errors:
     WK763 = "[WK763] {path} is no JSON or TOML with the meaning of labels: {reason}"
     WK764 = "[WK764] Cannot reach {url}: {reason}. Check the address (--url), and that the server runs."
     WK765 = (
-        "[WK765] {url} refuses the request: {reason}. All answers so far are kept: correct the settings, and run the "
-        "same command again."
+        "[WK765] {url} refuses the request about '{text}': {reason}. All answers so far are kept: correct the settings "
+        "(or leave this text out), and run the same command again."
     )
     WK766 = "[WK766] The environment variable '{name}', which is to hold the key (--key-env), {reason}."
     WK767 = (

@@ -41,6 +41,10 @@ class FailedRequest(Exception):
     """A request that got no answer, however often it was sent; the message says why."""
 
 
+class RefusedRequest(Exception):
+    """A request that the server calls wrong, so that it need not be sent again; the message says why."""
+
+
 class Stopped(Exception):
     """Nothing more is to be sent."""
 
@@ -94,7 +98,8 @@ class Endpoint:
         RETURNS (Reply): What came back.
         RAISES (FailedRequest): If it got no answer.
         RAISES (Stopped): If it was stopped before it was sent again.
-        RAISES (WeaknerError): If the server refuses it, so that nothing else need be tried.
+        RAISES (RefusedRequest): If the server refuses it.
+        RAISES (WeaknerError): If the server was never reached.
         """
         delay = FIRST_DELAY
         for attempt in range(self.retries + 1):
@@ -107,7 +112,8 @@ class Endpoint:
                 if attempt == self.retries:
                     raise FailedRequest(error.reason) from None
                 if error.wait is not None and error.wait > LONGEST_WAIT:
-                    raise self._refused(f"{error.reason} (asks to wait for {error.wait:.0f} seconds)") from None
+                    reason = f"{error.reason} (asks to wait for {error.wait:.0f} seconds)"
+                    raise RefusedRequest(reason) from None
                 # Jitter, so that the threads do not all come back at once.
                 wait = delay * self._random.uniform(0.5, 1.0)
                 if error.wait is not None:
@@ -156,10 +162,7 @@ class Endpoint:
         reason = f"{response.status_code} {self._shown(_message(data) or response.reason_phrase)}".strip()
         if response.status_code >= 500 or response.status_code in _PASSING:
             raise _Passing(reason, _seconds(response.headers.get("Retry-After")))
-        raise self._refused(reason)
-
-    def _refused(self, reason: str) -> WeaknerError:
-        return WeaknerError(Errors.WK765.format(url=self.name, reason=reason))
+        raise RefusedRequest(reason)
 
     def _shown(self, text: str) -> str:
         """What a server or a library says, on one line, without the key."""

@@ -8,10 +8,11 @@ from ...annotations.answers import ASKED, KEY
 from ...errors import Errors, WeaknerError
 from ...progress import Progress
 from .costs import Budget, Price, estimate_request, estimate_tokens, most_in_request
-from .endpoint import Endpoint, FailedRequest, Reply, Stopped
+from .endpoint import Endpoint, FailedRequest, RefusedRequest, Reply, Stopped
 from .journal import Journal
 from .parsing import parse_answer
 from .questions import Question, Request
+from .wording import one_line
 
 # So many requests in a row that fail for good say that the server is down.
 _HOPELESS = 5
@@ -90,6 +91,10 @@ class Run:
             row = self._row(request, reply)
             cost = self.price.cost(row["tokens_in"], row["tokens_out"])
             self.journal.append(row)
+        except RefusedRequest as error:
+            # Some refuse single texts: those that are too long, or that a filter does not like.
+            text = one_line(request.text[:60])
+            raise WeaknerError(Errors.WK765.format(url=self.endpoint.name, text=text, reason=error)) from None
         finally:
             self.budget.release(most, cost)
 

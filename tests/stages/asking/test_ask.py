@@ -144,7 +144,12 @@ def test_what_is_refused_ends_the_run_with_one_line(server, run, monkeypatch):
     with pytest.raises(WeaknerError) as caught:
         run([f"text {i}" for i in range(30)], key_env="MY_KEY", concurrency=2)
     message = str(caught.value)
-    assert "WK765" in message and "401 Bad key *** \\x1b[31mxxx" in message and message.isprintable()
+    assert (
+        "WK765" in message
+        and "about 'text " in message
+        and "401 Bad key *** \\x1b[31mxxx" in message
+        and message.isprintable()
+    )
     assert len(message) < 500 and KEY not in message
     assert len(server.bodies) <= 2
 
