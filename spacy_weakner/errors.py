@@ -545,6 +545,48 @@ class Errors:
     )
     WK718 = "[WK718] The weights stored for '{name}' belong to other features than those of this version. Fit it again."
 
+    # Asking language models
+    WK760 = "[WK760] {path} is no file or folder, so it cannot be read twice. Write the texts to a file first."
+    WK761 = "[WK761] The prompt {path} has no place for the text. Write {place} where it is to stand."
+    WK762 = (
+        "[WK762] '{labels}' are no labels. Give names with commas between them, like 'PER,LOC', or a .json or .toml "
+        "file with what each of them means. No two may differ in case alone."
+    )
+    WK763 = "[WK763] {path} is no JSON or TOML with the meaning of labels: {reason}"
+    WK764 = "[WK764] Cannot reach {url}: {reason}. Check the address (--url), and that the server runs."
+    WK765 = (
+        "[WK765] {url} refuses the request about '{text}': {reason}. All answers so far are kept: correct the settings "
+        "(or leave this text out), and run the same command again."
+    )
+    WK766 = "[WK766] The environment variable '{name}', which is to hold the key (--key-env), {reason}."
+    WK767 = (
+        "[WK767] The address of the endpoint (--url) must begin with http:// or https:// and hold no user or password. "
+        "Keys are read from an environment variable (--key-env)."
+    )
+    WK768 = "[WK768] {path} is in use by another run of 'ask'. Wait for it, stop it, or give another file."
+    WK769 = (
+        "[WK769] {n} requests failed one after the other ({reason}). All answers so far are kept: run the same command "
+        "again later."
+    )
+    WK770 = (
+        "[WK770] A budget needs to know what requests cost at most: give the prices of a million tokens (--price-in, "
+        "--price-out), and a limit of tokens (--max-tokens)."
+    )
+    WK771 = (
+        "[WK771] 'extra' = {value} is no JSON object of further parameters. Of these none may be given in it: {names}."
+    )
+    WK772 = (
+        "[WK772] {path}, used by the source '{source}', holds answers to {found}. Choose one of these questions: asked "
+        '= "..." in [sources.{source}].'
+    )
+    WK773 = (
+        "[WK773] {path} ends in the middle of a row: 'spacy weakner ask' was killed there, or still runs. Run the same "
+        "'ask' again, which removes it."
+    )
+    WK774 = (
+        "[WK774] With temperature 0 all {samples} samples would be the same. Set a higher temperature, or one sample."
+    )
+
 
 class Warnings:
     WK695 = (

@@ -6,6 +6,7 @@ from .adapt import adapt_cli
 from .aggregate import aggregate_cli
 from .analyze import analyze_cli
 from .anchors import anchors_cli
+from .ask import ask_cli
 from .augment import augment_cli
 from .calibrate import calibrate_cli
 from .check import check_cli
@@ -41,6 +42,7 @@ app.command("check")(check_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
+app.command("ask")(ask_cli)
 app.command("label")(label_cli)
 app.command("judge")(judge_cli)
 app.command("aggregate")(aggregate_cli)

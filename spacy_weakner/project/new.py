@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ..annotations.answers import holds_answers
 from ..configs import render_config
 from ..configs.languages import language_tokenizer
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..stages.label import TERMS_SOURCE
-from ..stages.labelling.sources import Source, read_sources
+from ..stages.labelling.sources import Source, read_sources, usual_settings
 from .rules import LINEAR
 from .workshop import GOLD, STUDENT, VOTES, config_name
 
@@ -143,7 +144,8 @@ def _declare(
         label = {} if term_label is None else {"term_label": term_label}
         single[TERMS_SOURCE] = {"terms": str(existing(Path(terms), "--terms")), **label}
     if answers is not None:
-        single[ANSWERS_SOURCE] = {"file": str(existing(Path(answers), "--answers"))}
+        kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
+        single[ANSWERS_SOURCE] = {kind: str(answers)}
     if single:
         found = [*read_sources(single), *found]
     if len(found) > 1:
@@ -166,7 +168,7 @@ def _settings(source: Source) -> Dict[str, Any]:
     default = Source(name=source.name, kind=source.kind, path=source.path)
     values = {key: getattr(source, key) for key in Source.__dataclass_fields__ if key not in ("name", "kind", "path")}
     shown = _SHOWN.get(source.kind, ())
-    usual = {"complete": source.kind in ("pipeline", "file"), "attr": "ORTH" if source.kind == "patterns" else "LOWER"}
+    usual = usual_settings(source.kind, source.path)
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in values.items()

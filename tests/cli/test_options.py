@@ -7,7 +7,7 @@ import pytest
 from spacy_weakner.cli.aggregate import aggregate_cli
 from spacy_weakner.cli.convert import convert_cli
 
-COMMANDS = ["adapt", "anchors", "augment", "clean", "complete", "convert", "label", "pick"]
+COMMANDS = ["adapt", "anchors", "ask", "augment", "clean", "complete", "convert", "label", "pick"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

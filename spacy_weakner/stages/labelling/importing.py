@@ -10,7 +10,7 @@ import zlib
 from array import array
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import BinaryIO, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -74,7 +74,7 @@ class LabelFile:
         texts = [sentence_key(doc.text) for doc in docs]
         ids = [get_id(doc) for doc in docs]
         by_id = self._first_places(["" if id_ is None else _id_key(id_) for id_ in ids])
-        by_text = self._first_places([_text_key(text) for text in texts])
+        by_text = self._text_places(texts)
         for doc, id_, text, id_place, text_place in zip(docs, ids, texts, by_id, by_text, strict=True):
             other_text = False
             line, row = (0, None) if id_ is None else self._row(id_place, id_=id_)
@@ -93,13 +93,20 @@ class LabelFile:
         """Close the file."""
         self._file.close()
 
-    def _first_places(self, keys: List[str]) -> List[int]:
+    def _text_places(self, texts: Sequence[str]) -> List[int]:
+        return self._first_places([_text_key(text) for text in texts])
+
+    def _first_places(self, keys: Sequence[str]) -> List[int]:
         wanted = numpy.asarray([_hash(key) for key in keys], dtype="uint64")
         places: List[int] = numpy.searchsorted(self._hashes, wanted).tolist()
         return places
 
     def _row(self, place: int, *, id_: Optional[str] = None, text: Optional[str] = None) -> Tuple[int, Optional[Row]]:
         """The first row behind a place of the index that really has this id or text."""
+        return next(self._rows(place, id_=id_, text=text), (0, None))
+
+    def _rows(self, place: int, *, id_: Optional[str] = None, text: Optional[str] = None) -> Iterator[Tuple[int, Row]]:
+        """All of them, in the order of the file."""
         key = _text_key(text or "") if id_ is None else _id_key(id_)
         hash_ = _hash(key)
         while place < len(self._hashes) and int(self._hashes[place]) == hash_:
@@ -107,18 +114,20 @@ class LabelFile:
             self._file.seek(int(self._offsets[line - 1]))
             row = parse_row(self._file.readline().decode("utf-8-sig"))
             if (row_text(row) == text) if id_ is None else (read_identifier(row.get("id")) == id_):
-                return line, row
+                yield line, row
             place += 1
-        return 0, None
 
 
-def index_labels(path: Path, folder: Path, key: str, source: str) -> None:
+def index_labels(
+    path: Path, folder: Path, key: str, source: str, is_wanted: Optional[Callable[[Row], bool]] = None
+) -> None:
     """Check all rows of a file, and write down where they are. A `.gz` file is unpacked.
 
     path (Path): The file.
     folder (Path): Where to write.
     key (str): Name of the files there.
     source (str): Name of the source, for rows that hold labels of several.
+    is_wanted (Optional[Callable[[Row], bool]]): Which rows count; None: all.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
     if path.suffix.lower() == ".gz":
@@ -134,7 +143,8 @@ def index_labels(path: Path, folder: Path, key: str, source: str) -> None:
             if not text.strip():
                 continue
             with at_line(path, line):
-                keys = _row_keys(parse_row(text), source)
+                row = parse_row(text)
+                keys = _row_keys(row, source) if is_wanted is None or is_wanted(row) else []
             for row_key in keys:
                 hashes.append(_hash(row_key))
                 lines.append(line)

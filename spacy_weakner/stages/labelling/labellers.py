@@ -11,11 +11,12 @@ from ...annotations.corpus import bare_copy
 from ...annotations.weak import doc_entities, group_entities, group_scores, set_source, weak_group
 from ...ty import Entity
 from ..runtime.pipelines import load_pipeline
+from .answering import AnswerFile
 from .importing import LabelFile
 from .mentions import Found
 from .preparing import PATTERN_SPANS, prepared_name
 from .report import SourceCounts
-from .sources import Source
+from .sources import FILES, Source
 
 
 class Labeller(ABC):
@@ -61,6 +62,7 @@ class Labeller(ABC):
 
     def _write(self, doc: Doc, found: Found, stats: SourceCounts) -> None:
         source, entities, scores = self.source, found.entities, None
+        is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
         if source.labels is not None or any(score is not None for score in found.scores):
             best = self._selected(found, stats)
             entities = sorted(best)
@@ -74,7 +76,7 @@ class Labeller(ABC):
             None if scores is None or all(score is None for score in scores) else scores,
             reliability=source.reliability,
             # Where an answer was lost, silence may stand for it.
-            complete=source.complete and not (found.misaligned or found.not_found),
+            complete=source.complete and is_whole,
             terms=source.attr if source.kind == "terms" else None,
         )
         stats.spans.update(label for _, _, label in entities)
@@ -181,6 +183,7 @@ def make_labeller(number: int, source: Source, nlp: Language, folder: Path) -> L
         return TermLabeller(source, nlp.get_pipe(name))
     if source.kind == "patterns":
         return PatternLabeller(source, nlp.get_pipe(name))
-    if source.kind == "file":
-        return FileLabeller(source, LabelFile(Path(source.path), folder, name, source.name, source.misaligned))
+    if source.kind in FILES:
+        reader = AnswerFile if source.kind == "answers" else LabelFile
+        return FileLabeller(source, reader(Path(source.path), folder, name, source.name, source.misaligned))
     return PipelineLabeller(source)

@@ -47,12 +47,14 @@ class Found(NamedTuple):
     scores (List[Optional[float]]): One per span.
     misaligned (int): Mentions left out because they do not end at token borders.
     not_found (int): Phrases that are not in the Doc.
+    is_whole (Optional[bool]): Whether what could not be placed changes nothing; None: only if there is none.
     """
 
     entities: List[Entity]
     scores: List[Optional[float]]
     misaligned: int = 0
     not_found: int = 0
+    is_whole: Optional[bool] = None
 
 
 def row_text(row: Row) -> Optional[str]:

@@ -13,6 +13,7 @@ from ...annotations.sentences import sentence_keys
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
 from ...gazetteer_ruler.terms import make_term_list
+from .answering import index_answers
 from .importing import index_labels
 from .sources import Source
 
@@ -39,6 +40,8 @@ def prepare(sources: Sequence[Source], nlp: Language, folder: Path, exclude: Seq
             _add_patterns(nlp, prepared_name(i), source)
         elif source.kind == "file":
             index_labels(Path(source.path), folder, prepared_name(i), source.name)
+        elif source.kind == "answers":
+            index_answers(source, folder, prepared_name(i))
 
 
 def excluded_keys(folder: Path) -> Set[str]:

@@ -8,8 +8,8 @@
     pipeline = "training/model-best"
     labels = {"PERSON": "PER", "ORG": "ORG"}
 
-Every section is one source: its name, what it is (one of terms, pipeline, patterns, file), and its settings. Paths are
-relative to the file's folder. Nothing in such a file is resolved or executed.
+Every section is one source: its name, what it is (one of terms, pipeline, patterns, file, answers), and its settings.
+Paths are relative to the file's folder. Nothing in such a file is resolved or executed.
 """
 
 import configparser
@@ -27,10 +27,15 @@ from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
 from ...files import existing, read_lines
 from ..runtime.hashes import hash_model
+from ..runtime.pipelines import asks_language_model
 
-KINDS = ("terms", "pipeline", "patterns", "file")
+KINDS = ("terms", "pipeline", "patterns", "file", "answers")
+# Labels that were made before, for the texts that they name.
+FILES = ("file", "answers")
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
 ATTRS = ("ORTH", "LOWER", "NORM")
+# Of the samples of an answer: what fewer say, no majority says.
+MAJORITY = 0.5
 AMBIGUITY = ("all", "first", "drop")
 _TOP = "sources"
 # Sections that other values may refer to, as in spaCy's configs: ${paths.folder}
@@ -42,11 +47,12 @@ class Source:
     """A weak source.
 
     name (str): Its name; the span group is called `weak:<name>`.
-    kind (str): "terms", "pipeline", "patterns" or "file".
-    path (str): The term list, the pipeline (a folder or an installed package), the patterns of spaCy's rulers, or the
-        file with labels.
+    kind (str): "terms", "pipeline", "patterns", "file" or "answers".
+    path (str): The term list, the pipeline (a folder or an installed package), the patterns of spaCy's rulers, the file
+        with labels, or the answers of a language model that `ask` has written.
     reliability (Optional[float]): Probability that one of its spans is right, as its user sees it.
-    complete (bool): Whether its silence means "O". By default true for pipelines and imported files.
+    complete (bool): Whether its silence means "O". By default true for imported files, answers, and pipelines, except
+        for those that ask a language model: their silence can also be an answer that could not be read.
     labels (Optional[Dict[str, str]]): What its labels are called here; spans with labels that are not named are left
         out. None: all labels stay as they are.
     attr (str): For terms and phrase patterns: token attribute by which they are compared ("ORTH", "LOWER", "NORM").
@@ -58,8 +64,10 @@ class Source:
     term_label (Optional[str]): For terms: the label of those that come without one.
     spans_key (Optional[str]): For pipelines: the span group to take; None: `doc.ents`.
     min_score (Optional[float]): For pipelines and files: spans with a lower score are left out; spans without one stay.
-    misaligned (str): For files: what to do with spans that do not end at token borders: "drop", "error", "expand" to
-        the tokens that they touch, "contract" to those that they cover.
+        For answers, whose score is the share of samples that have the span, by default 0.5.
+    asked (Optional[str]): For answers: the question, as `ask` names it, if the file holds answers to several.
+    misaligned (str): For files and answers: what to do with spans that do not end at token borders: "drop", "error",
+        "expand" to the tokens that they touch, "contract" to those that they cover.
     """
 
     name: str
@@ -77,6 +85,7 @@ class Source:
     spans_key: Optional[str] = None
     min_score: Optional[float] = None
     misaligned: str = "drop"
+    asked: Optional[str] = None
 
     def settings(self) -> Dict[str, Any]:
         """What its labels depend on: all settings, and the contents of what it reads in place of the path.
@@ -175,11 +184,23 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Optional[Path] =
     for key in settings:
         _check(key, settings[key], kind)
     values = {key: settings[key] for key in settings if key not in KINDS}
-    values.setdefault("complete", kind in ("pipeline", "file"))
-    values.setdefault("attr", "ORTH" if kind == "patterns" else "LOWER")
     values["stop"] = tuple(values.get("stop", ()))
     path = _find(kind, settings[kind], Path() if folder is None else folder)
-    return Source(name=name, kind=kind, path=path, **values)
+    return Source(name=name, kind=kind, path=path, **{**usual_settings(kind, path), **values})
+
+
+def usual_settings(kind: str, path: str) -> Dict[str, Any]:
+    """Settings that a kind of source has if none are given, as far as they differ from those of `Source`.
+
+    kind (str): The kind.
+    path (str): What it reads.
+    RETURNS (Dict[str, Any]): The settings.
+    """
+    if kind == "patterns":
+        return {"attr": "ORTH"}
+    if kind == "answers":
+        return {"complete": True, "min_score": MAJORITY}
+    return {"complete": kind == "file" or (kind == "pipeline" and not asks_language_model(path))}
 
 
 def _check(key: str, value: Any, kind: str) -> None:
@@ -273,8 +294,9 @@ _KEYS: Dict[str, _Rule] = {
     "ambiguity": _one_of(AMBIGUITY, ("terms",)),
     "term_label": _Rule(("terms",), _is_text_or_none, "null, or a label"),
     "spans_key": _Rule(("pipeline",), _is_text_or_none, "null, or the name of a span group"),
-    "min_score": _Rule(("pipeline", "file"), _is_number_or_none, "null, or a number"),
-    "misaligned": _one_of(MISALIGNED, ("file",)),
+    "min_score": _Rule(("pipeline", *FILES), _is_number_or_none, "null, or a number"),
+    "misaligned": _one_of(MISALIGNED, FILES),
+    "asked": _Rule(("answers",), _is_text_or_none, 'null, or a question, like "1c9d2f60"'),
 }
 
 

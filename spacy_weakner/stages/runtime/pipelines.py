@@ -1,13 +1,18 @@
 """Pipelines that stages read corpora and label with."""
 
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import get_package_path
 
 from ...errors import Errors, WeaknerError
+
+# Factories of spacy-llm: "llm", "llm_ner", ...
+_LANGUAGE_MODEL = re.compile(r'^\s*factory\s*=\s*"llm(_\w+)?"', re.M)
 
 
 def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Language:
@@ -28,6 +33,17 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         return spacy.blank(lang, config=config)
     except ImportError as error:  # also raised where a language needs a package for its tokenizer
         raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
+
+
+def asks_language_model(name: Union[str, Path]) -> bool:
+    """Whether a pipeline has a component of spacy-llm. The pipeline is not loaded.
+
+    name (Union[str, Path]): Its folder, or the name of an installed package.
+    RETURNS (bool): Whether it has.
+    """
+    folder = Path(name) if Path(name).is_dir() else get_package_path(str(name))
+    found = min(folder.glob("**/config.cfg"), key=lambda path: len(path.parts), default=None)
+    return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
