@@ -81,7 +81,7 @@ def json_errors() -> Iterator[None]:
         raise RowError("nested too deeply") from error
     except json.JSONDecodeError as error:
         raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
-    except RowError:
+    except WeaknerError:
         raise
     except ValueError as error:  # Python refuses to read integers of thousands of digits
         raise RowError("a number has too many digits") from error

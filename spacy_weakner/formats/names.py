@@ -2,12 +2,14 @@
 
 from typing import Dict, FrozenSet, NamedTuple, Tuple
 
-# What a format may be able to say beside gold entities.
+# What a format may be able to say beside gold entities: that a document has no annotation at all, that single tokens
+# are missing, what weak sources say, which spans are known to be wrong, and categories.
+UNKNOWN = "unknown"
 MISSING = "missing"
 WEAK = "weak"
 WRONG = "wrong"
 CATS = "cats"
-EVERYTHING = frozenset([MISSING, WEAK, WRONG, CATS])
+EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS])
 
 
 class Format(NamedTuple):
@@ -38,13 +40,13 @@ FORMATS: Dict[str, Format] = {
             "columns of tokens and tags",
             (".conll", ".iob", ".bio", ".tsv"),
             (".conll", ".iob", ".bio", ".tsv"),
-            frozenset([MISSING]),
+            frozenset([UNKNOWN, MISSING]),
             blocks=True,
         ),
         Format("text", "raw text, one a line", (".txt",), blocks=True),
         Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
-        Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([MISSING, WRONG, WEAK])),
-        Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([WEAK])),
+        Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK])),
+        Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK])),
         Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",), blocks=True),
         Format("brat", "brat", (".ann",)),
         Format(
@@ -52,12 +54,16 @@ FORMATS: Dict[str, Format] = {
             "Hugging Face datasets, AutoTrain",
             (".parquet", ".jsonl", ".json"),
             (".parquet", ".jsonl"),
-            frozenset([MISSING]),
+            frozenset([UNKNOWN, MISSING]),
             blocks=True,
         ),
         Format("gliner", "GLiNER", (".json", ".jsonl"), (".json", ".jsonl"), blocks=True),
         Format(
-            "spacy-json", "spaCy's (text, annotations)", (".json", ".jsonl"), (".json", ".jsonl"), frozenset([CATS])
+            "spacy-json",
+            "spaCy's (text, annotations)",
+            (".json", ".jsonl"),
+            (".json", ".jsonl"),
+            frozenset([UNKNOWN, CATS]),
         ),
     )
 }

@@ -57,10 +57,10 @@ def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
             (TAGS, pyarrow.list_(pyarrow.int64())),
         ]
     )
-    # Which tags there are is known at the end, where the file takes its metadata.
+    # Which tags there are is known at the end, where the file takes its metadata. (A stored schema would hide them.)
     numbers: Dict[Optional[str], int] = {None: UNKNOWN[0], OUTSIDE: 0}
     n = 0
-    with parquet.ParquetWriter(path, schema) as writer:
+    with parquet.ParquetWriter(path, schema, store_schema=False) as writer:
         for rows in _batches(docs, lost):
             for row in rows:
                 for tag in row[TAGS]:

@@ -45,16 +45,17 @@ def _choose(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], usu
     first, n = None, 0
     for place, record in records():
         n += 1
-        for unit in units:
-            if not fits(record, unit):
-                bad[unit] += 1
-                first = first or (place, record)
+        misfits = [unit for unit in units if not fits(record, unit)]
+        for unit in misfits:
+            bad[unit] += 1
+        if usual in misfits and first is None:
+            first = (place, record)
     for unit in units:
         if not bad[unit]:
             return unit
     assert first is not None
     place, record = first
-    misfits = ", ".join(f"{unit} {bad[unit]}" for unit in units)
+    shares = ", ".join(f"{unit} {bad[unit]}" for unit in units)
     text = record.text or ""
     mark = next(mark for mark in record.marks() if not fits(Record(text, ents=[mark]), usual))
     raise WeaknerError(
@@ -65,7 +66,7 @@ def _choose(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], usu
             said=show(mark.text),
             found=show(text[mark.start : mark.end]),
             n=n,
-            misfits=misfits,
+            misfits=shares,
             units=", ".join(UNITS),
         )
     )

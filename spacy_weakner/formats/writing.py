@@ -14,7 +14,7 @@ from ..annotations.corpus import write_docs
 from ..annotations.jsonl import write_jsonl
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path
-from .names import CATS, FORMATS, MISSING, OUTPUTS, WEAK, WRONG, Format
+from .names import CATS, FORMATS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
 from .tools import TOOLS
 
 _PARQUET = ".parquet"
@@ -113,7 +113,8 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
     for doc in docs:
         says = format_.says
         if MISSING not in says:
-            lost[MISSING_TOKENS] += sum(token.ent_iob == 0 and not token.is_space for token in doc)
+            missing = [token.ent_iob == 0 for token in doc if not token.is_space]
+            lost[MISSING_TOKENS] += 0 if all(missing) and UNKNOWN in says else sum(missing)
         if WEAK not in says:
             lost[WEAK_SPANS] += sum(len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc))
             lost[WEAK_AS_GOLD] += weak.is_weak(doc)

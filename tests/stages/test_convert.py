@@ -220,7 +220,7 @@ def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
 
 
 def test_unknown_output_suffix(tmp_path):
-    with pytest.raises(WeaknerError, match="WK743.*out.csv"):
+    with pytest.raises(WeaknerError, match=r"WK743.*out\.csv"):
         convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
 
 
