@@ -83,6 +83,12 @@ class RowCounts:
     offsets: Counter[str] = field(default_factory=Counter)
 
     @property
+    def remarks(self) -> List[str]:
+        """RETURNS (List[str]): What is to be said about rows of other tools."""
+        units = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
+        return units + [f"{what}: {n}" for what, n in self.notes.items()]
+
+    @property
     def suspects(self) -> List[str]:
         """RETURNS (List[str]): Keys of lists, if no row has annotations of the layout: perhaps they are meant."""
         return [] if self.annotated else sorted(self.lists)

@@ -60,10 +60,8 @@ def convert_cli(
             msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
         if report.moved:
             msg.warn(f"Spans {misaligned}ed to token borders: {report.moved}")
-        for unit, n in report.offsets.items():
-            msg.info(f"Offsets count {unit} (files: {n})")
-        for what, n in report.notes.items():
-            msg.warn(f"{what[0].upper()}{what[1:]}: {n}")
+        for remark in report.remarks:
+            msg.warn(remark[0].upper() + remark[1:])
         if report.lost:
             msg.warn(
                 f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"

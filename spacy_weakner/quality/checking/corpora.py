@@ -182,16 +182,20 @@ class _Reader:
         if format == "jsonl":
             self._read_jsonl(path, left)
             return
+        counts = RowCounts()
         if format == "spacy":
             docs, unit = read_docs(path, self.nlp.vocab), "document"
         elif format == "conll":
             docs, unit = read_conll(path, self.nlp), "sentence"
         else:
-            docs, unit = read_corpus(path, self.nlp, format=format, misaligned="expand"), "document"
+            docs = read_corpus(path, self.nlp, format=format, misaligned="expand", counts=counts)
+            unit = "document"
         for number, doc in enumerate(islice(docs, left), start=1):
-            self._add(doc, f"{path}, {unit} {number}", False, format == "spacy")
+            self._add(doc, f"{path}, {unit} {number}", False, format not in ("conll", "huggingface", "gliner"))
         if next(docs, None) is not None:
             self.corpus.note = f"looked at the first {left:,} {unit}s of {path}"
+        for remark in counts.remarks:
+            self.findings.warning(self.corpus.where, f"{path}: {remark}.")
 
     def _read_jsonl(self, path: Path, left: int) -> None:
         lines, problems = SampledLines(path, left), Problems(path)
