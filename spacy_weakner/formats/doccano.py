@@ -59,4 +59,4 @@ def _mark(item: Any) -> Mark:
     return make_mark(parts[0], parts[1], parts[2], item)
 
 
-DOCCANO = Tool(read, write=write)
+DOCCANO = Tool(read, sure=False, write=write)

@@ -177,4 +177,4 @@ def _lowest(marks: List[Mark]) -> Dict[str, float]:
     return {"score": min(scores)} if scores else {}
 
 
-LABEL_STUDIO = Tool(read, gather, UTF16, write)
+LABEL_STUDIO = Tool(read, gather, UTF16, write=write)

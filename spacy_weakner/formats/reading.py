@@ -1,6 +1,7 @@
 """Which file holds what, and streaming all of them as Docs."""
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -11,7 +12,7 @@ from ..annotations.conll import COLUMNS, read_conll
 from ..annotations.corpus import read_docs
 from ..annotations.foreign import tool_of
 from ..annotations.jsonl import at_line, read_rows
-from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, doc_from_row
+from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row
 from ..annotations.sentences import sentence_key
 from ..annotations.splitting import SentenceSplitter
 from ..annotations.weak import get_id
@@ -29,6 +30,10 @@ from .units import find_unit
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold", "wrong")
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
+_ARRAY = (
+    "a JSON array, in which no row of another tool was recognised: name its format (--format), or write rows of ours "
+    "one a line (jq -c '.[]')"
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,6 @@ def file_format(path: Path) -> Optional[str]:
     path (Path): The file; an ending `.gz` is passed over, except that `.spacy` and Parquet files are compressed
         already.
     RETURNS (Optional[str]): One of `FORMATS`, or None.
-    RAISES (WeaknerError): If the records are no JSON.
     """
     name = path.name.lower()
     plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
@@ -58,26 +62,18 @@ def file_format(path: Path) -> Optional[str]:
         return None
     if plain.suffix not in JSON_SUFFIXES or not path.is_file():
         return format_
-    return _json_format(path, plain.suffix)
+    return _json_format(path)
 
 
-def _json_format(path: Path, suffix: str) -> str:
-    own = FORMATS["jsonl"]
-    items = iter(Items(path))
-    for _ in range(_LOOKED_AT):
-        try:
-            _, row = next(items)
-        except StopIteration:
-            break
-        except WeaknerError:
-            # What is wrong is said where all of it is read.
-            if suffix in own.inputs:
-                break
-            raise
-        tool = tool_of(row)
-        if tool is not None:
-            return tool
-    return own.name
+def _json_format(path: Path) -> str:
+    try:
+        for _, row in islice(Items(path), _LOOKED_AT):
+            tool = tool_of(row)
+            if tool is not None:
+                return tool
+    except WeaknerError:
+        pass  # what is wrong is said where all of it is read
+    return "jsonl"
 
 
 def input_files(
@@ -234,9 +230,13 @@ def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts:
         if unit == AUTO:
             # What is counted now is counted again when the Docs are made.
             context = Context(RowCounts(), reading.labels)
-            unit = find_unit(path, lambda: _records(path, tool, items, context), tool.unit, counts)
+            unit = find_unit(path, lambda: _records(path, tool, items, context), tool, counts)
         yield from _tool_docs(path, tool, items, unit, nlp, reading, counts)
     else:
+        if format == "jsonl" and is_array(path):
+            next(iter(Items(path)), None)  # may be no JSON at all
+            with at_line(path, 1):
+                raise RowError(_ARRAY)
         yield from docs_of_lines(path, format, enumerate(read_lines(path), start=1), nlp, reading, counts)
 
 

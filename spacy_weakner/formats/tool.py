@@ -30,10 +30,12 @@ class Tool(NamedTuple):
     gather (Optional[Callable[[Iterable[Item]], Iterator[Item]]]): Brings rows together that are about one text: its
         items are lists of rows.
     unit (str): What the offsets of the tool count, where nothing in the file tells.
+    sure (bool): Whether it always does.
     write (Optional[Callable]): Makes rows of a Doc: takes the Doc and a counter of what is lost.
     """
 
     read: Callable[[Any, Context], Optional[Record]]
     gather: Optional[Callable[[Iterable[Item]], Iterator[Tuple[Place, Any]]]] = None
     unit: str = CODE_POINTS
+    sure: bool = True
     write: Optional[Callable[..., Iterable[Any]]] = None

@@ -5,30 +5,31 @@ from typing import Any, Callable, Dict, Iterable, Tuple
 
 from ..annotations.rows import RowCounts, show
 from ..errors import Errors, WeaknerError
-from .offsets import UNITS, Places
+from .offsets import CODE_POINTS, UNITS, Places
 from .records import Record, fits
+from .tool import Tool
 
 UNCHECKED = "texts with emoji or the like, where nothing tells what the offsets count ('--offsets' says)"
 
 
-def find_unit(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], usual: str, counts: RowCounts) -> str:
+def find_unit(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], tool: Tool, counts: RowCounts) -> str:
     """Find the unit in which all spans of a file cover what they say they do.
 
     path (Path): The file.
     records (Callable): Streams the records with their places, each time from the beginning.
-    usual (str): What the tool counts: it is tried first, and stays where nothing tells.
+    tool (Tool): What it counts is tried first, and stays where nothing tells.
     counts (RowCounts): Takes the unit, where it makes a difference.
     RETURNS (str): One of `UNITS`.
     RAISES (WeaknerError): If there is none.
     """
-    matters, unchecked, misfit = False, 0, False
+    usual, matters, unchecked, misfit = tool.unit, False, 0, False
     for _, record in records():
         if not fits(record, usual):
             misfit = True
             break
         if _depends(record):
-            matters = True
-            unchecked += any(mark.text is None for mark in record.marks())
+            matters = usual != CODE_POINTS
+            unchecked += not tool.sure and any(mark.text is None for mark in record.marks())
     unit = usual
     if misfit:
         matters, unchecked, unit = True, 0, _choose(path, records, usual)

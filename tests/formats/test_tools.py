@@ -218,6 +218,7 @@ def test_white_space_is_no_part_of_a_span(tmp_path):
     [
         ('[{"tokenized_text": ["a"], "ner": []}, {"tokenized_text": ["a"]', r"item 2: not JSON"),
         ('[{"tokenized_text": ["a"]} {"tokenized_text": ["b"]}]', r"item 2: a comma"),
+        ('[{"tokens": ["a"]}]', r"line 1: a JSON array.*--format.*jq"),
         ('[{"tokenized_text": ["a"]}] []', r"item 1: something follows"),
         ('[{"tokenized_text": ["a"], "n": NaN}]', r"item 1: not JSON"),
         ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"item 1: nested too deeply"),
