@@ -415,9 +415,8 @@ class Errors:
     )
     WK741 = "[WK741] {path}: the format '{name}' is written to files that end in {suffixes}. Give such a name."
     WK742 = (
-        "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. Offsets fit in no unit: "
-        "of {n} records, those with other texts are {misfits}. Correct the file; or choose a unit ('offsets', command "
-        "line: --offsets, one of {units}), and nothing will be known about such spans."
+        "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits all "
+        "of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about misfits."
     )
     WK743 = "[WK743] Which format {path} is to have is not clear. Choose one ('to', command line: --to): {names}."
     WK744 = (

@@ -64,11 +64,10 @@ def _choose(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], usu
             path=path,
             place=f"{place.unit} {place.number}",
             span=show([mark.start, mark.end, mark.label]),
-            said=show(mark.text),
+            said="a part of the text" if mark.text is None else show(mark.text),
             found=show(text[mark.start : mark.end]),
             n=n,
             misfits=shares,
-            units=", ".join(UNITS),
         )
     )
 

@@ -44,7 +44,10 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
     [
         ({"tokens": ["Anna"], "ner_tags": [1]}, "WK103.*--labels"),
         ({"data": {"text": "Anna"}, "annotations": []}, "None of its 3 sentences is annotated"),
-        ({"text": "Anna", "spans": [[0, 4, "PER"]], "answer": "reject"}, "None of its 1 sentence is annotated"),
+        (
+            {"text": "Anna", "spans": [{**VALUE, "label": "PER"}], "answer": "reject"},
+            "None of its 1 sentence is annotated",
+        ),
         (
             {"tokens": ["Anna"], "mentions": [["Anna", "PER"]]},
             "unknown keys hold lists: mentions.*rename them to 'ents'",
