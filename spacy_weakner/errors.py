@@ -415,8 +415,9 @@ class Errors:
     )
     WK741 = "[WK741] {path}: the format '{name}' is written to files that end in {suffixes}. Give such a name."
     WK742 = (
-        "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits all "
-        "of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about misfits."
+        "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits "
+        "all of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about "
+        "misfits then."
     )
     WK743 = "[WK743] Which format {path} is to have is not clear. Choose one ('to', command line: --to): {names}."
     WK744 = (
