@@ -157,7 +157,7 @@ class Errors:
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK102 = "[WK102] {path} is not a readable .spacy file ({reason}). Write it again with 'spacy weakner convert'."
-    WK103 = "[WK103] {path}, line {line}: {reason}"
+    WK103 = "[WK103] {path}, {unit} {line}: {reason}"
     WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK105 = "[WK105] Cannot tell the format of {path}. Use one of {suffixes}, or pass the format."
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
@@ -408,6 +408,28 @@ class Errors:
         "length: {long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
     )
     WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
+    # Formats of other tools
+    WK740 = (
+        "[WK740] {path} has the format '{name}', which can only be read as a whole. Convert it first: spacy weakner "
+        "convert {path} NEW.spacy"
+    )
+    WK741 = "[WK741] {path}: the format '{name}' is written to files that end in {suffixes}. Give such a name."
+    WK742 = (
+        "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits "
+        "all of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about "
+        "misfits then."
+    )
+    WK743 = "[WK743] Which format {path} is to have is not clear. Choose one ('to', command line: --to): {names}."
+    WK744 = (
+        "[WK744] Parquet files need pyarrow, which is not installed: pip install 'spacy_weakner[parquet]'. Or give "
+        "rows of JSON."
+    )
+    WK745 = "[WK745] {path} is not a readable Parquet file: {reason}"
+    WK746 = (
+        "[WK746] {path}: the token {token} with the tag {tag} (in {text}) could not be read back from columns. Rename "
+        "the label, remove the token, or write .jsonl."
+    )
+    WK747 = "[WK747] {path} has no text: {text} is not there. Put brat's text and annotations into one folder."
     # Configs
     WK600 = "[WK600] There is no recipe '{name}'. Choose one of (the nearest first): {names}."
     WK601 = "[WK601] The recipe '{recipe}' has no size '{size}'. Choose one of: {sizes}."

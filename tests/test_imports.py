@@ -29,6 +29,7 @@ ROWS = [
         "batching",
     },
     {"annotations", "configs", "linear_chain"},
+    {"formats"},
     {"training", "encoders", "aggregation"},
     {"crf_ner", "ent_combiner", "gazetteer_ruler", "mrc_ner", "sentence_category", "span_ner", "token_ner"},
     {"cofee", "needle", "roster"},

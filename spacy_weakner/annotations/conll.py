@@ -11,13 +11,18 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..errors import Errors, WeaknerError
 from ..files import atomic_path, read_lines
 from ..ty import Entity
 from .entities import set_entities
 from .jsonl import at_line
-from .rows import RowError, row_from_doc
+from .rows import RowError, row_from_doc, show
 
 MISSING_TAGS = ("-", "?")
+DOC_START = "-DOCSTART-"
+_BYTE_ORDER_MARK = "\ufeff"
+# Where token and tag stand: from 1 on, or from the end.
+COLUMNS = (1, -1)
 _TAG = re.compile(r"([BIESLU])-(\S.*)")
 
 
@@ -26,35 +31,49 @@ class _Line(NamedTuple):
     tag: Optional[str]
 
 
-def read_conll(path: Path, nlp: Language, *, lines: Optional[Iterable[Tuple[int, str]]] = None) -> Iterator[Doc]:
-    """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: the first
-    holds the token, the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-` lines and
-    comments ("# ...") end a sentence.
+def read_conll(
+    path: Path,
+    nlp: Language,
+    *,
+    lines: Optional[Iterable[Tuple[int, str]]] = None,
+    columns: Tuple[int, int] = COLUMNS,
+) -> Iterator[Doc]:
+    """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: usually the
+    first holds the token, and the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-`
+    lines and comments ("# ...") end a sentence.
 
     path (Path): The file; `.gz` is unpacked.
     nlp (Language): Its vocabulary is used.
     lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
+    columns (Tuple[int, int]): Columns of token and tag, from 1 on; negative ones count from the end, -1 is the last.
     YIELDS (Doc): One Doc per sentence.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
+    if 0 in columns:
+        raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
+    for sentence in _sentences(path, enumerate(read_lines(path), start=1) if lines is None else lines, columns):
+        yield _make_doc(sentence, nlp)
+
+
+def _sentences(path: Path, lines: Iterable[Tuple[int, str]], wanted: Tuple[int, int]) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
     width: Optional[int] = None
-    for number, raw in enumerate(read_lines(path), start=1) if lines is None else lines:
+    for number, raw in lines:
         with at_line(path, number):
             columns = _split(raw)
-            if not columns or columns[0] == "-DOCSTART-" or _is_comment(raw, columns, width):
+            if not columns or columns[0] == DOC_START or _is_comment(raw, columns, width):
                 if sentence:
-                    yield _make_doc(sentence, nlp)
+                    yield sentence
                 sentence = []
                 continue
             _check_width(columns, width)
             width = len(columns)
-            token = columns[0].strip()
+            token, tag = (_column(columns, number) for number in wanted)
             if not token:
                 raise RowError("the token is empty")
-            sentence.append(_Line(token, _check_tag(columns[-1])))
+            sentence.append(_Line(token, _check_tag(tag)))
     if sentence:
-        yield _make_doc(sentence, nlp)
+        yield sentence
 
 
 def write_conll(path: Path, docs: Iterable[Doc]) -> int:
@@ -64,16 +83,19 @@ def write_conll(path: Path, docs: Iterable[Doc]) -> int:
     path (Path): The file.
     docs (Iterable[Doc]): What to write.
     RETURNS (int): The number of sentences.
+    RAISES (WeaknerError): For a token or a label that could not be read back.
     """
     n = 0
     with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
         for doc in docs:
             row = row_from_doc(doc)
             tokens: List[str] = row["tokens"]
-            tags = _bio_tags(len(tokens), row["ents"], row.get("missing", []))
-            for token, tag in zip(tokens, tags, strict=True):
-                # A tab within a token would be read as a column.
-                file_.write(f"{' '.join(token.split())}\t{tag}\n")
+            tags = bio_tags(len(tokens), row["ents"], row.get("missing", []))
+            # A tab within a token would be read as a column.
+            lines = [_Line(" ".join(token.split()), tag) for token, tag in zip(tokens, tags, strict=True)]
+            for line in lines:
+                _check_readable(path, line, doc)
+                file_.write(f"{line.token}\t{line.tag}\n")
             if tokens:
                 file_.write("\n")
                 n += 1
@@ -103,7 +125,7 @@ def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
     return entities
 
 
-def _bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tuple[int, int]]) -> List[str]:
+def bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tuple[int, int]]) -> List[str]:
     if entities is None:
         return ["-"] * n
     tags = ["O"] * n
@@ -119,6 +141,30 @@ def _make_doc(lines: Sequence[_Line], nlp: Language) -> Doc:
     tags = [line.tag for line in lines]
     set_entities(doc, decode_tags(tags), [tag is not None for tag in tags])
     return doc
+
+
+def _check_readable(path: Path, line: _Line, doc: Doc) -> None:
+    """Refuse what would be read as something else, or not at all."""
+    text = f"{line.token}\t{line.tag}"
+    token, _, tag = text.partition("\t")
+    ok = (
+        text == text.rstrip()
+        and text.count("\t") == 1
+        and not {"\n", "\0"} & set(text)
+        and token != DOC_START
+        and not token.startswith(_BYTE_ORDER_MARK)
+        and (tag == "O" or tag in MISSING_TAGS or _TAG.fullmatch(tag))
+    )
+    if not ok:
+        raise WeaknerError(
+            Errors.WK746.format(path=path, token=show(line.token), tag=show(line.tag), text=show(doc.text))
+        )
+
+
+def _column(columns: Sequence[str], number: int) -> str:
+    if abs(number) > len(columns):
+        raise RowError(f"there is no column {number}: the line has {len(columns)}")
+    return columns[number - 1 if number > 0 else number].strip()
 
 
 def _split(raw: str) -> List[str]:

@@ -3,7 +3,7 @@
 import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterable, Iterator, Optional, Tuple
+from typing import Any, Iterable, Iterator, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -15,20 +15,21 @@ from .rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, row_fr
 
 
 @contextmanager
-def at_line(path: Path, line: int) -> Iterator[None]:
+def at_line(path: Path, line: int, unit: str = "line") -> Iterator[None]:
     """Turn a `RowError` into an error that names the file and the line.
 
     path (Path): The file.
     line (int): The line, counted from 1.
+    unit (str): What is counted, where it is no lines.
     """
     try:
         yield
     except RowError as error:
         reason = with_names(str(error), path)
-        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
+        raise WeaknerError(Errors.WK103.format(path=path, unit=unit, line=line, reason=reason)) from error
     except UnicodeEncodeError as error:
         reason = f"half of a surrogate pair in a string ({error.reason})"
-        raise WeaknerError(Errors.WK103.format(path=path, line=line, reason=reason)) from error
+        raise WeaknerError(Errors.WK103.format(path=path, unit=unit, line=line, reason=reason)) from error
 
 
 def read_rows(path: Path, lines: Optional[Iterable[Tuple[int, str]]] = None) -> Iterator[Tuple[int, Row]]:
@@ -54,19 +55,41 @@ def parse_row(line: str) -> Row:
     RETURNS (Row): The row.
     RAISES (RowError): If it is not a JSON object.
     """
+    row = parse_json(line)
+    if not isinstance(row, dict):
+        raise RowError(f"expected a JSON object, got {show(row)}")
+    return row
+
+
+def parse_json(line: str) -> Any:
+    """Parse any JSON.
+
+    line (str): The text.
+    RETURNS (Any): Its value.
+    RAISES (RowError): If it is not JSON.
+    """
+    with json_errors():
+        return json.loads(line, parse_constant=refuse_constant)
+
+
+@contextmanager
+def json_errors() -> Iterator[None]:
+    """Say what is wrong with JSON."""
     try:
-        row = json.loads(line, parse_constant=_refuse_constant)
+        yield
     except RecursionError as error:
         raise RowError("nested too deeply") from error
     except json.JSONDecodeError as error:
         raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
-    except RowError:
+    except WeaknerError:
         raise
     except ValueError as error:  # Python refuses to read integers of thousands of digits
         raise RowError("a number has too many digits") from error
-    if not isinstance(row, dict):
-        raise RowError(f"expected a JSON object, got {show(row)}")
-    return row
+
+
+def refuse_constant(name: str) -> float:
+    """Refuse NaN and the like, which are no JSON."""
+    raise RowError(f"not JSON: {name} is not a number")
 
 
 def read_jsonl(
@@ -109,7 +132,3 @@ def write_jsonl(path: Path, docs: Iterable[Doc]) -> int:
                 file_.write(json.dumps(row, ensure_ascii=False) + "\n")
                 n += 1
     return n
-
-
-def _refuse_constant(name: str) -> float:
-    raise RowError(f"not JSON: {name} is not a number")

@@ -8,7 +8,9 @@
 - "text" instead: raw text for the tokenizer; offsets count characters.
 - "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}. A list is complete: all
   other tokens are outside. Null or no key: nothing is known, every token is missing.
-- "missing": [start, end] ranges about which nothing is known, beside a list of "ents".
+- "missing": [start, end] ranges about which nothing is known, beside a list of "ents". "complete": false says that
+  nothing is known about any token that belongs to no entity.
+- "wrong": spans that are known to be wrong: not of their label, or no entities at all if it is "".
 - "weak_ents": what weak sources say: a list, or one list per source; overlaps are allowed, a fourth element
   (or "score") is the score, null means that the source has not looked.
 - "cats": sentence categories with numbers.
@@ -32,7 +34,7 @@ from ..errors import WeaknerError, check_choice
 from ..ty import Entity
 from . import weak
 from .entities import set_entities
-from .foreign import foreign_layout
+from .foreign import tool_of
 from .gold import find_gold, set_gold
 
 Row = Dict[str, Any]
@@ -40,9 +42,9 @@ MISALIGNED = ("drop", "error", "expand", "contract")
 DEFAULT_SOURCE = "imported"
 KEYS = frozenset(
     ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
-    + ["gold", "gold_missing"]
+    + ["gold", "gold_missing", "complete", "wrong"]
 )
-_ANNOTATIONS = ("ents", "spans", "weak_ents")
+_ANNOTATIONS = ("ents", "spans", "weak_ents", "wrong")
 
 
 class RowError(WeaknerError):
@@ -67,6 +69,8 @@ class RowCounts:
     moved (int): Spans that were expanded or contracted to token borders.
     ignored (Counter[str]): Rows per key that is not part of the layout.
     lists (Counter[str]): The same, if it holds a list.
+    notes (Counter[str]): What came of rows of other tools, in words.
+    offsets (Counter[str]): Files by what their offsets count, where it is no code points, or could not be told.
     """
 
     annotated: int = 0
@@ -75,6 +79,14 @@ class RowCounts:
     moved: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
     lists: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    offsets: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def remarks(self) -> List[str]:
+        """RETURNS (List[str]): What is to be said about rows of other tools."""
+        units = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
+        return units + [f"{what}: {n}" for what, n in self.notes.items()]
 
     @property
     def suspects(self) -> List[str]:
@@ -103,9 +115,7 @@ def doc_from_row(
     RAISES (RowError): For anything malformed.
     """
     check_choice("misaligned", misaligned, MISALIGNED)
-    foreign = foreign_layout(row)
-    if foreign is not None:
-        raise RowError(foreign)
+    refuse_foreign(row)
     doc = _make_doc(row, nlp)
     counts = RowCounts() if counts is None else counts
     spans = _SpanReader(doc, "text" in row, misaligned, counts)
@@ -113,7 +123,7 @@ def doc_from_row(
         raise RowError("both 'ents' and 'spans' are given")
     key = "spans" if "spans" in row else "ents"
     entities = None if row.get(key) is None else spans.read(row[key], key)
-    known = [entities is not None] * len(doc)
+    known = [entities is not None and not _is_false(row.get("complete"))] * len(doc)
     for start, end in [*spans.take_dropped(), *spans.read_ranges(row.get("missing") or [], "missing")]:
         known[start:end] = [False] * (end - start)
     set_entities(doc, entities or [], known)
@@ -121,6 +131,9 @@ def doc_from_row(
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores)
+    if row.get("wrong"):
+        wrong = spans.read_marked(row["wrong"], "wrong", unlabelled=True)
+        weak.set_group(doc, weak.WRONG_GROUP, [(m.start, m.end, m.label) for m in wrong])
     spans.take_dropped()
     if row.get("gold") is not None:
         gold = spans.read(row["gold"], "gold")
@@ -133,6 +146,20 @@ def doc_from_row(
         weak.set_confidence(doc, _probability(row["confidence"], "confidence"))
     _count_keys(row, counts)
     return doc
+
+
+def refuse_foreign(row: Row) -> None:
+    """Refuse a row of another tool, whose labels stand under other keys.
+
+    row (Row): The row.
+    RAISES (RowError): If it is one, with the way to read it.
+    """
+    tool = tool_of(row)
+    if tool is not None:
+        raise RowError(
+            f"this looks like a row of the format '{tool}', whose labels mean something else, or would be passed over. "
+            f"Convert the file first: spacy weakner convert FILE NEW --format {tool}. (Or remove such keys.)"
+        )
 
 
 def check_overlaps(entities: Sequence[Entity], what: str) -> None:
@@ -182,6 +209,8 @@ def row_from_doc(doc: Doc) -> Row:
     row["ents"] = None if all(missing) else moved(weak.doc_entities(doc))
     if row["ents"] is not None and any(missing):
         row["missing"] = _ranges(missing)
+    if weak.WRONG_GROUP in doc.spans:
+        row["wrong"] = moved(weak.group_entities(doc, weak.WRONG_GROUP))
     sources = weak.weak_sources(doc)
     if sources:
         row["weak_ents"] = {source: _scored(doc, source, place) for source in sources}
@@ -261,10 +290,10 @@ class _SpanReader:
                 self._dropped.extend((i, i + 1) for i in range(start, end) if i not in taken)
         return sorted(exact, key=lambda entity: entity[0])
 
-    def read_marked(self, items: Any, what: str, scored: bool = False) -> List[_Marked]:
+    def read_marked(self, items: Any, what: str, scored: bool = False, unlabelled: bool = False) -> List[_Marked]:
         result = []
         for item in _a_list(items, what):
-            start, end, label, score = _parts(item, what, scored)
+            start, end, label, score = _parts(item, what, scored, unlabelled)
             moved = self.counts.moved
             borders = self._tokens(start, end, item, what)
             if borders is not None:
@@ -276,11 +305,12 @@ class _SpanReader:
         for item in _a_list(items, what):
             if not isinstance(item, list) or len(item) != 2:
                 raise RowError(f"{what}: expected [start, end], got {show(item)}")
-            borders = self._tokens(item[0], item[1], item, what)
-            result += [*self.take_dropped(), *([] if borders is None else [borders])]
+            # To know nothing about a token of which a part is missing is right in any case.
+            borders = self._tokens(item[0], item[1], item, what, expand=True)
+            result += [] if borders is None else [borders]
         return result
 
-    def _tokens(self, start: Any, end: Any, item: Any, what: str) -> Optional[Tuple[int, int]]:
+    def _tokens(self, start: Any, end: Any, item: Any, what: str, expand: bool = False) -> Optional[Tuple[int, int]]:
         if type(start) is not int or type(end) is not int:
             raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
         if not 0 <= start < end <= self.length:
@@ -289,6 +319,9 @@ class _SpanReader:
         if not self.characters:
             return start, end
         covered = self.text[start:end]
+        if expand:
+            touched = self.doc.char_span(start, end, alignment_mode="expand")
+            return None if touched is None else (touched.start, touched.end)
         if not covered.strip():
             raise RowError(f"{what}: {show(item)} covers only white space")
         start += len(covered) - len(covered.lstrip())
@@ -337,7 +370,7 @@ def _make_doc(row: Row, nlp: Language) -> Doc:
     return Doc(nlp.vocab, words=words, spaces=spaces)
 
 
-def _parts(item: Any, what: str, scored: bool) -> Tuple[Any, Any, str, Optional[float]]:
+def _parts(item: Any, what: str, scored: bool, unlabelled: bool) -> Tuple[Any, Any, str, Optional[float]]:
     score = None
     if isinstance(item, dict) and {"start", "end", "label"} <= set(item):
         start, end, label = item["start"], item["end"], item["label"]
@@ -348,7 +381,7 @@ def _parts(item: Any, what: str, scored: bool) -> Tuple[Any, Any, str, Optional[
     else:
         form = "[start, end, label, score]" if scored else "[start, end, label]"
         raise RowError(f"{what}: expected {form}, got {show(item)}")
-    if not isinstance(label, str) or not label.strip():
+    if not isinstance(label, str) or not (label.strip() or (unlabelled and not label)):
         raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
     return start, end, label, None if score is None else _number(score, f"{what}: the score")
 
@@ -403,6 +436,10 @@ def _probability(value: Any, what: str) -> float:
     if not 0.0 <= number <= 1.0:
         raise RowError(f"{what} must be between 0 and 1, got {show(value)}")
     return number
+
+
+def _is_false(value: Any) -> bool:
+    return value is not None and not _flag(value, "complete")
 
 
 def _flag(value: Any, what: str) -> bool:

@@ -6,7 +6,9 @@ This is the only module that knows the names. Every source writes one span group
 - `pred:<pipe>`: the candidates of a trained component;
 - `gold`: gold entities kept beside weak ones; no training learns from them;
 - `matched`: the weak entities of a sentence whose labels a model has completed since;
-- `suspect`: labels that `clean` has made missing.
+- `suspect`: labels that `clean` has made missing;
+- `wrong`: spans that are known to be none of their label, or no entities at all if they have none (for the
+  `incorrect_spans_key` of `span_ner` and of spaCy's `ner`).
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
 share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, whether its silence
@@ -25,6 +27,7 @@ PREDICTED_PREFIX = "pred:"
 GOLD_GROUP = "gold"
 MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
+WRONG_GROUP = "wrong"
 
 _ID = "weakner.id"
 _WEAK = "weakner.weak"

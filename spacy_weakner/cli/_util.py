@@ -13,6 +13,7 @@ from wasabi.util import locale_escape, supports_ansi
 
 from ..errors import Errors, WeaknerError
 from ..files import check_output, write_text
+from ..formats.names import INPUTS
 
 INTERRUPTED = 130
 AUTO = "auto"
@@ -21,7 +22,7 @@ T = TypeVar("T", int, float)
 Gpu = Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")]
 TrainingGpu = Annotated[int, typer.Option(help="-1 is the CPU")]
 Processes = Annotated[int, typer.Option(help="How many pipelines are trained at a time")]
-Format = Annotated[Optional[str], typer.Option(help="Format of the input: jsonl, conll, text, spacy")]
+Format = Annotated[Optional[str], typer.Option(help=f"Format of the input: {', '.join(INPUTS)}")]
 Tokenizer = Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")]
 Sentences = Annotated[bool, typer.Option(help="Split text without annotations into sentences")]
 Misaligned = Annotated[

@@ -1,20 +1,24 @@
 """`spacy weakner convert`"""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Optional, Tuple
 
 import typer
 from wasabi import msg
 
+from ..formats.names import OUTPUTS, SUFFIXES
 from ._util import Format, Overwrite, Sentences, ShardSize, Tokenizer, listing, reporting
 
 
 def convert_cli(
     input_path: Annotated[
-        Path, typer.Argument(help="File or folder: .jsonl .conll .iob .bio .tsv .txt (or .gz), .spacy")
+        Path, typer.Argument(help=f"File or folder: {' '.join(SUFFIXES)} (text and JSON also as .gz)")
     ],
-    output_path: Annotated[Path, typer.Argument(help="A .spacy, .jsonl or .conll file, or a folder for .spacy shards")],
+    output_path: Annotated[Path, typer.Argument(help="A file, or a folder for .spacy shards")],
     format: Format = None,
+    to: Annotated[
+        Optional[str], typer.Option(help=f"Format of the output: {', '.join(OUTPUTS)} (default: its suffix tells)")
+    ] = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
     tokenizer: Tokenizer = None,
     sentences: Sentences = True,
@@ -23,14 +27,25 @@ def convert_cli(
     misaligned: Annotated[
         str, typer.Option(help="Spans of text that do not end at token borders: error, drop, expand or contract")
     ] = "error",
+    offsets: Annotated[
+        str, typer.Option(help="What offsets of other tools count: auto, codepoints, utf16 or graphemes")
+    ] = "auto",
+    labels: Annotated[
+        Optional[str], typer.Option(help="Names of tags that are numbers, from 0 on: O,B-PER,I-PER")
+    ] = None,
+    columns: Annotated[
+        Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")
+    ] = (1, -1),
     shard_size: ShardSize = 5000,
     overwrite: Overwrite = False,
 ) -> None:
-    """Convert a corpus from or to JSONL, CoNLL columns, raw text and .spacy files."""
+    """Convert a corpus from or to our rows, CoNLL columns, .spacy files, and the formats of annotation tools
+    (docs/formats.md)."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.convert import convert
 
+        options["labels"] = None if labels is None else [name.strip() for name in labels.split(",")]
         report = convert(**options, progress=True)
         msg.good(f"{report.docs} documents, {report.tokens} tokens", output_path)
         if report.unknown < report.docs:
@@ -45,6 +60,12 @@ def convert_cli(
             msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
         if report.moved:
             msg.warn(f"Spans {misaligned}ed to token borders: {report.moved}")
+        for remark in report.remarks:
+            msg.warn(remark[0].upper() + remark[1:])
+        if report.lost:
+            msg.warn(
+                f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"
+            )
         if report.ignored:
             msg.warn(f"Unknown keys passed over: {', '.join(f'{key} ({n} rows)' for key, n in report.ignored.items())}")
         if report.suspects:

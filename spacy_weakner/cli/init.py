@@ -88,7 +88,7 @@ def init_project_cli(
     terms: Annotated[Optional[Path], typer.Option(help="Term list: CSV, TSV, JSONL, TXT, patterns of a ruler")] = None,
     sources: Annotated[Optional[Path], typer.Option(help="File that declares several sources of labels")] = None,
     answers: Annotated[Optional[Path], typer.Option(help="Labels of a language model or tool, as JSONL")] = None,
-    gold: Annotated[Optional[Path], typer.Option(help="Complete annotations: JSONL or CoNLL")] = None,
+    gold: Annotated[Optional[Path], typer.Option(help="Complete annotations (docs/formats.md)")] = None,
     dev: Annotated[Optional[Path], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
     test: Annotated[Optional[Path], typer.Option(help="The same, to score at the end (default: split off)")] = None,
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,

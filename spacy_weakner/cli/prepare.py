@@ -11,7 +11,7 @@ from ._util import Misaligned, Tokenizer, given, reporting, say
 def prepare_cli(
     output: Annotated[Path, typer.Argument(help="Folder for the corpora; those of an earlier run are replaced")],
     text: Annotated[Optional[str], typer.Option(help="Text without labels: a line each, JSONL, or .spacy")] = None,
-    gold: Annotated[Optional[str], typer.Option(help="Complete annotations: JSONL, CoNLL or .spacy")] = None,
+    gold: Annotated[Optional[str], typer.Option(help="Complete annotations (docs/formats.md)")] = None,
     dev: Annotated[Optional[str], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
     test: Annotated[Optional[str], typer.Option(help="The same, to score at the end (default: split off)")] = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",

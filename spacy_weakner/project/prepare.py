@@ -78,17 +78,19 @@ def prepare(
     check_output(inputs, [corpora.gold, corpora.dev, corpora.test, corpora.text, corpora.splits])
     _forget(corpora, text is None)
     counts = {"gold": 0, "dev": 0, "test": 0, "text": 0, "gold_words": 0, "text_words": 0}
+    notes: List[str] = []
     for name, given, path in (("dev", dev, corpora.dev), ("test", test, corpora.test), ("text", text, corpora.text)):
         if given is not None:
             how = _DROP if name == "text" else misaligned
             report = convert(given, path, misaligned=how, **options)
             counts[name] = report.docs
+            notes += [f"{name}: {remark}" for remark in report.remarks]
             if name == "text":
                 counts["text_words"] = report.tokens
-    notes: List[str] = []
     if gold is not None:
         whole = corpora.folder / "gold-whole.spacy"
-        convert(gold, whole, **options, misaligned=misaligned)
+        report = convert(gold, whole, **options, misaligned=misaligned)
+        notes += [f"gold: {remark}" for remark in report.remarks]
         docs = list(read_docs(whole, blank_pipeline(lang, tokenizer).vocab))
         whole.unlink()
         counts.update(_split(corpora, _annotated(docs, gold, notes), dev is None, test is None, seed, notes))

@@ -9,11 +9,11 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.formats import input_files, read_corpus
 from ..code_version import code_version
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
 from ..files import check_output
+from ..formats.reading import input_files, read_corpus
 from .adapting.masking import Plan
 from .adapting.pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 from .adapting.runs import claimed, finished, published, work_folder

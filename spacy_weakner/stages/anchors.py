@@ -7,9 +7,9 @@ from typing import Iterable, Iterator, Optional, Sequence
 from spacy.tokens import Doc
 
 from ..annotations.corpus import SUFFIX, write_docs
-from ..annotations.formats import input_files
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from ..formats.reading import input_files
 from ..progress import Progress
 from .anchoring.pages import DUMP, SUFFIXES, WIKITEXT, page_format, read_pages
 from .anchoring.sentences import AnchorsReport, Sentences

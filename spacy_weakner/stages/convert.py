@@ -1,26 +1,27 @@
-"""Converts corpora: JSONL, CoNLL, raw text and `.spacy` files into `.spacy` files, JSONL or CoNLL."""
+"""Converts corpora: from any format of `spacy_weakner.formats` to any of them."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Iterator, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
 from ..annotations import weak
-from ..annotations.conll import write_conll
-from ..annotations.corpus import SUFFIX, write_docs
-from ..annotations.formats import input_files, read_corpus
-from ..annotations.jsonl import write_jsonl
+from ..annotations.conll import COLUMNS
 from ..annotations.rows import DEFAULT_SOURCE, RowCounts
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from ..formats.names import FORMATS, OUTPUTS
+from ..formats.offsets import AUTO
+from ..formats.reading import input_files, read_corpus
+from ..formats.writing import output_format, write_corpus
 from ..progress import Progress
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from .runtime.pipelines import blank_pipeline
 
-OUTPUT_SUFFIXES = (SUFFIX, ".jsonl", ".conll")
+_SHARDS = "spacy"
 
 
 @dataclass
@@ -32,6 +33,7 @@ class ConvertReport(RowCounts):
     unknown (int): Docs without any entity annotation.
     entities (Counter[str]): Entities of `doc.ents` per label.
     weak (Counter[str]): Weak spans per source.
+    lost (Counter[str]): What the format of the output cannot say, in words.
     files (int): Files written.
     """
 
@@ -40,6 +42,7 @@ class ConvertReport(RowCounts):
     unknown: int = 0
     entities: "Counter[str]" = field(default_factory=Counter)
     weak: "Counter[str]" = field(default_factory=Counter)
+    lost: "Counter[str]" = field(default_factory=Counter)
     files: int = 1
 
 
@@ -48,30 +51,34 @@ def convert(
     output_path: Path,
     *,
     format: Optional[str] = None,
+    to: Optional[str] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
     sentences: bool = True,
     source: str = DEFAULT_SOURCE,
     limit: Optional[int] = None,
     misaligned: str = "error",
+    offsets: str = AUTO,
+    labels: Optional[Sequence[str]] = None,
+    columns: Tuple[int, int] = COLUMNS,
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
     progress: bool = False,
 ) -> ConvertReport:
     """Convert a corpus. The output is written whole or not at all.
 
-    input_path (Path): A file or a folder: `.jsonl`, `.conll` `.iob` `.bio` `.tsv`, `.txt` (one text per
-        line), all of them also as `.gz`, or `.spacy`.
-    output_path (Path): A `.spacy`, `.jsonl` or `.conll` file, or a folder (no suffix) that takes `.spacy`
-        shards.
-    format (Optional[str]): Format of the input: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
+    input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
+    output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
+    format (Optional[str]): Format of the input. None: the files tell.
+    to (Optional[str]): Format of the output. None: its suffix tells.
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
     sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     limit (Optional[int]): Write at most so many Docs.
-    misaligned (str): What to do with spans in JSONL text that do not end at token borders: "error", "drop", "expand"
-        or "contract".
+    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
+        "contract".
+    offsets, labels, columns: See `formats.reading.read_corpus`.
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
     progress (bool): Show how far it has come.
@@ -84,9 +91,13 @@ def convert(
             check_range(setting, value, 1, None)
     output_path = Path(output_path)
     as_folder = is_folder(output_path)
-    if output_path.is_file() if as_folder else output_path.suffix not in OUTPUT_SUFFIXES:
-        expected = f"a file that ends in {', '.join(OUTPUT_SUFFIXES)}, or a folder (a name without suffix)"
+    if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):
+        endings = dict.fromkeys(ending for name in OUTPUTS if to in (None, name) for ending in FORMATS[name].outputs)
+        folder = "" if to not in (None, _SHARDS) else ", or a folder (a name without suffix)"
+        expected = f"a file that ends in {', '.join(endings)}{folder}"
         raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
+    if not as_folder:
+        output_format(output_path, to)
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
     check_there(output_path, overwrite)
     report = ConvertReport()
@@ -97,6 +108,9 @@ def convert(
         sentences=sentences,
         source=source,
         misaligned=misaligned,
+        offsets=offsets,
+        labels=labels or (),
+        columns=columns,
         counts=report,
     )
     docs = _counted(islice(docs, limit), Path(input_path), report)
@@ -104,9 +118,8 @@ def convert(
     if as_folder:
         report.files = write_shards(docs, output_path, shard_size)
     else:
-        writers = {SUFFIX: write_docs, ".jsonl": write_jsonl, ".conll": write_conll}
-        writers[output_path.suffix](output_path, docs)
-    for name in ("entities", "weak", "ignored"):
+        report.lost = write_corpus(output_path, docs, to).lost
+    for name in ("entities", "weak", "ignored", "notes"):
         setattr(report, name, Counter(dict(sorted(getattr(report, name).items()))))
     return report
 

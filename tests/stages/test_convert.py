@@ -5,8 +5,8 @@ import spacy
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.formats import file_format, read_corpus
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.formats.reading import file_format, read_corpus
 from spacy_weakner.stages.convert import convert
 
 NLP = spacy.blank("en")
@@ -220,7 +220,7 @@ def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
 
 
 def test_unknown_output_suffix(tmp_path):
-    with pytest.raises(WeaknerError, match="WK305"):
+    with pytest.raises(WeaknerError, match=r"WK743.*out\.csv"):
         convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
 
 

@@ -14,11 +14,12 @@ from spacy.tokens import Doc
 from ...annotations.conll import read_conll
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
-from ...annotations.formats import SUFFIXES, file_format, input_files
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import Row, RowCounts, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
 from ...errors import Errors
+from ...formats.names import SUFFIXES
+from ...formats.reading import file_format, input_files, read_corpus
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines
@@ -181,14 +182,20 @@ class _Reader:
         if format == "jsonl":
             self._read_jsonl(path, left)
             return
+        counts = RowCounts()
         if format == "spacy":
             docs, unit = read_docs(path, self.nlp.vocab), "document"
-        else:
+        elif format == "conll":
             docs, unit = read_conll(path, self.nlp), "sentence"
+        else:
+            docs = read_corpus(path, self.nlp, format=format, misaligned="expand", counts=counts)
+            unit = "document"
         for number, doc in enumerate(islice(docs, left), start=1):
-            self._add(doc, f"{path}, {unit} {number}", False, format == "spacy")
+            self._add(doc, f"{path}, {unit} {number}", False, format not in ("conll", "huggingface", "gliner"))
         if next(docs, None) is not None:
             self.corpus.note = f"looked at the first {left:,} {unit}s of {path}"
+        for remark in counts.remarks:
+            self.findings.warning(self.corpus.where, f"{path}: {remark}.")
 
     def _read_jsonl(self, path: Path, left: int) -> None:
         lines, problems = SampledLines(path, left), Problems(path)

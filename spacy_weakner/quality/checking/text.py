@@ -3,22 +3,23 @@
 import re
 from itertools import groupby, islice
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...annotations.corpus import read_docs
-from ...annotations.foreign import foreign_layout
-from ...annotations.formats import input_files
 from ...annotations.jsonl import parse_row
-from ...annotations.rows import RowError, show
+from ...annotations.rows import RowError, refuse_foreign, show
+from ...formats.reading import input_files, read_corpus
 from .corpora import Problems, array_cure
 from .findings import Findings, percent, plural
 from .sampling import LIMIT, SampledLines
 
 _TOKENISED = 300  # texts that are tokenised to learn how many tokens a character makes
 _MARK = "\ufeff"
+_READ_IN_PARTS = ("jsonl", "conll", "text", "spacy")
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
 
@@ -56,7 +57,11 @@ def read_text(path: Path, nlp: Language, findings: Findings, limit: int = LIMIT)
         files = input_files(path)
         for file_, format_ in files:
             with findings.guard(where):
-                found, n, note = _read_file(file_, format_, max(100, limit // len(files)), where, findings)
+                some = max(100, limit // len(files))
+                if format_ in _READ_IN_PARTS:
+                    found, n, note = _read_file(file_, format_, some, where, findings)
+                else:
+                    found, n, note = _some(read_corpus(file_, nlp, format=format_, misaligned="drop"), some)
                 texts += found
                 total += n
                 exact = exact and not note
@@ -75,10 +80,7 @@ def read_text(path: Path, nlp: Language, findings: Findings, limit: int = LIMIT)
 def _read_file(path: Path, format: str, limit: int, where: str, findings: Findings) -> Tuple[List[str], int, str]:
     """RETURNS (Tuple[List[str], int, str]): Texts, how many there are in all, and how much was looked at."""
     if format == "spacy":
-        docs = read_docs(path, Vocab())
-        texts = [doc.text for doc in islice(docs, limit)]
-        more = sum(1 for _ in docs)
-        return texts, len(texts) + more, f"looked at the first {limit:,} documents" if more else ""
+        return _some(read_docs(path, Vocab()), limit)
     lines, problems = SampledLines(path, limit), Problems(path)
     texts, marks = [], []
     for line in lines:
@@ -106,11 +108,15 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
     return texts, round(share * (lines.total or lines.looked_at)), lines.note
 
 
+def _some(docs: Iterator[Doc], limit: int) -> Tuple[List[str], int, str]:
+    texts = [doc.text for doc in islice(docs, limit)]
+    more = sum(1 for _ in docs)
+    return texts, len(texts) + more, f"looked at the first {limit:,} documents" if more else ""
+
+
 def _row_text(line: str) -> str:
     row = parse_row(line)
-    foreign = foreign_layout(row)
-    if foreign is not None:
-        raise RowError(foreign)
+    refuse_foreign(row)
     if isinstance(row.get("text"), str):
         return str(row["text"])
     tokens = row.get("tokens")

@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 
 from ...annotations import weak
 from ...annotations.entities import set_entities
-from ...annotations.formats import SentenceSplitter
 from ...annotations.sentences import sentence_key
+from ...annotations.splitting import SentenceSplitter
 from ...ty import Entity
 from ..runtime.hashes import hash_text
 from .pages import Page, PageCounts

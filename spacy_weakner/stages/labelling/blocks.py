@@ -9,8 +9,9 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...annotations.corpus import SUFFIX
-from ...annotations.formats import docs_of_lines, input_files
+from ...errors import Errors, WeaknerError
 from ...files import read_lines
+from ...formats.reading import Reading, docs_of_lines, in_blocks, input_files
 from ..runtime.hashes import hash_text
 from ..runtime.inputs import ShardInput, spacy_inputs
 
@@ -25,17 +26,19 @@ def corpus_inputs(
     path (Path): A file or a folder. If there are `.spacy` files in it, each is one shard, and other files are passed
         over. All others are cut into blocks of lines.
     nlp (Language): Its vocabulary and tokenizer read the blocks.
-    format (Optional[str]): "jsonl", "conll", "text" or "spacy"; None: the suffixes tell.
+    format (Optional[str]): One of `FORMATS` of which blocks of lines can be read, or "spacy"; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     shard_size (int): Lines per block. A sentence of a CoNLL file is not cut.
     RETURNS (List[ShardInput]): The inputs, in the order of the corpus.
-    RAISES (WeaknerError): If there are none, or a file cannot be read.
+    RAISES (WeaknerError): If there are none, a file cannot be read, or only as a whole.
     """
     files = input_files(path, format)
     if any(format_ == "spacy" for _, format_ in files):
         return spacy_inputs(path)
     blocks: List[ShardInput] = []
     for file_, format_ in files:
+        if not in_blocks(file_, format_):
+            raise WeaknerError(Errors.WK740.format(path=file_, name=format_))
         lines = BlockLines(file_)
         for first, n in _cut(file_, format_, shard_size):
             blocks.append(Block(_NAME.format(len(blocks)), lines, first, n, format_, nlp, sentences))
@@ -77,7 +80,7 @@ class Block(ShardInput):
     lines (BlockLines): The file.
     first (int): Number of the first line, from 1.
     n (int): How many lines.
-    format (str): "jsonl", "conll" or "text".
+    format (str): A format of which blocks of lines can be read.
     nlp (Language): Its vocabulary and tokenizer read them.
     sentences (bool): Split text without annotations into sentences.
     """
@@ -98,7 +101,8 @@ class Block(ShardInput):
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)
-        return docs_of_lines(self.path, self._format, numbered, self._nlp, self._sentences), None
+        reading = Reading(sentences=self._sentences)
+        return docs_of_lines(self.path, self._format, numbered, self._nlp, reading), None
 
 
 def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:

@@ -9,9 +9,9 @@ from spacy.language import Language
 from spacy.matcher import Matcher
 from spacy.tokens import Doc
 
-from ...annotations.sentences import sentence_keys
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
+from ...formats.reading import sentence_keys
 from ...gazetteer_ruler.terms import make_term_list
 from .answering import index_answers
 from .importing import index_labels

@@ -25,6 +25,9 @@ def test_nothing_is_wrong_with_good_files(check):
     assert report.errors == 0
 
 
+VALUE = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
+
+
 def test_all_broken_rows_are_found_and_the_others_are_read(check):
     rows = [*GOLD, "{broken", "{", {"tokens": ["a"], "ents": [[0, 9, "PER"]]}, {"tokens": []}, *OTHERS]
     report = check(gold=rows)
@@ -39,11 +42,12 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
 @pytest.mark.parametrize(
     "row, expected",
     [
-        ({"text": "Anna slept", "label": [[0, 4, "PER"]]}, "doccano.*jq"),
-        ({"tokens": ["Anna"], "ner_tags": ["B-PER"]}, "Hugging Face.*jq"),
-        ({"tokens": ["Anna"], "ner_tags": [1]}, "Hugging Face.*names"),
-        ({"data": {"text": "Anna"}, "annotations": []}, "Label Studio"),
-        ({"text": "Anna", "spans": [[0, 4, "PER"]], "answer": "reject"}, "Prodigy"),
+        ({"tokens": ["Anna"], "ner_tags": [1]}, "WK103.*--labels"),
+        ({"data": {"text": "Anna"}, "annotations": []}, "None of its 3 sentences is annotated"),
+        (
+            {"text": "Anna", "spans": [{**VALUE, "label": "PER"}], "answer": "reject"},
+            "None of its 1 sentence is annotated",
+        ),
         (
             {"tokens": ["Anna"], "mentions": [["Anna", "PER"]]},
             "unknown keys hold lists: mentions.*rename them to 'ents'",
@@ -51,10 +55,24 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
     ],
 )
 @pytest.mark.parametrize("option", ["gold", "test"])
-def test_rows_of_other_tools_are_errors(check, option, row, expected):
-    (error, *_) = found(check(**{option: [row] * 3}), "error")
+def test_rows_of_other_tools_that_teach_nothing(check, option, row, expected):
+    rows = [{**row, "_input_hash": 1} if "answer" in row else row] * 3
+    (error, *_) = found(check(**{option: rows}), "error")
     assert re.search(expected, error)
     assert "FILE" not in error
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "Anna slept", "label": [[0, 4, "PER"]]},
+        {"tokens": ["Anna", "slept"], "ner_tags": ["B-PER", "O"]},
+        {"data": {"text": "Anna slept"}, "annotations": [{"result": [{"value": VALUE}]}]},
+    ],
+)
+def test_rows_of_other_tools_are_read(check, row):
+    report = check(gold=[row] * 3)
+    assert report.labels[0].counts == {"PER": 3}
 
 
 def test_formats(check, write, nlp, tmp_path):
@@ -72,9 +90,10 @@ def test_formats(check, write, nlp, tmp_path):
     "name, content, expected",
     [
         ("a.txt", ["Anna slept"], "plain text, which holds no entities"),
-        ("a.json", ["[", '{"text": "a"}', "]"], r"WK105.*jq -c '\.\[\]'"),
+        ("a.json", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
+        ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*jq -c '\.\[\]'"),
         ("a.jsonl", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
-        ("a.json", [{"text": "a"}], r"WK105.*rename it to \.jsonl"),
+        ("a.data", [{"text": "a"}], r"WK105.*rename it to \.jsonl"),
         ("a.spacy", b"no docs", "WK102"),
         ("a.conll", ["Anna B-PER", "slept"], "WK103.*line 2"),
         ("a.jsonl", '{"text": "Zoë"}'.encode("cp1252"), "WK104.*WINDOWS-1252.*iconv"),

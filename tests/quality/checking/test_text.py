@@ -59,7 +59,7 @@ def test_all_formats(write, nlp, findings, tmp_path):
             "error",
             "line 2: neither 'tokens' nor 'text', only: body",
         ),
-        ("a.jsonl", [{"text": "a b", "label": [[0, 1, "X"]]}], "error", "line 1.*doccano"),
+        ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
         ("a.csv", ["a"], "error", "WK105"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Corpora as other tools write and read them."""

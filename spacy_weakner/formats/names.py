@@ -1,0 +1,78 @@
+"""All formats by name: what commands, messages and docs list. Nothing is imported here."""
+
+from typing import Dict, FrozenSet, NamedTuple, Tuple
+
+# What a format may be able to say beside gold entities: that a document has no annotation at all, that single tokens
+# are missing, what weak sources say, which spans are known to be wrong, and categories.
+UNKNOWN = "unknown"
+MISSING = "missing"
+WEAK = "weak"
+WRONG = "wrong"
+CATS = "cats"
+EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS])
+
+
+class Format(NamedTuple):
+    """A format.
+
+    name (str): What it is called: `--format`, `--to`.
+    title (str): The tool or layout.
+    inputs (Tuple[str, ...]): Endings of files that are read.
+    outputs (Tuple[str, ...]): Endings of files that are written; empty if it is only read.
+    says (FrozenSet[str]): What it can say when it is written.
+    blocks (bool): Whether a part of a file can be read without the rest.
+    """
+
+    name: str
+    title: str
+    inputs: Tuple[str, ...]
+    outputs: Tuple[str, ...] = ()
+    says: FrozenSet[str] = frozenset()
+    blocks: bool = False
+
+
+FORMATS: Dict[str, Format] = {
+    format_.name: format_
+    for format_ in (
+        Format("jsonl", "our own rows", (".jsonl",), (".jsonl",), EVERYTHING, blocks=True),
+        Format(
+            "conll",
+            "columns of tokens and tags",
+            (".conll", ".iob", ".bio", ".tsv"),
+            (".conll", ".iob", ".bio", ".tsv"),
+            frozenset([UNKNOWN, MISSING]),
+            blocks=True,
+        ),
+        Format("text", "raw text, one a line", (".txt",), blocks=True),
+        Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
+        Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK])),
+        Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK])),
+        Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",), blocks=True),
+        Format("brat", "brat", (".ann",)),
+        Format(
+            "huggingface",
+            "Hugging Face datasets, AutoTrain",
+            (".parquet", ".jsonl", ".json"),
+            (".parquet", ".jsonl"),
+            frozenset([UNKNOWN, MISSING]),
+            blocks=True,
+        ),
+        Format("gliner", "GLiNER", (".json", ".jsonl"), (".json", ".jsonl"), blocks=True),
+        Format(
+            "spacy-json",
+            "spaCy's (text, annotations)",
+            (".json", ".jsonl"),
+            (".json", ".jsonl"),
+            frozenset([UNKNOWN, CATS]),
+        ),
+    )
+}
+INPUTS = tuple(FORMATS)
+OUTPUTS = tuple(name for name, format_ in FORMATS.items() if format_.outputs)
+# The first format of each ending; where there are several, the contents of a file decide.
+SUFFIXES: Dict[str, str] = {}
+for _format in FORMATS.values():
+    for _suffix in _format.inputs:
+        SUFFIXES.setdefault(_suffix, _format.name)
+# What is JSON may be of several tools.
+JSON_SUFFIXES = (".jsonl", ".json")

@@ -1,0 +1,134 @@
+"""Parquet files, as datasets of Hugging Face are stored. Names of tags stand in the metadata of their schema."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from spacy.tokens import Doc
+
+from ..errors import Errors, WeaknerError
+from ..files import existing
+from .huggingface import TAGS, write
+from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
+
+_KEY = b"huggingface"
+_ROWS = 1000
+
+
+def read_table(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """Stream the rows of a file. Numbers of tags become their names.
+
+    path (Path): The file.
+    YIELDS (Tuple[int, Dict[str, Any]]): Number from 1, and the row.
+    RAISES (WeaknerError): If pyarrow is not installed, or the file is damaged.
+    """
+    parquet = _parquet()
+    import pyarrow
+
+    number = 0
+    try:
+        with parquet.ParquetFile(existing(path)) as file_:
+            names = _names(path, file_.schema_arrow.metadata or {})
+            for batch in file_.iter_batches(batch_size=_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, _with_names(path, number, row, names)
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise WeaknerError(Errors.WK745.format(path=path, reason=reason)) from error
+
+
+def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
+    """Write a file, with the names of the tags in its metadata. Docs without visible tokens are left out.
+
+    path (Path): The file.
+    docs (Iterable[Doc]): What to write.
+    lost (Counter[str]): Counts what cannot be said.
+    RETURNS (int): The number of rows.
+    """
+    parquet = _parquet()
+    import pyarrow
+
+    schema = pyarrow.schema(
+        [
+            ("id", pyarrow.string()),
+            ("tokens", pyarrow.list_(pyarrow.string())),
+            (TAGS, pyarrow.list_(pyarrow.int64())),
+        ]
+    )
+    # Which tags there are is known at the end, where the file takes its metadata. (A stored schema would hide them.)
+    numbers: Dict[Optional[str], int] = {None: UNKNOWN[0], OUTSIDE: 0}
+    n = 0
+    with parquet.ParquetWriter(path, schema, store_schema=False) as writer:
+        for rows in _batches(docs, lost):
+            for row in rows:
+                for tag in row[TAGS]:
+                    _number(tag, numbers)
+                row[TAGS] = [numbers[tag] for tag in row[TAGS]]
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+            n += len(rows)
+        names = [tag for tag in numbers if tag is not None]
+        writer.add_key_value_metadata({_KEY: json.dumps({"info": {"features": _features(names)}}).encode()})
+    return n
+
+
+def _number(tag: Optional[str], numbers: Dict[Optional[str], int]) -> None:
+    if tag not in numbers and tag is not None:
+        # B and I of a type stand together, as in most datasets.
+        for prefix in "BI":
+            numbers.setdefault(f"{prefix}{tag[1:]}", len(numbers) - 1)
+
+
+def _batches(docs: Iterable[Doc], lost: "Counter[str]") -> Iterator[List[Dict[str, Any]]]:
+    rows: List[Dict[str, Any]] = []
+    for doc in docs:
+        rows.extend(row for row in write(doc, lost) if row["tokens"])
+        if len(rows) >= _ROWS:
+            yield rows
+            rows = []
+    yield rows
+
+
+def _features(names: List[str]) -> Dict[str, Any]:
+    text = {"dtype": "string", "_type": "Value"}
+    return {
+        "id": text,
+        "tokens": {"feature": text, "_type": "List"},
+        TAGS: {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "List"},
+    }
+
+
+def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...]]:
+    """Names of the tags of each column that has them."""
+    found: Dict[str, Tuple[str, ...]] = {}
+    try:
+        features = json.loads(metadata.get(_KEY, b"{}")).get("info", {}).get("features", {})
+        for column, feature in features.items():
+            inner = feature.get("feature") if isinstance(feature, dict) else None
+            if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and is_tag_names(inner["names"]):
+                found[column] = tag_names(tuple(inner["names"]))
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        reason = f"the metadata '{_KEY.decode()}' of its schema: {error}"
+        raise WeaknerError(Errors.WK745.format(path=path, reason=reason)) from error
+    return found
+
+
+def _with_names(path: Path, number: int, row: Dict[str, Any], names: Dict[str, Tuple[str, ...]]) -> Dict[str, Any]:
+    for column, tags in names.items():
+        values = row.get(column)
+        if values is not None:
+            try:
+                row[column] = [None if value is None or value in UNKNOWN else tags[value] for value in values]
+            except IndexError as error:
+                reason = f"'{column}' holds a number without a name (there are {len(tags)})"
+                raise WeaknerError(Errors.WK103.format(path=path, unit="row", line=number, reason=reason)) from error
+    return row
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise WeaknerError(Errors.WK744) from error
+    return parquet

@@ -1,0 +1,281 @@
+"""Which file holds what, and streaming all of them as Docs."""
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..annotations.conll import COLUMNS, read_conll
+from ..annotations.corpus import read_docs
+from ..annotations.foreign import tool_of
+from ..annotations.jsonl import at_line, read_rows
+from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row
+from ..annotations.sentences import sentence_key
+from ..annotations.splitting import SentenceSplitter
+from ..annotations.weak import get_id
+from ..errors import Errors, WeaknerError, check_choice
+from ..files import existing, read_lines
+from . import brat
+from .items import PARQUET, Item, Items, at, is_array
+from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
+from .offsets import AUTO, UNITS
+from .records import Record, as_row
+from .tool import NOT_TEXT, Context, Tool
+from .tools import TOOLS
+from .units import find_unit
+
+_ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold", "wrong")
+# Records of a file of JSON that are looked at to tell its format.
+_LOOKED_AT = 200
+_ARRAY = (
+    "a JSON array, in which no row of another tool was recognised: name its format (--format), or write rows of ours "
+    "one a line (jq -c '.[]')"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How corpora are read; see `read_corpus`."""
+
+    sentences: bool = True
+    source: str = DEFAULT_SOURCE
+    misaligned: str = "error"
+    offsets: str = AUTO
+    labels: Tuple[str, ...] = ()
+    columns: Tuple[int, int] = COLUMNS
+
+
+def file_format(path: Path) -> Optional[str]:
+    """Tell the format of a file: from its name, and of JSON from its first records.
+
+    path (Path): The file; an ending `.gz` is passed over, except that `.spacy` and Parquet files are compressed
+        already.
+    RETURNS (Optional[str]): One of `FORMATS`, or None.
+    """
+    name = path.name.lower()
+    plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
+    format_ = SUFFIXES.get(plain.suffix)
+    if name.endswith(".gz") and format_ in ("spacy", "huggingface", "brat"):
+        return None
+    if plain.suffix not in JSON_SUFFIXES or not path.is_file():
+        return format_
+    return _json_format(path)
+
+
+def _json_format(path: Path) -> str:
+    try:
+        for _, row in islice(Items(path), _LOOKED_AT):
+            tool = tool_of(row)
+            if tool is not None:
+                return tool
+    except WeaknerError:
+        pass  # what is wrong is said where all of it is read
+    return "jsonl"
+
+
+def input_files(
+    path: Path,
+    format: Optional[str] = None,
+    *,
+    suffixes: Mapping[str, str] = SUFFIXES,
+    tell: Callable[[Path], Optional[str]] = file_format,
+) -> List[Tuple[Path, str]]:
+    """Find the files of a corpus.
+
+    path (Path): A file, or a folder that is searched with its subfolders.
+    format (Optional[str]): The format. None: each file tells, and other files of a folder are passed over.
+    suffixes (Mapping[str, str]): The formats that there are, by suffix.
+    tell (Callable[[Path], Optional[str]]): Tells the format of a file.
+    RETURNS (List[Tuple[Path, str]]): Files and their formats, sorted by name.
+    RAISES (WeaknerError): If there are none, or the format is unknown.
+    """
+    path = existing(Path(path))
+    formats = list(FORMATS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
+    if format is not None:
+        check_choice("format", format, formats)
+    if path.is_dir():
+        inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] != ".")
+        if suffixes is SUFFIXES:
+            inside = _without_texts(inside, format)
+        found = [(f, format or tell(f)) for f in inside]
+        files = [(f, format_) for f, format_ in found if format_ is not None]
+        if not files:
+            raise WeaknerError(Errors.WK101.format(path=path))
+        return files
+    wanted = format or tell(path)
+    if wanted is None:
+        raise WeaknerError(Errors.WK105.format(path=path, suffixes=", ".join(suffixes)))
+    return [(path, wanted)]
+
+
+def _without_texts(files: Sequence[Path], format: Optional[str]) -> List[Path]:
+    """The files of a folder without the texts and settings that belong to brat's annotations."""
+    annotated: Set[Path] = {f.with_suffix(brat.TEXT_SUFFIX) for f in files if f.suffix == brat.SUFFIX}
+    if format == "brat":
+        return [f for f in files if f.suffix == brat.SUFFIX]
+    return [f for f in files if f not in annotated]
+
+
+def in_blocks(path: Path, format: str) -> bool:
+    """Whether a file can be read in blocks of lines.
+
+    path (Path): The file.
+    format (str): Its format.
+    """
+    if format in TOOLS:
+        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and not is_array(path)
+    return FORMATS[format].blocks
+
+
+def read_corpus(
+    path: Path,
+    nlp: Language,
+    *,
+    format: Optional[str] = None,
+    sentences: bool = True,
+    source: str = DEFAULT_SOURCE,
+    misaligned: str = "error",
+    offsets: str = AUTO,
+    labels: Sequence[str] = (),
+    columns: Tuple[int, int] = COLUMNS,
+    counts: Optional[RowCounts] = None,
+) -> Iterator[Doc]:
+    """Stream the Docs of a corpus in any format.
+
+    path (Path): A file or a folder.
+    nlp (Language): Its vocabulary and tokenizer are used.
+    format (Optional[str]): One of `FORMATS`; None: the files tell.
+    sentences (bool): Split text without annotations into sentences.
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
+        "contract".
+    offsets (str): What the offsets of other tools count: "codepoints", "utf16" or "graphemes"; "auto": what fits the
+        texts that the spans say they cover.
+    labels (Sequence[str]): Names of the tags of datasets that hold numbers, from 0 on.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
+    counts (Optional[RowCounts]): Where to count.
+    YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    """
+    check_choice("offsets", offsets, (AUTO, *UNITS))
+    counts = RowCounts() if counts is None else counts
+    reading = Reading(sentences, source, misaligned, offsets, tuple(labels), columns)
+    for file_, format_ in input_files(path, format):
+        yield from _file_docs(file_, format_, nlp, reading, counts)
+
+
+def docs_of_lines(
+    path: Path,
+    format: str,
+    lines: Iterable[Tuple[int, str]],
+    nlp: Language,
+    reading: Reading = Reading(),
+    counts: Optional[RowCounts] = None,
+) -> Iterator[Doc]:
+    """Stream the Docs of some lines of a file.
+
+    path (Path): The file, for error messages.
+    format (str): A format of which blocks of lines can be read.
+    lines (Iterable[Tuple[int, str]]): The lines with their numbers.
+    nlp (Language): Its vocabulary and tokenizer are used.
+    reading (Reading): How to read them.
+    counts (Optional[RowCounts]): Where to count.
+    YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    """
+    counts = RowCounts() if counts is None else counts
+    if format in TOOLS:
+        tool = TOOLS[format]
+        unit = tool.unit if reading.offsets == AUTO else reading.offsets
+        yield from _tool_docs(path, tool, Items(path, lines), unit, nlp, reading, counts)
+    elif format == "conll":
+        yield from read_conll(path, nlp, lines=lines, columns=reading.columns)
+    elif format == "text":
+        yield from _text_docs(lines, SentenceSplitter(nlp), reading.sentences, counts)
+    else:
+        splitter = SentenceSplitter(nlp)
+        for number, row in read_rows(path, lines):
+            with at_line(path, number):
+                doc = doc_from_row(row, nlp, source=reading.source, misaligned=reading.misaligned, counts=counts)
+            yield from _split(row, doc, splitter, reading)
+
+
+def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
+    """Keys of all sentences of some corpora. Of Docs with several sentences, both the whole and the parts
+    count.
+
+    paths (Iterable[Path]): The corpora, in any format.
+    nlp (Language): Reads them.
+    RETURNS (Set[str]): The keys.
+    """
+    keys = set()
+    for path in paths:
+        for doc in read_corpus(Path(path), nlp, misaligned="drop"):
+            keys.add(sentence_key(doc.text))
+            if doc.has_annotation("SENT_START"):
+                keys.update(sentence_key(sentence.text) for sentence in doc.sents)
+    return keys
+
+
+def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts) -> Iterator[Doc]:
+    if format == "spacy":
+        yield from read_docs(path, nlp.vocab)
+    elif format in TOOLS:
+        tool = TOOLS[format]
+        items: Iterable[Item] = list(brat.items(path)) if format == "brat" else Items(path)
+        unit = reading.offsets
+        if unit == AUTO:
+            # What is counted now is counted again when the Docs are made.
+            context = Context(RowCounts(), reading.labels)
+            unit = find_unit(path, lambda: _records(path, tool, items, context), tool, counts)
+        yield from _tool_docs(path, tool, items, unit, nlp, reading, counts)
+    else:
+        if format == "jsonl" and is_array(path):
+            next(iter(Items(path)), None)  # may be no JSON at all
+            with at_line(path, 1):
+                raise RowError(_ARRAY)
+        yield from docs_of_lines(path, format, enumerate(read_lines(path), start=1), nlp, reading, counts)
+
+
+def _tool_docs(
+    path: Path, tool: Tool, items: Iterable[Item], unit: str, nlp: Language, reading: Reading, counts: RowCounts
+) -> Iterator[Doc]:
+    splitter = SentenceSplitter(nlp)
+    for place, record in _records(path, tool, items, Context(counts, reading.labels)):
+        if not (record.tokens or (record.text or "").strip()):
+            counts.notes[NOT_TEXT] += 1
+            continue
+        with at(path, place):
+            row = as_row(record, unit, counts)
+            doc = doc_from_row(row, nlp, misaligned=reading.misaligned, counts=counts)
+        yield from _split(row, doc, splitter, reading)
+
+
+def _records(path: Path, tool: Tool, items: Iterable[Item], context: Context) -> Iterator[Tuple[Any, Record]]:
+    for place, item in items if tool.gather is None else tool.gather(items):
+        with at(path, place):
+            record = tool.read(item, context)
+        if record is not None:
+            yield place, record
+
+
+def _split(row: Row, doc: Doc, splitter: SentenceSplitter, reading: Reading) -> Iterator[Doc]:
+    if reading.sentences and "text" in row and all(row.get(key) is None for key in _ANNOTATIONS):
+        yield from splitter.split(row["text"], get_id(doc))
+    else:
+        yield doc
+
+
+def _text_docs(
+    lines: Iterable[Tuple[int, str]], splitter: SentenceSplitter, sentences: bool, counts: RowCounts
+) -> Iterator[Doc]:
+    for _, line in lines:
+        if not line.strip():
+            counts.empty += 1
+        elif sentences:
+            yield from splitter.split(line)
+        else:
+            yield splitter.whole(line)

@@ -1,0 +1,297 @@
+"""What all tools say, in one form: their rows become records, and records become rows of ours."""
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from spacy.tokens import Doc
+
+from ..annotations import weak
+from ..annotations.rows import Row, RowCounts, RowError, show
+from .offsets import Places
+
+OVERLAPS = "spans that overlap others, so that nothing is known about their tokens"
+BLANK = "spans of white space, dropped"
+OTHER_TEXT = "spans that cover another text than their row says, so that nothing is known about their tokens"
+
+
+class Mark(NamedTuple):
+    """A span of a record.
+
+    start, end (int): Offsets; the end is exclusive.
+    label (str): Its label.
+    score (Optional[float]): Its score.
+    text (Optional[str]): The text that it covers, if the row says so.
+    """
+
+    start: int
+    end: int
+    label: str
+    score: Optional[float] = None
+    text: Optional[str] = None
+
+
+@dataclass
+class Record:
+    """A text, or tokens, with what is said about it. Offsets count characters of the text in the unit of the tool, or
+    tokens.
+
+    text (Optional[str]): The text.
+    tokens (Optional[List[str]]): Its tokens, instead.
+    borders (List[Tuple[int, int]]): Start and end of the tokens of a text, if the tool says.
+    ents (Optional[List[Mark]]): The entities; None: nothing is known.
+    complete (bool): Whether what is no entity is "O"; if not, it is missing.
+    missing (List[Tuple[int, int]]): What nothing is known about.
+    wrong (List[Mark]): Spans that are known to be wrong.
+    weak (Dict[str, List[Mark]]): What weak sources say.
+    cats (Optional[Dict[str, Any]]): Categories.
+    id (Any): Its identifier.
+    """
+
+    text: Optional[str] = None
+    tokens: Optional[List[str]] = None
+    borders: List[Tuple[int, int]] = field(default_factory=list)
+    ents: Optional[List[Mark]] = None
+    complete: bool = True
+    missing: List[Tuple[int, int]] = field(default_factory=list)
+    wrong: List[Mark] = field(default_factory=list)
+    weak: Dict[str, List[Mark]] = field(default_factory=dict)
+    cats: Optional[Dict[str, Any]] = None
+    id: Any = None
+
+    def marks(self) -> Iterator[Mark]:
+        """All spans."""
+        return chain(self.ents or [], self.wrong, *self.weak.values())
+
+
+def make_mark(
+    start: Any, end: Any, label: Any, item: Any, *, score: Any = None, text: Any = None, last: bool = False
+) -> Mark:
+    """Make a span of what stands in a row.
+
+    start, end (Any): Its offsets.
+    label (Any): Its label.
+    item (Any): What it is taken from, for the message.
+    score (Any): Its score, if it is a number.
+    text (Any): The text that it covers, if it is one.
+    last (bool): Whether the end is the last that belongs to the span.
+    RETURNS (Mark): The span.
+    RAISES (RowError): If they are something else.
+    """
+    if type(start) is not int or type(end) is not int:
+        raise RowError(f"the offsets of a span must be whole numbers, got {show(item)}")
+    if not isinstance(label, str) or not label.strip():
+        raise RowError(f"the label of a span must be a string that is not empty, got {show(item)}")
+    if not 0 <= start < end + last:
+        raise RowError(f"a span is empty, or begins before the text: {show(item)}")
+    number = float(score) if type(score) in (int, float) and 0.0 <= score <= 1.0 else None
+    return Mark(start, end + last, label.strip(), number, text if isinstance(text, str) else None)
+
+
+def a_list(value: Any, what: str) -> List[Any]:
+    """A list, where one is expected; null is an empty one.
+
+    value (Any): What stands there.
+    what (str): Name of the key.
+    RETURNS (List[Any]): The list.
+    RAISES (RowError): If it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise RowError(f"'{what}' must be a list, got {show(value)}")
+    return value
+
+
+def an_object(value: Any, what: str) -> Dict[str, Any]:
+    """An object, where one is expected; see `a_list`."""
+    if not isinstance(value, dict):
+        raise RowError(f"{what} must be an object, got {show(value)}")
+    return value
+
+
+def fits(record: Record, unit: str) -> bool:
+    """Whether all spans of a record lie within its text, and cover what they say.
+
+    record (Record): The record.
+    unit (str): What its offsets count.
+    """
+    if record.text is None:
+        return True
+    places = Places(record.text, unit)
+    return all(_covers(record.text, places, mark) for mark in record.marks())
+
+
+def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
+    """Make a row of our layout.
+
+    record (Record): The record.
+    unit (str): What its offsets count.
+    counts (RowCounts): Where to count what has no place in a row.
+    RETURNS (Row): The row.
+    RAISES (RowError): If a span does not lie within the text.
+    """
+    row: Row = {"id": record.id} if record.id is not None else {}
+    ents, wrong, groups = record.ents, record.wrong, record.weak
+    missing = list(record.missing)
+    if record.text is not None:
+        row["text"] = record.text
+        reader = _Characters(record.text, Places(record.text, unit), counts)
+        missing = [reader.range(start, end) for start, end in missing]
+        ents = None if ents is None else reader.marks(ents)
+        missing += reader.take_doubtful()
+        wrong = reader.marks(wrong)
+        groups = {name: reader.marks(marks) for name, marks in groups.items()}
+    else:
+        row["tokens"] = record.tokens
+    if ents is not None:
+        ents, doubtful = without_overlaps(ents, counts)
+        row["ents"] = [mark[:3] for mark in ents]
+        if missing or doubtful:
+            row["missing"] = [*missing, *doubtful]
+        if not record.complete:
+            row["complete"] = False
+    if wrong:
+        row["wrong"] = [mark[:3] for mark in wrong]
+    if groups:
+        row["weak_ents"] = {name: [[*mark[:3], mark.score] for mark in marks] for name, marks in groups.items()}
+    if record.cats:
+        row["cats"] = record.cats
+    _listed(row)
+    return _with_tokens(row, record) if record.borders else row
+
+
+def without_overlaps(marks: List[Mark], counts: RowCounts) -> Tuple[List[Mark], List[Tuple[int, int]]]:
+    """Take out entities that overlap: a Doc holds only one of them, and nobody says which.
+
+    marks (List[Mark]): The entities.
+    counts (RowCounts): Where to count.
+    RETURNS (Tuple[List[Mark], List[Tuple[int, int]]]): Those that overlap no other, and where the others are.
+    """
+    clusters: List[List[Mark]] = []
+    end = 0
+    for mark in sorted({mark[:3]: mark for mark in marks}.values(), key=lambda mark: mark[:3]):
+        if clusters and mark.start < end:
+            clusters[-1].append(mark)
+        else:
+            clusters.append([mark])
+        end = max(end, mark.end)
+    kept = [cluster[0] for cluster in clusters if len(cluster) == 1]
+    others = [cluster for cluster in clusters if len(cluster) > 1]
+    counts.notes.update({OVERLAPS: sum(map(len, others))} if others else {})
+    return kept, [(cluster[0].start, max(mark.end for mark in cluster)) for cluster in others]
+
+
+def record_of(doc: Doc) -> Record:
+    """Make a record of a Doc, in code points of its text.
+
+    doc (Doc): The Doc.
+    RETURNS (Record): What it says.
+    """
+
+    def marks(name: str) -> List[Mark]:
+        spans = doc.spans.get(name, [])
+        scores = weak.group_scores(doc, name)
+        return [
+            Mark(span.start_char, span.end_char, span.label_, score) for span, score in zip(spans, scores, strict=True)
+        ]
+
+    missing = [token for token in doc if token.ent_iob == 0 and not token.is_space]
+    known = bool(doc.ents) or any(token.ent_iob != 0 for token in doc if not token.is_space)
+    return Record(
+        text=doc.text,
+        borders=[(token.idx, token.idx + len(token)) for token in doc],
+        ents=[Mark(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents] if known else None,
+        missing=[(token.idx, token.idx + len(token)) for token in missing],
+        wrong=marks(weak.WRONG_GROUP),
+        weak={source: marks(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+        cats=dict(doc.cats) or None,
+        id=weak.get_id(doc),
+    )
+
+
+class _Characters:
+    """Brings spans of a text to code points."""
+
+    def __init__(self, text: str, places: Places, counts: RowCounts) -> None:
+        self.text = text
+        self.places = places
+        self.counts = counts
+        self._doubtful: List[Tuple[int, int]] = []
+
+    def take_doubtful(self) -> List[Tuple[int, int]]:
+        """Where spans were taken out since this was asked last."""
+        doubtful, self._doubtful = self._doubtful, []
+        return doubtful
+
+    def range(self, start: int, end: int) -> Tuple[int, int]:
+        first, last = self.places.code_point(start), self.places.code_point(end)
+        if first is None or last is None:
+            raise RowError(f"[{start}, {end}] does not lie within the text, or cuts a character")
+        return first, last
+
+    def marks(self, marks: List[Mark]) -> List[Mark]:
+        found = []
+        for mark in marks:
+            start, end = self.range(mark.start, mark.end)
+            covered = self.text[start:end]
+            if not covered.strip():
+                self.counts.notes[BLANK] += 1
+            elif mark.text is not None and _plain(covered) != _plain(mark.text):
+                self.counts.notes[OTHER_TEXT] += 1
+                self._doubtful.append((start, end))
+            else:
+                # White space at the ends is no part of it.
+                start += len(covered) - len(covered.lstrip())
+                found.append(mark._replace(start=start, end=start + len(covered.strip())))
+        return found
+
+
+def _covers(text: str, places: Places, mark: Mark) -> bool:
+    start, end = places.code_point(mark.start), places.code_point(mark.end)
+    return start is not None and end is not None and (mark.text is None or _plain(text[start:end]) == _plain(mark.text))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _listed(row: Row) -> None:
+    for key in ("ents", "missing", "wrong"):
+        if key in row:
+            row[key] = [list(item) for item in row[key]]
+
+
+def _with_tokens(row: Row, record: Record) -> Row:
+    """The same row with the tokens of the tool, if all is well with them: they are visible, spell the text with single
+    blanks between them, and all spans end at their borders."""
+    text = row["text"]
+    starts, ends = {}, {}
+    words, spaces = [], []
+    last = 0
+    for i, (start, end) in enumerate(record.borders):
+        if not (last <= start <= end <= len(text)) or not text[start:end].strip() or text[last:start] not in ("", " "):
+            return row
+        if i:
+            spaces.append(start > last)
+        elif start:
+            return row
+        words.append(text[start:end])
+        starts[start], ends[end] = i, i + 1
+        last = end
+    if text[last:] not in ("", " "):
+        return row
+    result: Row = {**row, "tokens": words, "spaces": [*spaces, text[last:] == " "]}
+    del result["text"]
+
+    def moved(items: List[List[Any]]) -> List[List[Any]]:
+        return [[starts[item[0]], ends[item[1]], *item[2:]] for item in items]
+
+    try:
+        for key in {"ents", "missing", "wrong"} & row.keys():
+            result[key] = moved(row[key])
+        if "weak_ents" in row:
+            result["weak_ents"] = {name: moved(items) for name, items in row["weak_ents"].items()}
+    except KeyError:
+        return row
+    return result

@@ -1,0 +1,41 @@
+"""What the reader of a format offers."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Tuple
+
+from ..annotations.rows import RowCounts
+from .items import Item, Place
+from .offsets import CODE_POINTS
+from .records import Record
+
+NOT_TEXT = "records without a text, dropped"
+
+
+@dataclass
+class Context:
+    """What readers of records may need.
+
+    counts (RowCounts): Where to count.
+    labels (Tuple[str, ...]): Names of tags that are numbers.
+    """
+
+    counts: RowCounts = field(default_factory=RowCounts)
+    labels: Tuple[str, ...] = ()
+
+
+class Tool(NamedTuple):
+    """How the records of a tool are read, and made.
+
+    read (Callable[[Any, Context], Optional[Record]]): Reads what is one record; None where there is nothing to keep.
+    gather (Optional[Callable[[Iterable[Item]], Iterator[Item]]]): Brings rows together that are about one text: its
+        items are lists of rows.
+    unit (str): What the offsets of the tool count, where nothing in the file tells.
+    sure (bool): Whether it always does.
+    write (Optional[Callable]): Makes rows of a Doc: takes the Doc and a counter of what is lost.
+    """
+
+    read: Callable[[Any, Context], Optional[Record]]
+    gather: Optional[Callable[[Iterable[Item]], Iterator[Tuple[Place, Any]]]] = None
+    unit: str = CODE_POINTS
+    sure: bool = True
+    write: Optional[Callable[..., Iterable[Any]]] = None

@@ -1,0 +1,292 @@
+"""Files made by hand from the documented shape of each tool."""
+
+import json
+
+import pytest
+
+from spacy_weakner.annotations import weak
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.formats import brat, doccano, label_studio, records
+from spacy_weakner.formats.reading import file_format
+from spacy_weakner.quality.checking.check import CheckedFiles, examine
+from spacy_weakner.stages.convert import convert
+from spacy_weakner.stages.labelling.blocks import corpus_inputs
+
+from .util import NLP, converted, ents, group, iob, write_array, write_lines
+
+TEXT = "Anna met Bob in Paris."
+ANNA, PARIS = [0, 4, "PER"], [16, 21, "LOC"]
+
+
+# Label Studio
+
+
+def result(start, end, label, **more):
+    value = {"start": start, "end": end, "text": TEXT[start:end], "labels": [label]}
+    return {"id": "x1", "from_name": "label", "to_name": "text", "type": "labels", "value": value, **more}
+
+
+def task(annotations=(), predictions=(), text=TEXT, **more):
+    return {"id": 7, "data": {"text": text}, "annotations": list(annotations), "predictions": list(predictions), **more}
+
+
+def test_the_newest_annotation_that_was_not_cancelled(tmp_path):
+    old = {"was_cancelled": False, "created_at": "2024-01-01T10:00:00Z", "result": [result(0, 4, "LOC")]}
+    new = {"was_cancelled": False, "created_at": "2024-01-02T10:00:00Z", "result": [result(*ANNA), result(*PARIS)]}
+    gone = {"was_cancelled": True, "created_at": "2024-01-03T10:00:00Z", "result": []}
+    (doc,), report = converted(write_array(tmp_path / "a.json", [task([new, gone, old])], indent=2))
+    assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")] and iob(doc) == "BOOOBO"
+    assert report.notes == {label_studio.CANCELLED: 1, label_studio.OLDER: 1}
+    assert weak.get_id(doc) == "7"
+
+
+def test_predictions_are_weak_labels(tmp_path):
+    found = [
+        {"model_version": "list", "score": 0.5, "result": [result(*ANNA, score=0.9), result(*PARIS)]},
+        {"model_version": "", "result": [result(9, 12, "PER")]},
+    ]
+    (doc,), _ = converted(write_array(tmp_path / "a.json", [task(predictions=found)]))
+    assert iob(doc) == "------"
+    assert group(doc, "weak:list") == [("Anna", "PER"), ("Paris", "LOC")]
+    assert weak.group_scores(doc, "weak:list") == [0.9, 0.5]
+    assert group(doc, "weak:predictions") == [("Bob", "PER")]
+
+
+def test_completions_and_results_of_other_kinds(tmp_path):
+    choice = {"from_name": "c", "type": "choices", "value": {"choices": ["good"]}}
+    row = {"id": 1, "data": {"review": TEXT}, "completions": [{"result": [result(*ANNA), choice]}]}
+    (doc,), report = converted(write_array(tmp_path / "a.json", [row]))
+    assert ents(doc) == [("Anna", "PER")] and report.notes == {label_studio.OTHERS: 1}
+
+
+def test_rows_of_json_min(tmp_path):
+    row = {"text": TEXT, "id": 1, "ner": [result(*ANNA)["value"]], "annotator": 1, "updated_at": "2024-01-02"}
+    older = {**row, "ner": [result(*PARIS)["value"]], "updated_at": "2024-01-01"}
+    other = {"text": "Bob left.", "id": 2, "annotator": 1, "updated_at": "2024-01-01"}
+    docs, report = converted(write_array(tmp_path / "a.json", [row, older, other]))
+    assert [ents(doc) for doc in docs] == [[("Anna", "PER")], []] and iob(docs[1]) == "OOO"
+    assert report.notes == {label_studio.OLDER: 1, doccano.EMPTY: 1}
+
+
+def test_tasks_that_cannot_be_read(tmp_path):
+    rows = [task(), {**task(), "data": {"one": "a", "two": "b"}}]
+    with pytest.raises(WeaknerError, match=r"item 2: which of these is the text"):
+        converted(write_array(tmp_path / "a.json", rows))
+    html = {"type": "hypertextlabels", "value": {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]"}}
+    with pytest.raises(WeaknerError, match=r"item 1: spans of HTML"):
+        converted(write_array(tmp_path / "a.json", [task([{"result": [html]}])]))
+
+
+# doccano, GLiNER, spaCy
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": 3, "text": TEXT, "label": [ANNA, PARIS], "Comments": []},
+        {"id": 3, "data": TEXT, "labels": [PARIS, ANNA]},
+        {
+            "id": 3,
+            "text": TEXT,
+            "entities": [
+                {"id": 1, "label": "PER", "start_offset": 0, "end_offset": 4},
+                {"id": 2, "label": "LOC", "start_offset": 16, "end_offset": 21},
+            ],
+            "relations": [],
+        },
+    ],
+)
+def test_doccano(tmp_path, row):
+    (doc, _), report = converted(write_lines(tmp_path / "a.jsonl", [row, {"text": "No.", "label": []}]))
+    assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")] and weak.get_id(doc) == "3"
+    assert report.notes == ({doccano.EMPTY: 1})
+
+
+def test_gliner_ends_are_part_of_the_span(tmp_path):
+    row = {"tokenized_text": ["New", "York", "and", "Rome"], "ner": [[0, 1, "city"], [3, 3, "city"]]}
+    (doc, other), _ = converted(write_array(tmp_path / "a.json", [row, {"tokenized_text": ["No"], "ner": []}]))
+    assert ents(doc) == [("New York", "city"), ("Rome", "city")] and iob(doc) == "BIOB" and iob(other) == "O"
+
+
+@pytest.mark.parametrize("write", [write_lines, write_array])
+def test_spacy_pairs(tmp_path, write):
+    rows = [[TEXT, {"entities": [ANNA, PARIS]}], ["No. Yes.", {"cats": {"X": 1.0}}]]
+    (doc, other), _ = converted(write(tmp_path / "a.json", rows))
+    assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")]
+    assert other.cats == {"X": 1.0} and set(iob(other)) == {"-"}
+
+
+# Hugging Face
+
+
+def test_numbers_of_tags_need_names(tmp_path):
+    rows = [{"tokens": ["Anna", "met", "Bob"], "ner_tags": [1, -100, 0]}]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    with pytest.raises(WeaknerError, match=r"line 1.*--labels O,B-PER,I-PER"):
+        converted(path)
+    (doc,), _ = converted(path, labels=["O", "B-PER", "I-PER"])
+    assert iob(doc) == "B-O" and ents(doc) == [("Anna", "PER")]
+    (doc,), _ = converted(path, labels=["O", "PER"])
+    assert ents(doc) == [("Anna", "PER")]
+    with pytest.raises(WeaknerError, match=r"the tag 1 has no name: there are 1"):
+        converted(path, labels=["O"])
+
+
+def test_autotrain(tmp_path):
+    rows = [{"tokens": ["New", "York", "is"], "tags": ["B-LOC", "I-LOC", "O"]}, {"tokens": ["a"], "tags": [None]}]
+    docs, _ = converted(write_lines(tmp_path / "a.jsonl", rows))
+    assert [iob(doc) for doc in docs] == ["BIO", "-"]
+
+
+def test_parquet_knows_the_names(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = ["O", "B-PER", "I-PER"]
+    features = {
+        "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
+        "pos_tags": {"feature": {"names": ["DT", "NN"], "_type": "ClassLabel"}, "_type": "Sequence"},
+        "ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"},
+    }
+    table = pyarrow.table({"tokens": [["Anna", "B"], ["x"]], "pos_tags": [[0, 1], [1]], "ner_tags": [[1, 2], [-1]]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    docs, _ = converted(tmp_path / "a.parquet")
+    assert [iob(doc) for doc in docs] == ["BI", "-"] and ents(docs[0]) == [("Anna B", "PER")]
+    parquet.write_table(table.replace_schema_metadata({}), tmp_path / "b.parquet")
+    docs, _ = converted(tmp_path / "b.parquet", labels=names)
+    assert ents(docs[0]) == [("Anna B", "PER")]
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(WeaknerError, match=r"WK745.*c\.parquet"):
+        converted(tmp_path / "c.parquet")
+
+
+# brat
+
+
+def test_brat_folders(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    text = "Aches of arms\r\nand legs 😊 in New\nYork"
+    start = text.index("New")
+    (folder / "d1.txt").write_bytes(text.encode())
+    (folder / "d1.ann").write_text(
+        "T1\tSign 0 8;19 23\tAches of legs\n"
+        f"T2\tPlace name {start} {start + 3};{start + 4} {start + 8}\tNew York\n"
+        "T3\tPart 9 13\tarms\n"
+        "A1\tNegation T1\n#1\tAnnotatorNotes T1\twhy\n"
+    )
+    (folder / "d2.txt").write_text("No.")
+    (folder / "d2.ann").write_text("")
+    (folder / "annotation.conf").write_text("[entities]\nSign\n")
+    (doc, other), report = converted(folder)
+    assert [ent.label_ for ent in doc.ents] == ["Part", "Place name"] and doc.ents[1].text == "New\nYork"
+    # What lies between the ends of a discontinuous entity is not known, unless something else is known of it.
+    assert [t.text for t in doc if t.ent_iob == 0 and not t.is_space] == ["Aches", "of", "and", "legs"]
+    assert iob(other) == "OO" and weak.get_id(doc) == "d1"
+    assert report.notes == {brat.DISCONTINUOUS: 1, brat.OTHERS: 2}
+    (folder / "d2.txt").unlink()
+    with pytest.raises(WeaknerError, match=r"WK747.*d2\.ann.*d2\.txt"):
+        converted(folder)
+
+
+def test_brat_offsets_into_another_text(tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "a.ann").write_text("T1\tPER 1 5\tAnna\n")
+    with pytest.raises(WeaknerError, match=r"WK742.*a\.ann.*\"Anna\""):
+        converted(tmp_path / "a.ann")
+
+
+# All of them
+
+
+def test_spans_that_overlap_are_not_guessed_at(tmp_path):
+    row = {"text": TEXT, "label": [[0, 12, "X"], ANNA, PARIS, PARIS]}
+    (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
+    assert ents(doc) == [("Paris", "LOC")] and iob(doc) == "---OBO"
+    assert report.notes == {records.OVERLAPS: 2}
+
+
+def test_white_space_is_no_part_of_a_span(tmp_path):
+    row = {"text": TEXT, "label": [[0, 5, "PER"], [12, 13, "PER"]]}
+    (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
+    assert ents(doc) == [("Anna", "PER")] and report.notes == {records.BLANK: 1}
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ('[{"tokenized_text": ["a"], "ner": []}, {"tokenized_text": ["a"]', r"item 2: not JSON"),
+        ('[{"tokenized_text": ["a"]} {"tokenized_text": ["b"]}]', r"item 2: a comma"),
+        ('[{"tokens": ["a"]}]', r"line 1: a JSON array.*--format.*jq"),
+        ('[{"tokenized_text": ["a"]}] []', r"item 1: something follows"),
+        ('[{"tokenized_text": ["a"], "n": NaN}]', r"item 1: not JSON"),
+        ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"item 1: nested too deeply"),
+        ('[{"tokenized_text": ["a"], "ner": [[0, 0, 1]]}]', r"item 1: the label"),
+        ('[{"tokenized_text": ["a"], "ner": [[0, 5, "X"]]}]', r"item 1.*\[0, 6"),
+        ('[{"tokenized_text": ["\\ud800"], "ner": [[0, 0, "X"]]}]', r"item 1: half of a surrogate"),
+    ],
+)
+def test_malformed_arrays(tmp_path, text, expected):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(WeaknerError, match=expected) as error:
+        converted(tmp_path / "a.json")
+    assert "\n" not in str(error.value) and len(str(error.value)) < 500
+
+
+def test_arrays_stream_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.formats.items._BLOCK", 5)
+    rows = [{"tokenized_text": ["é😊", "\u2028x", '"']}, {"tokenized_text": ["b"] * 9, "ner": [[0, 1, "X"]]}]
+    path = write_array(tmp_path / "a.json", rows, indent=1)
+    docs, _ = converted(path, format="gliner")
+    assert [[t.text for t in doc] for doc in docs] == [row["tokenized_text"] for row in rows]
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xe9"))
+    with pytest.raises(WeaknerError, match=r"WK104.*line 4"):
+        converted(path, format="gliner")
+
+
+def test_the_first_rows_tell_the_format(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", [{"text": "a", "label": []}, {"text": TEXT, "label": [ANNA]}])
+    assert file_format(path) == "doccano"
+    assert file_format(write_lines(tmp_path / "b.jsonl", [{"text": "a"}])) == "jsonl"
+    rows = [{"tokens": ["a"], "ents": []}] * 300 + [{"text": TEXT, "label": [ANNA]}]
+    with pytest.raises(WeaknerError, match=r"line 301.*'doccano'.*--format doccano"):
+        converted(write_lines(tmp_path / "c.jsonl", rows))
+
+
+def test_label_reads_lines_and_refuses_wholes(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", [{"text": TEXT, "label": [ANNA]}] * 3)
+    blocks = corpus_inputs(path, NLP, shard_size=2)
+    assert [[ents(doc) for doc in block.read(NLP.vocab)[0]] for block in blocks] == [
+        [[("Anna", "PER")]] * 2,
+        [[("Anna", "PER")]],
+    ]
+    for path in (
+        write_array(tmp_path / "a.json", [task()]),
+        write_array(tmp_path / "b.json", [{"tokenized_text": ["a"]}]),
+        write_lines(tmp_path / "p.jsonl", [{"text": TEXT, "_input_hash": 1, "answer": "accept"}]),
+    ):
+        with pytest.raises(WeaknerError, match=r"WK740.*spacy weakner convert .*json"):
+            corpus_inputs(path, NLP)
+
+
+def test_checks_read_them_too(tmp_path):
+    annotation = {"result": [result(*ANNA), result(*PARIS)]}
+    path = write_array(tmp_path / "a.json", [task([annotation])] * 5)
+    report = examine(CheckedFiles(text=path, gold=path))
+    assert not [f for f in report.findings if f.level == "error" and ("JSON" in f.message or "WK" in f.message)]
+    assert [column.counts for column in report.labels] == [{"PER": 5, "LOC": 5}]
+
+
+def test_formats_of_the_output_are_checked(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", [{"tokens": ["a"]}])
+    for name, to, expected in (
+        ("b.json", None, r"WK743.*label-studio.*gliner"),
+        ("b.jsonl", "label-studio", r"WK741.*\.json"),
+        ("b.jsonl", "brat", r"WK005.*'to'"),
+        ("b", "doccano", r"WK305.*\.jsonl"),
+        ("b.csv", None, r"WK743"),
+    ):
+        with pytest.raises(WeaknerError, match=expected):
+            convert(path, tmp_path / name, to=to)
+    assert [file_.name for file_ in tmp_path.iterdir()] == ["a.jsonl"]
