@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, Iterator, Optional, Set
 
-from ...annotations.formats import read_corpus
 from ...annotations.sentences import sentence_key
+from ...formats.reading import read_corpus
 from ..runtime.hashes import hash_text
 from ..runtime.pipelines import blank_pipeline
 
