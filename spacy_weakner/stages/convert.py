@@ -17,6 +17,7 @@ from ..annotations.rows import DEFAULT_SOURCE, RowCounts
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..progress import Progress
+from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from .runtime.pipelines import blank_pipeline
 
@@ -43,6 +44,7 @@ class ConvertReport(RowCounts):
     files: int = 1
 
 
+@holding("output_path")
 def convert(
     input_path: Path,
     output_path: Path,

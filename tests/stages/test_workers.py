@@ -13,9 +13,9 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.scratch import scratch_folder
 from spacy_weakner.stages.label import label
 from spacy_weakner.stages.runtime import workers
-from spacy_weakner.stages.runtime.scratch import scratch_folder
 from spacy_weakner.stages.runtime.shards import WHOLE, Part
 
 NLP = spacy.blank("xx")
@@ -267,7 +267,7 @@ def test_scratch_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tm
     with scratch_folder(output) as living:
         dead = output.with_name(".out.0123abcd.tmp")
         dead.mkdir()
-        (dead / "lock").touch()
+        (dead / ".lock").touch()
         other = output.with_name(".out.convert.tmp")
         other.mkdir()
         with scratch_folder(output) as folder:
