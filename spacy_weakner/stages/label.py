@@ -89,7 +89,7 @@ def label(
     for setting, number in (("shard_size", shard_size), ("workers", workers)):
         check_range(setting, number, 1, None)
     for path in (input_path, *exclude, *(source.path for source in declared if source.kind != "pipeline")):
-        check_regular(Path(path))
+        check_regular(Path(str(path)))
     check_output(map(Path, exclude), [Path(output_path)])
     plan = Plan(
         input_path=Path(input_path),
