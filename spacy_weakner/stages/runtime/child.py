@@ -53,10 +53,9 @@ def said(process: "Process[bytes]") -> Tuple[Optional[str], str]:
 # The child
 
 
-def begin(end: Callable[[], None]) -> Callable[[object], None]:
+def begin() -> Callable[[object], None]:
     """Watch the parent, and send to the log what is printed from now on.
 
-    end (Callable[[], None]): Called, in a thread, when the parent is gone.
     RETURNS (Callable[[object], None]): Tells the parent an error, once.
     """
     channel: IO[str] = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -66,7 +65,8 @@ def begin(end: Callable[[], None]) -> Callable[[object], None]:
         # Not sys.stdin, whose lock the end of this process would wait for.
         while os.read(0, 1):
             pass
-        end()
+        # At once: what is half written stands in folders that the next run knows for leftovers.
+        os._exit(INTERRUPTED)
 
     def tell(error: object) -> None:
         with channel:

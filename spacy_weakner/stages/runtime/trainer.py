@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import List
 
 from ...scratch import DISK_ERRORS, disk_error
-from .child import FAILED, INTERRUPTED, begin
+from .child import FAILED, begin
 
 
 def main(output: Path, arguments: List[str]) -> None:
@@ -17,8 +17,7 @@ def main(output: Path, arguments: List[str]) -> None:
     output (Path): What is made, for messages.
     arguments (List[str]): The command.
     """
-    # Nothing has to be tidied up: what is half written stands in a folder that nobody else reads.
-    tell = begin(lambda: os._exit(INTERRUPTED))
+    tell = begin()
     # This takes seconds, in which the parent is watched already.
     from spacy.cli import setup_cli
 

@@ -143,7 +143,7 @@ def main(path: Path) -> int:
     RETURNS (int): The exit code.
     """
     signal.signal(signal.SIGTERM, _interrupt)
-    tell = begin(_end)
+    tell = begin()
     task = json.loads(path.read_text(encoding="utf-8"))
     try:
         # Loaded by a fixed name, after the signals are set: it takes seconds.
@@ -161,12 +161,6 @@ def _interrupt(signal_number: int, frame: Any) -> None:
     # Once: a second one could interrupt the removal of half-written files.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-def _end() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_GRACE_SECONDS)
-    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":
