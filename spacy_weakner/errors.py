@@ -543,8 +543,8 @@ class Errors:
 
     # Disks, locks and processes
     WK785 = (
-        "[WK785] {path} could not be written: {reason}. Make room, or choose another place; what is finished is kept, "
-        "and the same command goes on from there."
+        "[WK785] {path} could not be written: {reason}. Make room, or choose another place, and run the same command "
+        "again."
     )
     WK786 = (
         "[WK786] {path} is no file but a pipe or a device, which can be read only once; here it has to be read again. "

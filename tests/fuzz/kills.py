@@ -25,7 +25,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 _TIMES = ("train.log", "project.lock")
 _VARYING = {"speed", "seconds", "ents_per_sec", "words_per_second"}
 _PATIENCE = 300.0  # seconds
-_ORPHANS = 10.0
+_ORPHANS = 30.0  # processes that have only just begun, on a machine that has much to do
 
 
 class Finding(NamedTuple):

@@ -17,11 +17,11 @@ from spacy_weakner.stages.runtime.child import said, start
 from spacy_weakner.stages.runtime.training import train_member
 
 SLEEPER = """
-import os, sys, time
-from spacy_weakner.stages.runtime.child import begin
-tell = begin()
-print("to the log", os.getpid(), flush=True)
-tell(f"no room\\x85 for {sys.argv[1]}") if len(sys.argv) > 1 else time.sleep(60)
+import os, time
+def main(arguments, tell):
+    print("to the log", os.getpid(), flush=True)
+    tell(f"no room\\x85 for {arguments[0]}") if arguments else time.sleep(60)
+    return 7
 """
 PARENT = """
 import os, sys, time
@@ -65,7 +65,7 @@ def test_a_process_ends_with_its_parent_however_that_ends(here):
 
 def test_an_error_is_told_without_a_file(here):
     with start("sleeper", ["work"], here / "log", os.environ) as process:
-        process.wait()
+        assert process.wait() == 7
         assert said(process) == ("no room\x85 for work", "")
     assert "to the log" in (here / "log").read_text()
 
@@ -76,12 +76,11 @@ def test_a_full_disk_ends_a_training_with_one_line(monkeypatch, tmp_path):
     def full():
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(trainer, "begin", lambda: told.append)
     monkeypatch.setattr(spacy.cli, "setup_cli", full)
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(os, "_exit", sys.exit)
     with pytest.raises(SystemExit):
-        trainer.main(tmp_path / "member-0", ["train"])
+        trainer.main([str(tmp_path / "member-0"), "train"], told.append)
     (error,) = told
     assert "WK785" in str(error) and "member-0 could not be written: No space left" in str(error)
 

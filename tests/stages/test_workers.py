@@ -116,9 +116,9 @@ def test_an_error_of_a_worker_is_one_message(folder):
 )
 def test_a_worker_that_breaks_says_how_and_ends_the_others(tmp_path, monkeypatch, script, message):
     fake = tmp_path / "python"
-    fake.write_text(f'#!/bin/sh\ncase "$3" in *-1.json) {script};; esac\nexec sleep 60\n')
+    fake.write_text(f'#!/bin/sh\ncase "$4" in *-1.json) {script};; esac\nexec sleep 60\n')
     fake.chmod(0o755)
-    monkeypatch.setattr(workers.sys, "executable", str(fake))
+    monkeypatch.setattr("sys.executable", str(fake))
     begin = time.monotonic()
     with pytest.raises(WeaknerError, match=f"(?s)WK313.*Worker {message}"):
         workers.run_workers([workers.Task("label", part, {}, []) for part in WHOLE.split(2)], tmp_path)

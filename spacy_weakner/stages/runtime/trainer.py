@@ -1,35 +1,29 @@
-"""`spacy train` that ends when the process that has started it does: `python -m spacy_weakner.stages.runtime.trainer
-OUTPUT train CONFIG --output ...`
-"""
+"""`spacy train` in a process that `child.start` has started."""
 
 import os
 import sys
 from pathlib import Path
-from typing import List
+from typing import Callable, Sequence
 
 from ...scratch import DISK_ERRORS, disk_error
-from .child import FAILED, begin
+from .child import FAILED
 
 
-def main(output: Path, arguments: List[str]) -> None:
+def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     """Run a command of spaCy.
 
-    output (Path): What is made, for messages.
-    arguments (List[str]): The command.
+    arguments (Sequence[str]): What is made, for messages, and the command.
+    tell (Callable[[object], None]): Tells the parent an error.
+    RETURNS (int): The exit code.
     """
-    tell = begin()
-    # This takes seconds, in which the parent is watched already.
     from spacy.cli import setup_cli
 
-    sys.argv = ["spacy", *arguments]
+    sys.argv = ["spacy", *arguments[1:]]
     try:
         setup_cli()
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        tell(disk_error(output, error))
+        tell(disk_error(Path(arguments[0]), error))
         os._exit(FAILED)  # without a last try to write to the log
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    return 0

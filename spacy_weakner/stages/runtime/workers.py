@@ -1,23 +1,20 @@
 """Runs the parts of a stage in fresh processes. They are neither forked nor sent objects: each reads a JSON file.
-
-`python -m spacy_weakner.stages.runtime.workers TASK.json` is one worker. It stops when its parent does, whatever the
-reason: its standard input then ends.
+Those of `child` end when their parent does, whatever the reason.
 """
 
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ...errors import Errors, WeaknerError
 from ...progress import Progress
-from .child import FAILED, INTERRUPTED, begin, said, start
+from .child import FAILED, INTERRUPTED, said, start
 from .shards import Part, receipt_path
 
 # Stages that have workers: each module has a function `run_worker(task, part)`.
@@ -136,15 +133,15 @@ def _changed_at(path: Path) -> Optional[int]:
 # The worker
 
 
-def main(path: Path) -> int:
+def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     """Do one task.
 
-    path (Path): The JSON file that says which.
+    arguments (Sequence[str]): The JSON file that says which.
+    tell (Callable[[object], None]): Tells the parent an error.
     RETURNS (int): The exit code.
     """
     signal.signal(signal.SIGTERM, _interrupt)
-    tell = begin()
-    task = json.loads(path.read_text(encoding="utf-8"))
+    task = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     try:
         # Loaded by a fixed name, after the signals are set: it takes seconds.
         stage = import_module(STAGES[task["stage"]], __package__)
@@ -161,7 +158,3 @@ def _interrupt(signal_number: int, frame: Any) -> None:
     # Once: a second one could interrupt the removal of half-written files.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
