@@ -13,8 +13,10 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
@@ -147,7 +149,7 @@ def run(stage: Any) -> int:
     from spacy_weakner.stages.runtime import training
 
     if stage.trains:
-        training._run = _train
+        training._run = _Trainer()
     for arguments in stage.commands:
         if callable(arguments):
             arguments()
@@ -159,21 +161,43 @@ def run(stage: Any) -> int:
     return 0
 
 
-def _train(*args: Any) -> None:
-    """A training in a process of its own that need not import anything."""
-    from ..command_line import train_here
+class _Trainer:
+    """Trains in processes that need not import anything: they are forked by another process, which has no threads."""
 
-    pid = os.fork()
-    if pid:
-        if os.waitpid(pid, 0)[1]:
-            raise RuntimeError("a training has failed")
-        return
-    code = 1
-    try:
-        train_here(*args)
-        code = 0
-    finally:
-        os._exit(code)
+    def __init__(self) -> None:
+        own, other = socket.socketpair()
+        if not os.fork():
+            own.close()
+            self._serve(other)
+        other.close()
+        self._lock = threading.Lock()
+        self._lines = own.makefile("rw")
+
+    def __call__(self, config: Path, output: Path, overrides: Any, gpu_id: int, *_: Any) -> None:
+        """In the place of `training._run`."""
+        with self._lock:
+            self._lines.write(json.dumps([str(config), str(output), dict(overrides), gpu_id]) + "\n")
+            self._lines.flush()
+            if self._lines.readline().strip() != "0":
+                raise RuntimeError("a training has failed")
+
+    def _serve(self, connection: socket.socket) -> None:
+        from ..command_line import train_here
+
+        lines = connection.makefile("rw")
+        while line := lines.readline():
+            pid = os.fork()
+            if not pid:
+                code = 1
+                try:
+                    config, output, overrides, gpu_id = json.loads(line)
+                    train_here(config, Path(output), overrides, gpu_id)
+                    code = 0
+                finally:
+                    os._exit(code)
+            lines.write(f"{os.waitpid(pid, 0)[1]}\n")
+            lines.flush()
+        os._exit(0)
 
 
 def contents(folder: Path) -> Dict[str, str]:
