@@ -57,13 +57,14 @@ def is_at(file_: IO[Any], path: Path) -> bool:
 
 
 def place_beside(output: Path) -> Path:
-    """Where temporary files of an output go: beside it; or in it, if it is a folder within one that cannot be written
-    to (as mounted ones are).
+    """Where temporary files of an output go: beside it; or in it, if it is a folder that is mounted, or within one that
+    cannot be written to.
 
     output (Path): The output, resolved.
     RETURNS (Path): A folder.
     """
-    return output if output.is_dir() and not os.access(output.parent, os.W_OK) else output.parent
+    inside = output.is_dir() and (output.is_mount() or not os.access(output.parent, os.W_OK))
+    return output if inside else output.parent
 
 
 @contextmanager
