@@ -202,11 +202,12 @@ def _run(
             process.terminate()
             process.wait()
             raise
-        error, _ = said(process)
+        error, text = said(process)
     if error is not None:
         raise WeaknerError(error)
     if code != 0:
-        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
+        text += log.read_text(encoding="utf-8", errors="replace")
+        tail = "\n".join(text.rstrip().splitlines()[-_TAIL:])
         raise WeaknerError(Errors.WK360.format(output=shown, code=code, log=shown / LOG, tail=tail))
 
 
