@@ -609,8 +609,34 @@ class Errors:
         "[WK774] With temperature 0 all {samples} samples would be the same. Set a higher temperature, or one sample."
     )
 
+    # Disks, locks and processes
+    WK785 = (
+        "[WK785] {path} could not be written: {reason}. Make room, or choose another place, and run the same command "
+        "again."
+    )
+    WK786 = (
+        "[WK786] {path} is no file but a pipe or a device, which can be read only once; here it has to be read again. "
+        "Write its contents to a file first, and give that."
+    )
+    WK787 = (
+        "[WK787] {path} is being written by another run: {holder}. Two runs never share an output: wait for that one, "
+        "end it, or choose another output."
+    )
+    WK788 = (
+        "[WK788] {path} was being written by {holder}, and whether that run is alive cannot be told from {host}. "
+        "If it has ended, take its place: 'spacy weakner --take-over COMMAND ...', or set {variable}=1."
+    )
+    WK789 = (
+        "[WK789] The corpus in {path} is not whole: the run that was writing it has ended before, or goes on. Run the "
+        "same command again."
+    )
+
 
 class Warnings:
+    WK790 = (
+        "[WK790] {path} was being written by a run that has ended without a word ({holder}). Its place is taken, and "
+        "what it has left half done is removed."
+    )
     WK695 = (
         "[WK695] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
         "they will count for nothing. Put what writes them before it in the pipeline and into "

@@ -3,37 +3,43 @@
 import bz2
 import gzip
 import os
-import shutil
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Callable, Dict, Iterable, Iterator
-from uuid import uuid4
 
 from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
+from .scratch import scratch_folder
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside the wanted one, for a file or a folder, and rename it when the block ends well. What
-    stands there already is replaced. On an error or an interrupt nothing stays behind.
+    """Give a temporary path for a file or a folder, of the same name, and put it in the place of the wanted one when
+    the block ends well. What stands there already is replaced. On an error or an interrupt nothing stays behind; what
+    a killed process leaves is found by `scratch.remove_leftovers`.
 
-    path (Path): The wanted file or folder.
+    path (Path): The wanted file or folder. Links are followed.
     YIELDS (Path): Where to write.
+    RAISES (WeaknerError): If the disk is full, or the place cannot be written to.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
-    try:
+    path = Path(path).resolve()
+    with scratch_folder(path) as folder:
+        temporary = folder / path.name
         yield temporary
-        if temporary.is_dir() and path.exists():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        temporary.unlink(missing_ok=True)
+        replace(temporary, path, folder)
+
+
+def replace(new: Path, path: Path, folder: Path) -> None:
+    """Put a file or a folder in the place of another, which is not seen half removed.
+
+    new (Path): The new one.
+    path (Path): Where it goes.
+    folder (Path): A scratch folder beside, for the old one.
+    """
+    if new.is_dir() and path.exists():
+        os.rename(path, folder / f"{path.name}.old")
+    os.replace(new, path)
 
 
 def write_text(path: Path, text: str) -> None:

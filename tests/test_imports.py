@@ -23,6 +23,7 @@ ROWS = [
         "encodings",
         "files",
         "progress",
+        "scratch",
         "torch_io",
         "tokenizers",
         "losses",

@@ -12,6 +12,8 @@ from ..files import atomic_path, existing
 from .weak import stored_user_data
 
 SUFFIX = ".spacy"
+# A folder is being filled, or was when its run ended.
+UNFINISHED = ".unfinished"
 
 
 def corpus_files(path: Path) -> List[Path]:
@@ -19,9 +21,11 @@ def corpus_files(path: Path) -> List[Path]:
 
     path (Path): A file, or a folder that is searched with its subfolders.
     RETURNS (List[Path]): The files, sorted by name.
-    RAISES (WeaknerError): If the path does not exist or holds no such file.
+    RAISES (WeaknerError): If the path does not exist or holds no such file, or not all of a corpus.
     """
     path = existing(Path(path))
+    if (path / UNFINISHED).exists():
+        raise WeaknerError(Errors.WK789.format(path=path))
     files = [path] if path.is_file() else sorted(f for f in path.rglob(f"*{SUFFIX}") if f.name[0] != ".")
     if not files:
         raise WeaknerError(Errors.WK101.format(path=path))

@@ -14,6 +14,7 @@ from wasabi.util import locale_escape, supports_ansi
 from ..errors import Errors, WeaknerError
 from ..files import check_output, write_text
 from ..formats.names import INPUTS
+from ..scratch import remove_leftovers
 
 INTERRUPTED = 130
 AUTO = "auto"
@@ -140,6 +141,7 @@ def write_json(path: Path, value: object) -> None:
     """
     import srsly
 
+    remove_leftovers(path)
     write_text(path, srsly.json_dumps(value, indent=2) + "\n")
 
 

@@ -1,7 +1,11 @@
 """The application: its commands are listed here."""
 
+import os
+from typing import Annotated
+
 import typer
 
+from ..scratch import TAKE_OVER
 from .adapt import adapt_cli
 from .aggregate import aggregate_cli
 from .analyze import analyze_cli
@@ -35,6 +39,18 @@ NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
 
 app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def weakner_cli(
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the place of a run on another machine that has ended")
+    ] = False,
+) -> None:
+    if take_over:
+        os.environ[TAKE_OVER] = "1"
+
+
 app.add_typer(init_app)
 app.command("stamp")(stamp_cli)
 app.command("prepare")(prepare_cli)

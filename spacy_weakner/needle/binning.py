@@ -33,7 +33,8 @@ def histogram(scores: Floats, hits: Floats, n_bins: int, min_per_bin: int = 1) -
     """Histogram binning with quantile bins, as in Appendix A of Jiang et al. (2021).
 
     Every bin gets about the same number of observations. Equal scores always share a bin, so ties, like few
-    observations, lead to fewer bins than asked for.
+    observations, lead to fewer bins than asked for: one that would be too small shares with the next above, the last
+    with that below.
 
     scores (Floats): Shape (n,), finite, n > 0.
     hits (Floats): Shape (n,): how far each was right, in [0, 1].
@@ -47,7 +48,19 @@ def histogram(scores: Floats, hits: Floats, n_bins: int, min_per_bin: int = 1) -
     starts = numpy.arange(1, n_bins) * len(scores) // n_bins
     # The score at which a bin starts draws all that equal it into that bin; at the lowest score no bin can start.
     edges = numpy.unique(ascending[starts])
-    return bin_means(scores, hits, edges[edges > ascending[0]])
+    edges = edges[edges > ascending[0]]
+    return bin_means(scores, hits, _wide_enough(edges, numpy.searchsorted(ascending, edges), len(scores), min_per_bin))
+
+
+def _wide_enough(edges: Floats, below: Ints, n: int, min_per_bin: int) -> Floats:
+    """Those edges between which there are enough of n observations; `below` (n_edges,) counts those under each edge."""
+    kept = [0]
+    chosen = []
+    for i, count in enumerate(below.tolist()):
+        if min(count - kept[-1], n - count) >= min_per_bin:
+            kept.append(count)
+            chosen.append(i)
+    return edges[chosen]
 
 
 def bin_means(scores: Floats, hits: Floats, edges: Floats) -> Steps:

@@ -14,6 +14,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..quality.compare import SAMPLES, Comparison, compare
 from ..stages.runtime.devices import on_device
+from ..stages.runtime.lock import holding
 from . import curve
 from .advice import advise
 from .arena import Arena, by_name
@@ -55,6 +56,7 @@ class _Result(NamedTuple):
     reason: str = ""
 
 
+@holding("output")
 def fit(
     corpora: Path,
     output: Path,

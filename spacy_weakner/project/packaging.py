@@ -17,6 +17,7 @@ from spacy.cli.package import package as spacy_package
 from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, write_text
+from ..stages.runtime.lock import holding
 from .verdict import Verdict, interval_text, scores_text
 
 Scores = Dict[str, Any]
@@ -33,6 +34,7 @@ class Package(NamedTuple):
     wheel: Path
 
 
+@holding("output")
 def package(
     verdict: Verdict,
     output: Path,

@@ -11,6 +11,7 @@ from ..annotations.corpus import corpus_files, read_docs, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, write_text
 from ..stages.convert import convert
+from ..stages.runtime.lock import holding
 from ..stages.runtime.pipelines import blank_pipeline
 from ..stages.runtime.shards import receipt_path
 from .layout import Corpora, has_docs, reading
@@ -42,6 +43,7 @@ class Preparation(NamedTuple):
     notes: List[str]
 
 
+@holding("output")
 def prepare(
     output: Path,
     *,

@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..stages.runtime.training import BEST, LAST, Member, Training, config_differences, flat_config, train_all
+from ..stages.runtime.config_values import config_differences, flat_config
+from ..stages.runtime.training import BEST, LAST, Member, Training, train_all
 from .layout import Corpora, has_docs
 from .prepare import read_preparation
 from .rules import LINEAR, LINEAR_TEXTS, Settings

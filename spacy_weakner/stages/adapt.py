@@ -14,6 +14,7 @@ from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quie
 from ..errors import Errors, WeaknerError
 from ..files import check_output
 from ..formats.reading import input_files, read_corpus
+from ..scratch import remove_leftovers
 from .adapting.masking import Plan
 from .adapting.pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 from .adapting.runs import claimed, finished, published, work_folder
@@ -197,6 +198,7 @@ def adapt(
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:
+                remove_leftovers(output)
                 stack.enter_context(claimed(work, made_from))
                 write_pieces(
                     _read(inputs, blank_pipeline(lang, tokenizer), format, sentences),

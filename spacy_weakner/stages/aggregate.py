@@ -17,6 +17,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
 from .aggregating.combine import AggregateCounts, Combine, Distributions, Proposals
 from .runtime.hashes import hash_file, hash_text
+from .runtime.lock import holding
 from .runtime.shards import Shards
 
 UNION = "union"
@@ -48,6 +49,7 @@ class AggregateReport(AggregateCounts):
         return tuple(source for source, n in self.answers.items() if not n)
 
 
+@holding("output_path", "model_output")
 def aggregate(
     input_path: Path,
     output_path: Path,

@@ -14,6 +14,7 @@ from ..progress import Progress
 from .anchoring.pages import DUMP, SUFFIXES, WIKITEXT, page_format, read_pages
 from .anchoring.sentences import AnchorsReport, Sentences
 from .anchoring.wikitext import require_parser
+from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from .runtime.pipelines import blank_pipeline
 
@@ -22,6 +23,7 @@ MIN_ANCHORS = 4
 MAX_LENGTH = 250
 
 
+@holding("output_path")
 def anchors(
     inputs: Sequence[Path],
     output_path: Path,

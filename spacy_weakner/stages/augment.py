@@ -18,6 +18,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..roster.augmentation import sample
 from .augmenting.masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
 from .runtime.hashes import hash_path, hash_text
+from .runtime.lock import holding
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
 
@@ -51,6 +52,7 @@ class AugmentReport(Report):
     augmented: bool = False
 
 
+@holding("output_path")
 def augment(
     input_path: Path,
     output_path: Path,

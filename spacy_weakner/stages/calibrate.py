@@ -18,6 +18,7 @@ from ..needle.binning import Steps, histogram, isotonic
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
 from ..progress import Progress
 from .runtime.devices import on_device
+from .runtime.lock import holding
 from .runtime.predictions import PathPredictor
 
 METHODS = ("histogram", "isotonic")
@@ -39,6 +40,7 @@ class CalibrateReport(NamedTuple):
     accuracy: float
 
 
+@holding("output_path")
 def calibrate(
     output_path: Path,
     folds: Sequence[Tuple[Union[str, Path], Path]],

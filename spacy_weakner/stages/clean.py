@@ -31,6 +31,7 @@ from .cleaning.suspicion import (
 from .cleaning.writing import make_missing, sources_of, write_list
 from .runtime.devices import on_device
 from .runtime.hashes import hash_file, hash_text
+from .runtime.lock import holding
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage, Statistics, memory_zones
 
@@ -80,6 +81,7 @@ class CleanReport(Report):
     sources: "DefaultDict[str, Labelled]" = field(default_factory=_by_name)
 
 
+@holding("output_path", "list_path")
 def clean(
     input_path: Path,
     output_path: Path,

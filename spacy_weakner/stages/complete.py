@@ -21,6 +21,7 @@ from ..needle.confidence import CAP, Calibration, confidence
 from ..ty import Entity, PathScore
 from .runtime.devices import on_device
 from .runtime.hashes import hash_file, hash_model
+from .runtime.lock import holding
 from .runtime.predictions import PathPredictor
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
@@ -61,6 +62,7 @@ class CompleteReport(Report):
         return self.total_confidence / self.confident if self.confident else None
 
 
+@holding("output_path")
 def complete(
     input_path: Path,
     output_path: Path,

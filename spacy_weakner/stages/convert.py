@@ -18,6 +18,7 @@ from ..formats.offsets import AUTO
 from ..formats.reading import input_files, read_corpus
 from ..formats.writing import output_format, write_corpus
 from ..progress import Progress
+from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from .runtime.pipelines import blank_pipeline
 
@@ -46,6 +47,7 @@ class ConvertReport(RowCounts):
     files: int = 1
 
 
+@holding("output_path")
 def convert(
     input_path: Path,
     output_path: Path,

@@ -10,9 +10,11 @@ from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from .crossfitting.groups import learnable, split_folds
+from .runtime.config_values import flat_config
 from .runtime.folds import INDEX
 from .runtime.hashes import hash_file
-from .runtime.training import BEST, LAST, Training, flat_config, train_all
+from .runtime.lock import holding
+from .runtime.training import BEST, LAST, Training, train_all
 
 
 class Fold(NamedTuple):
@@ -30,6 +32,7 @@ class Fold(NamedTuple):
     skipped: bool
 
 
+@holding("output")
 def crossfit(
     config: Path,
     gold: Path,

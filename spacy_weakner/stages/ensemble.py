@@ -14,12 +14,14 @@ from spacy.vocab import Vocab
 from ..annotations import weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
+from .runtime.config_values import flat_config
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model
+from .runtime.lock import holding
 from .runtime.predictions import TokenPredictor
 from .runtime.shards import Shards
 from .runtime.stage import Report, Stage
-from .runtime.training import LAST, Member, Training, flat_config, train_all
+from .runtime.training import LAST, Member, Training, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
@@ -51,6 +53,7 @@ class EnsembleReport(Report):
         return self.total_deviation / max(1, self.tokens)
 
 
+@holding("output", "corpus_output")
 def ensemble(
     config: Path,
     corpus: Path,

@@ -10,7 +10,8 @@ from .labelling.report import LabelReport, make_report
 from .labelling.sources import SettingError, Source, make_source, read_sources
 from .labelling.stage import Label, Plan, label_by_workers
 from .runtime.devices import on_device
-from .runtime.hashes import hash_path
+from .runtime.hashes import check_regular, hash_path
+from .runtime.lock import locked
 from .runtime.pipelines import blank_pipeline, load_pipeline
 from .runtime.shards import WHOLE, Part
 
@@ -87,6 +88,8 @@ def label(
         declared = [_single_source(source, terms, pipeline, settings)]
     for setting, number in (("shard_size", shard_size), ("workers", workers)):
         check_range(setting, number, 1, None)
+    for path in (input_path, *exclude, *(source.path for source in declared if source.kind != "pipeline")):
+        check_regular(Path(str(path)))
     check_output(map(Path, exclude), [Path(output_path)])
     plan = Plan(
         input_path=Path(input_path),
@@ -101,10 +104,10 @@ def label(
         exclude=[hash_path(existing(Path(path))) for path in exclude],
         gpu_id=gpu_id,
     )
-    part, made_with = WHOLE if shard is None else Part.parse(shard), plan.settings()
-    nlp = blank_pipeline(lang, tokenizer)
-    shards = plan.shards(nlp, part)
-    with on_device(gpu_id):
+    part = WHOLE if shard is None else Part.parse(shard)
+    with locked(Path(output_path), part), on_device(gpu_id):
+        made_with, nlp = plan.settings(), blank_pipeline(lang, tokenizer)
+        shards = plan.shards(nlp, part)
         made = label_by_workers(plan, made_with, shards, exclude, workers, progress) if workers > 1 else 0
         counts = shards.run(Label(plan, made_with, nlp, exclude=exclude), progress=progress)
         counts.written += made

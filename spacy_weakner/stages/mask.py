@@ -14,6 +14,7 @@ from ..annotations.gold import find_gold, keep_gold
 from ..errors import check_choice, check_range
 from ..ty import Entity
 from .runtime.hashes import hash_text
+from .runtime.lock import holding
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
 
@@ -35,6 +36,7 @@ class MaskReport(Report):
     without_gold: int = 0
 
 
+@holding("output_path")
 def mask(
     input_path: Path,
     output_path: Path,

@@ -15,6 +15,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..ty import PAIRINGS, Entity
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model
+from .runtime.lock import holding
 from .runtime.predictions import Predictor
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
@@ -36,6 +37,7 @@ class PickReport(Report):
     picked: "Counter[str]" = field(default_factory=Counter)
 
 
+@holding("output_path")
 def pick(
     input_path: Path,
     output_path: Path,

@@ -14,6 +14,7 @@ from ..annotations.sentences import sentence_key
 from ..annotations.weak import SoftLabels, set_soft_labels, set_weak
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model, hash_path
+from .runtime.lock import holding
 from .runtime.predictions import TokenPredictor
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
@@ -33,6 +34,7 @@ class SoftenReport(Report):
     excluded: int = 0
 
 
+@holding("output")
 def soften(
     corpus: Path,
     output: Path,

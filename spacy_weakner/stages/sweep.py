@@ -9,8 +9,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, write_text
 from ..progress import Progress
+from .runtime.config_values import flat_config
 from .runtime.hashes import hash_text
-from .runtime.training import BEST, Member, flat_config, train_member
+from .runtime.lock import holding
+from .runtime.training import BEST, Member, train_member
 
 RESULTS = "sweep.json"
 _LONGEST = 100  # letters of a folder's name
@@ -40,6 +42,7 @@ class SweepReport(NamedTuple):
     model: Path
 
 
+@holding("output")
 def sweep(
     config: Path,
     output: Path,

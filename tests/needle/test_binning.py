@@ -4,6 +4,8 @@ import itertools
 
 import numpy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_weakner.needle.binning import Steps, bin_means, histogram, isotonic
 
@@ -100,3 +102,29 @@ def test_isotonic_regression_never_falls():
 def test_scores_beyond_those_seen_belong_to_the_outermost_steps():
     steps = Steps(numpy.array([0.0]), numpy.array([0.2, 0.8]), numpy.array([1, 1]))
     assert [steps(s) for s in (-1e9, -numpy.inf, 0.0, 1e9, numpy.inf)] == [0.2, 0.2, 0.8, 0.8, 0.8]
+
+
+@given(
+    scores=st.lists(st.integers(-4, 4), min_size=1, max_size=60),
+    n_bins=st.integers(1, 12),
+    least=st.integers(1, 12),
+)
+def test_no_bin_is_too_small_however_scores_are_tied(scores, n_bins, least):
+    x = numpy.asarray(scores, dtype="float64")
+    y = (numpy.arange(len(x)) % 3 == 0).astype("float64")
+    steps = histogram(x, y, n_bins, least)
+    own = [[j for j, score in enumerate(x) if steps(score) == steps.values[i]] for i in range(len(steps.values))]
+    assert steps.counts.sum() == len(x) and len(steps.counts) <= n_bins
+    assert steps.counts.min() >= min(least, len(x))
+    assert all(len(members) >= count for members, count in zip(own, steps.counts, strict=True))
+    for i, (low, high) in enumerate(itertools.pairwise([-numpy.inf, *steps.edges, numpy.inf])):
+        inside = (low <= x) & (x < high)
+        assert inside.sum() == steps.counts[i] and steps.values[i] == pytest.approx(y[inside].mean())
+    if len({*scores}) == len(scores):
+        # Without ties the bins are as equal as can be.
+        assert len(steps.counts) == max(1, min(n_bins, len(x) // least)) and numpy.ptp(steps.counts) <= 1
+
+
+def test_ties_that_had_left_a_bin_too_small():
+    scores = numpy.asarray([0, 1, 2, 3, *[4] * 7, *range(5, 11)], dtype="float64")
+    assert histogram(scores, scores * 0, 3, 5).counts.tolist() == [11, 6]

@@ -17,6 +17,7 @@ import spacy_weakner
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.scratch import wanted
 from spacy_weakner.stages.ensemble import ensemble
 from spacy_weakner.stages.runtime import training
 from spacy_weakner.stages.runtime.predictions import TokenPredictor
@@ -46,7 +47,7 @@ def trainings(monkeypatch):
     calls = Calls()
 
     def fake(config, output, overrides, gpu_id, stop, threads):
-        calls.append({"output": output, "gpu_id": gpu_id, **overrides})
+        calls.append({"output": wanted(output), "gpu_id": gpu_id, **overrides})
         (output / "train.log").write_text("log")
         nlp = calls.make(overrides["system.seed"])
         train(nlp, make_examples(nlp), steps=3)

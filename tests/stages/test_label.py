@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -280,3 +281,15 @@ def test_texts_are_labelled_directly(terms, pipeline, tmp_path):
     assert [weak.get_id(doc) for doc in docs] == ["x.1", "x.2", None]
     assert [weak.group_entities(doc, "weak:s") for doc in docs] == [[(0, 1, "CITY")], [], [(0, 1, "CITY")]]
     assert weak.doc_entities(docs[2]) == [(0, 1, "GOLD")]
+
+
+@pytest.mark.parametrize("which", ["in.jsonl", "terms.csv", "dev.txt"])
+def test_pipes_are_refused_at_once(tmp_path, which):
+    (tmp_path / "in.jsonl").write_text('{"text": "Paris"}\n')
+    (tmp_path / "terms.csv").write_text("label,term\nLOC,Paris\n")
+    (tmp_path / "dev.txt").write_text("London\n")
+    (tmp_path / which).unlink()
+    os.mkfifo(tmp_path / which)  # whoever opened it would wait for ever
+    with pytest.raises(WeaknerError, match=rf"WK786.*{which} is no file but a pipe"):
+        label(tmp_path / "in.jsonl", tmp_path / "out", terms=tmp_path / "terms.csv", exclude=[tmp_path / "dev.txt"])
+    assert not (tmp_path / "out").exists()

@@ -14,6 +14,7 @@ import spacy_weakner
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.scratch import wanted
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.crossfit import crossfit
 from spacy_weakner.stages.runtime import training
@@ -34,7 +35,7 @@ def trainings(monkeypatch):
     calls = []
 
     def fake(config, output, overrides, gpu_id, stop, threads):
-        calls.append({"config": config, "output": output, **overrides})
+        calls.append({"config": config, "output": wanted(output), **overrides})
         (output / "train.log").write_text("log")
         for name in ("model-best", "model-last"):
             (output / name).mkdir()
@@ -153,10 +154,18 @@ def environments(monkeypatch):
     seen = []
 
     class Process:
+        stdout = None
+
         def __init__(self, command, env, **kwargs):
             seen.append(env.get("OMP_NUM_THREADS"))
             output = Path(command[command.index("--output") + 1])
             (output / "model-last").mkdir()
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
 
         def wait(self, timeout=None):
             return 0

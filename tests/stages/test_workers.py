@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -13,9 +14,9 @@ from spacy.tokens import Doc
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.scratch import remove_leftovers, scratch_folder
 from spacy_weakner.stages.label import label
 from spacy_weakner.stages.runtime import workers
-from spacy_weakner.stages.runtime.scratch import scratch_folder
 from spacy_weakner.stages.runtime.shards import WHOLE, Part
 
 NLP = spacy.blank("xx")
@@ -115,9 +116,9 @@ def test_an_error_of_a_worker_is_one_message(folder):
 )
 def test_a_worker_that_breaks_says_how_and_ends_the_others(tmp_path, monkeypatch, script, message):
     fake = tmp_path / "python"
-    fake.write_text(f'#!/bin/sh\ncase "$3" in *-1.json) {script};; esac\nexec sleep 60\n')
+    fake.write_text(f'#!/bin/sh\ncase "$4" in *-1.json) {script};; esac\nexec sleep 60\n')
     fake.chmod(0o755)
-    monkeypatch.setattr(workers.sys, "executable", str(fake))
+    monkeypatch.setattr("sys.executable", str(fake))
     begin = time.monotonic()
     with pytest.raises(WeaknerError, match=f"(?s)WK313.*Worker {message}"):
         workers.run_workers([workers.Task("label", part, {}, []) for part in WHOLE.split(2)], tmp_path)
@@ -239,8 +240,7 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
         wait_for(lambda pids=pids: not any(map(is_alive, pids)), 20)
         assert status == (130 if signal_ == signal.SIGTERM else -signal.SIGKILL)
         # Only who is killed outright cannot tidy up; the next run does it.
-        assert not [f for f in leftovers(out) if f.is_file()]
-        assert len(leftovers(long)) == (signal_ == signal.SIGKILL)
+        assert bool(leftovers(long)) == (signal_ == signal.SIGKILL)
     done = len(list(out.glob("*.spacy")))
     killer = threading.Thread(target=kill_a_worker, args=(out, done + 3))
     killer.start()
@@ -249,11 +249,14 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
     killer.join()
     assert not [f for f in leftovers(long) if f.parent == long]
     for name in (".part-00001.spacy.0123abcd.tmp", ".part-00001.spacy.json.0123abcd.tmp", ".mine.tmp"):
-        (out / name).write_bytes(b"half")
+        (out / name / ".deep.01234567.tmp").mkdir(parents=True)
+        for folder in (out / name, out / name / ".deep.01234567.tmp"):
+            (folder / ".lock").touch()
+            (folder / "x").write_bytes(b"half")
     report = run(long, "out", workers=2)
     assert 0 < report.skipped < 110 and replace(report, skipped=0) == run(long, "again")
-    assert leftovers(long) == [out / ".mine.tmp"]
-    (out / ".mine.tmp").unlink()
+    assert [*out.glob(".*")] == [out / ".mine.tmp"]
+    shutil.rmtree(out / ".mine.tmp")
     assert contents(out) == contents(long / "again")
 
 
@@ -267,9 +270,10 @@ def test_scratch_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tm
     with scratch_folder(output) as living:
         dead = output.with_name(".out.0123abcd.tmp")
         dead.mkdir()
-        (dead / "lock").touch()
+        (dead / ".lock").touch()
         other = output.with_name(".out.convert.tmp")
         other.mkdir()
+        remove_leftovers(output)
         with scratch_folder(output) as folder:
             assert living.is_dir() and folder.is_dir() and other.is_dir() and not dead.exists()
         with pytest.raises(ZeroDivisionError), scratch_folder(output):

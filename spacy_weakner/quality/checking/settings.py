@@ -11,9 +11,9 @@ from spacy.language import Language
 
 from ...configs.recipes import SIZES
 from ...errors import WeaknerError
+from ...stages.runtime.config_values import config_differences
 from ...stages.runtime.devices import on_device
 from ...stages.runtime.pipelines import blank_pipeline
-from ...stages.runtime.training import config_differences
 from .findings import Findings, listed
 
 # What an encoder needs beside the base install: packages, and the extra that brings them.

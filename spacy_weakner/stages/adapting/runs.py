@@ -4,7 +4,6 @@ Beside the output `x` stands, while a training runs, its work folder `x.work` wi
 which inputs and settings it belongs to.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -13,9 +12,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from ...errors import Errors, WeaknerError
+from ...scratch import scratch_folder, try_lock
 from ..runtime.hashes import hash_file
 from ..runtime.receipts import Receipt
-from ..runtime.scratch import scratch_folder
 
 RECEIPT = "receipt.json"
 _LOCK = "lock"
@@ -79,10 +78,8 @@ def claimed(work: Path, made_from: Dict[str, Any]) -> Iterator[None]:
         raise WeaknerError(Errors.WK300.format(path=work))
     work.mkdir(parents=True, exist_ok=True)
     with (work / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise WeaknerError(Errors.WK356.format(path=work, stage=stage)) from error
+        if try_lock(lock) is False:
+            raise WeaknerError(Errors.WK356.format(path=work, stage=stage))
         differences = receipt.differences(made_from)
         if differences:
             if last_checkpoint(work) is not None:

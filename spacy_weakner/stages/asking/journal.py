@@ -1,6 +1,5 @@
 """The file of answers: rows are appended, each at once and whole."""
 
-import fcntl
 import json
 import os
 import threading
@@ -12,6 +11,7 @@ from ...annotations.jsonl import at_line, parse_row
 from ...annotations.rows import RowError
 from ...errors import Errors, WeaknerError
 from ...files import decode_line
+from ...scratch import try_lock
 
 _FOREIGN = "this is no row of 'ask'. Give another file for the answers"
 _BEGINNING = b'{"key": "'
@@ -74,12 +74,10 @@ class Journal:
             return None
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file_ = self.path.open("ab+", buffering=0)
-        try:
-            # The system frees it however this process ends.
-            fcntl.flock(file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        # The system frees it however this process ends.
+        if try_lock(file_) is False:
             file_.close()
-            raise WeaknerError(Errors.WK768.format(path=self.path)) from None
+            raise WeaknerError(Errors.WK768.format(path=self.path))
         return file_
 
     def _read(self) -> None:

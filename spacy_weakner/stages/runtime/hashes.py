@@ -7,6 +7,8 @@ from typing import Any, Dict, Union
 
 from spacy.util import get_package_version
 
+from ...errors import Errors, WeaknerError
+
 _CHUNK = 1 << 20
 
 
@@ -26,11 +28,22 @@ def hash_text(text: str) -> str:
 
 def hash_path(path: Path) -> str:
     """SHA-256 of a file, or of all files in a folder with their relative names."""
+    check_regular(path)
     if path.is_file():
         return hash_file(path)
     files = sorted(f for f in path.rglob("*") if f.is_file())
     listing = "\n".join(f"{f.relative_to(path).as_posix()} {hash_file(f)}" for f in files)
     return hash_text(listing)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what can be read only once, where it is read to be recognised and then for what it says.
+
+    path (Path): A file or a folder.
+    RAISES (WeaknerError): If it is a pipe, such as `<(zcat ...)` of a shell, or a device.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise WeaknerError(Errors.WK786.format(path=path))
 
 
 def hash_model(name: Union[str, Path]) -> str:

@@ -1,16 +1,16 @@
 """Corpora that a stage writes as a whole: one file, or a folder of shards."""
 
 import os
-import shutil
 from itertools import chain, islice
 from pathlib import Path
 from typing import Iterable, List, Set
-from uuid import uuid4
 
 from spacy.tokens import Doc
 
-from ...annotations.corpus import SUFFIX, write_docs
+from ...annotations.corpus import SUFFIX, UNFINISHED, write_docs
 from ...errors import Errors, WeaknerError
+from ...files import replace
+from ...scratch import scratch_folder
 from .shards import receipt_path
 
 SHARD_SIZE = 5000
@@ -39,7 +39,7 @@ def check_there(output_path: Path, overwrite: bool) -> None:
         if foreign:
             # They would become part of the corpus, or they are the work of a later stage.
             raise WeaknerError(Errors.WK300.format(path=foreign[0]))
-        exists = bool(ours)
+        exists = bool(ours) and not (output_path / UNFINISHED).exists()
     if exists and not overwrite:
         what = "holds a corpus" if as_folder else "exists"
         raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
@@ -53,24 +53,33 @@ def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
     shard_size (int): Docs per shard.
     RETURNS (int): The number of shards.
     """
-    earlier = _shards(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # All shards are made aside and moved at the end: a folder never holds a part of a corpus.
-    aside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.tmp")
-    try:
+    folder = folder.resolve()
+    with scratch_folder(folder) as scratch:
+        aside = scratch / folder.name
         names: List[str] = []
         rest = iter(docs)
         for first in rest:
             names.append(_SHARD_NAME.format(len(names)))
             write_docs(aside / names[-1], chain([first], islice(rest, shard_size - 1)))
-        folder.mkdir(exist_ok=True)
-        for name in names:
-            os.replace(aside / name, folder / name)
-        for path in earlier - {folder / name for name in names}:
-            path.unlink()
+        if not folder.exists() or not (_others(folder) or folder.is_mount()):
+            replace(aside, folder, scratch)
+        else:
+            _fill(folder, aside, names)
         return len(names)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _fill(folder: Path, aside: Path, names: List[str]) -> None:
+    """Move shards into a folder that has to stay, since it holds other things as well. It is marked meanwhile."""
+    (folder / UNFINISHED).touch()
+    for path in _shards(folder):
+        path.unlink()
+    for name in names:
+        os.replace(aside / name, folder / name)
+    (folder / UNFINISHED).unlink()
+
+
+def _others(folder: Path) -> Set[Path]:
+    return set(folder.iterdir()) - _shards(folder)
 
 
 def _shards(folder: Path) -> Set[Path]:

@@ -17,13 +17,11 @@ from ...code_version import code_version
 from ...errors import Errors, WeaknerError
 from ...files import atomic_path, check_output
 from ...progress import Progress
+from ...scratch import remove_leftovers
 from .hashes import hash_file, hash_settings, hash_text
 from .inputs import ShardInput, spacy_inputs
 from .receipts import Receipt
 from .stage import R, Stage, memory_zones
-
-# What `atomic_path` leaves behind if its process is killed.
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 
 
 class Part(NamedTuple):
@@ -149,7 +147,7 @@ class Shards:
         RETURNS (Report): What was done.
         RAISES (WeaknerError): If there is no input.
         """
-        self._remove_leftovers()
+        remove_leftovers(self.output_path)
         stale = self._stale()
         total = stage.report()
         # Of many shards each is short.
@@ -217,18 +215,6 @@ class Shards:
         if self.part != WHOLE or not self.output_path.is_dir() or not any(self.output_path.rglob(f"*{SUFFIX}")):
             return set()
         return set(corpus_files(self.output_path)) - {job.output for job in self._jobs}
-
-    def _remove_leftovers(self) -> None:
-        """Remove what a killed process has left of the shards here."""
-        ours = {path for job in self._jobs for path in (job.output, receipt_path(job.output))}
-        folder = self.output_path.parent if self.is_file else self.output_path
-        for path in list(folder.glob(".*.tmp") if self.is_file else folder.rglob(".*.tmp")):
-            name = path.name
-            # The file may have been written by way of a temporary one itself.
-            while found := _TEMPORARY.fullmatch(name):
-                name = found[1]
-            if path.with_name(name) in ours and path.is_file():
-                path.unlink(missing_ok=True)
 
     def _made_from(self, job: _Job, settings: Dict[str, Any]) -> Dict[str, Any]:
         found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(settings)}

@@ -5,25 +5,28 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.util import load_config
-from thinc.api import Config
 
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError, check_range
 from ...files import existing
 from ...progress import Progress
+from ...scratch import scratch_folder, wanted
+from .child import said, start
+from .config_values import flat_config
 from .hashes import hash_path, hash_settings
+from .lock import locked
 from .receipts import Receipt
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
+TRAINER = f"{__package__}.trainer"
 _TAIL = 15  # lines of the log that an error shows
 _POLL_SECONDS = 0.2
 _WATCH_SECONDS = 2.0
@@ -119,7 +122,8 @@ def train_member(
     """Train a pipeline.
 
     What `spacy train` prints goes to `train.log` in the output folder. A receipt beside it says what the pipeline was
-    made from; if that fits, nothing is done.
+    made from; if that fits, nothing is done. The training writes to a folder of its own until it has ended, and ends
+    when this process does.
 
     config (Path): The config.
     output (Path): Folder for the pipelines.
@@ -135,24 +139,44 @@ def train_member(
     """
     config, output = existing(Path(config)), Path(output)
     made_from = _made_from(config, overrides)
-    receipt = Receipt.read(output / RECEIPT)
-    if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
+    with locked(output, quiet=True):
+        receipt = Receipt.read(output / RECEIPT)
+        if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
+            on_progress(1.0)
+            return Member(output, receipt.report.get("score"), True, made_from)
+        if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
+            raise WeaknerError(Errors.WK300.format(path=output))
+        # What an interrupted or earlier training has left is no result of this one.
+        (output / RECEIPT).unlink(missing_ok=True)
+        for name in (BEST, LAST):
+            if (output / name).exists():
+                shutil.rmtree(output / name)
+        output.mkdir(parents=True, exist_ok=True)
+        # Whoever else may still write, as the training of a run that was killed: nobody does so here.
+        with scratch_folder(output) as scratch:
+            work = scratch / output.resolve().name
+            work.mkdir()
+            _show_log(output / LOG, work / LOG)
+            try:
+                with _watched(work / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
+                    _run(config, work, overrides, gpu_id, stop, threads)
+            finally:
+                os.replace(work / LOG, output / LOG)
+            for name in (BEST, LAST):
+                if (work / name).exists():
+                    os.rename(work / name, output / name)
         on_progress(1.0)
-        return Member(output, receipt.report.get("score"), True, made_from)
-    if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
-        raise WeaknerError(Errors.WK300.format(path=output))
-    # What an interrupted or earlier training has left is no result of this one.
-    (output / RECEIPT).unlink(missing_ok=True)
-    for name in (BEST, LAST):
-        if (output / name).exists():
-            shutil.rmtree(output / name)
-    output.mkdir(parents=True, exist_ok=True)
-    with _watched(output / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
-        _run(config, output, overrides, gpu_id, stop, threads)
-    on_progress(1.0)
-    score = _dev_score(output / BEST)
-    Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
-    return Member(output, score, False, made_from)
+        score = _dev_score(output / BEST)
+        Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
+        return Member(output, score, False, made_from)
+
+
+def _show_log(shown: Path, log: Path) -> None:
+    """Make a log that can be read in the output, too, while it is written."""
+    shown.unlink(missing_ok=True)  # an earlier training may still write to that one
+    log.touch()
+    with suppress(OSError):  # not every file system has links; it is there in the end
+        os.link(log, shown)
 
 
 def _run(
@@ -163,26 +187,28 @@ def _run(
     stop: Optional[Event],
     threads: Optional[int],
 ) -> None:
-    command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
+    shown = wanted(output)
+    command = [str(shown), "train", str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
     for key, value in overrides.items():
         command += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
     environment = dict(os.environ)
     if threads is not None:
         environment.setdefault("OMP_NUM_THREADS", str(threads))
     log = output / LOG
-    with log.open("w", encoding="utf-8") as file_:
-        process = subprocess.Popen(
-            command, stdout=file_, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment
-        )
+    with start(TRAINER, command, log, environment) as process:
         try:
             code = _wait(process, stop)
         except BaseException:
             process.terminate()
             process.wait()
             raise
+        error, text = said(process)
+    if error is not None:
+        raise WeaknerError(error)
     if code != 0:
-        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
-        raise WeaknerError(Errors.WK360.format(output=output, code=code, log=log, tail=tail))
+        text += log.read_text(encoding="utf-8", errors="replace")
+        tail = "\n".join(text.rstrip().splitlines()[-_TAIL:])
+        raise WeaknerError(Errors.WK360.format(output=shown, code=code, log=shown / LOG, tail=tail))
 
 
 @contextmanager
@@ -239,62 +265,6 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     }
     settings = {k: repr(v) for k, v in values.items()}
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
-
-
-def config_differences(
-    config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
-) -> List[str]:
-    """Compare a config with settings that corpora were made with: a pipeline that splits texts otherwise than its
-    training corpus finds less than it has learned.
-
-    config (Path): The config.
-    lang (str): Code of the language.
-    tokenizer (Optional[str]): Name of the tokenizer; None: that of the language.
-    size (Optional[str]): Size of the encoder; None: any.
-    RETURNS (List[str]): What differs, in words; empty if nothing does.
-    """
-    values = flat_config(config, {})
-    found = []
-    if values.get("nlp.lang") != lang:
-        found.append(f"its language is '{values.get('nlp.lang')}', and not '{lang}'")
-    own = values.get("nlp.tokenizer.@tokenizers")
-    if tokenizer is not None and own != tokenizer:
-        found.append(f"its tokenizer is '{own}', and not '{tokenizer}'")
-    names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
-    transformer = any("Transformer" in name or "QueryContext" in name for name in names)
-    if size is not None and transformer != (size in ("transformer", "gpu")):
-        found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
-    return found
-
-
-def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-    """Read a config; variables in it stay as they are.
-
-    config (Path): The config.
-    overrides (Mapping[str, Any]): Values by dotted name.
-    RETURNS (Dict[str, Any]): Its values by dotted name; sections stand for themselves too, as empty dictionaries.
-    RAISES (WeaknerError): If it cannot be read with these overrides.
-    """
-    try:
-        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=False))
-    except (ValueError, KeyError) as error:
-        if isinstance(error, WeaknerError):
-            raise
-        reason = " ".join(str(error).split())
-        raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
-
-
-def _flat(config: Config) -> Dict[str, Any]:
-    flat: Dict[str, Any] = {}
-    pending: List[Tuple[str, Any]] = list(config.items())
-    while pending:
-        key, value = pending.pop()
-        if isinstance(value, dict):
-            flat[key] = {}
-            pending.extend((f"{key}.{name}", own) for name, own in value.items())
-        else:
-            flat[key] = value
-    return flat
 
 
 def _dev_score(model: Path) -> Optional[float]:

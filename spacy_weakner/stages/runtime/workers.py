@@ -1,30 +1,24 @@
 """Runs the parts of a stage in fresh processes. They are neither forked nor sent objects: each reads a JSON file.
-
-`python -m spacy_weakner.stages.runtime.workers TASK.json` is one worker. It stops when its parent does, whatever the
-reason: its standard input then ends.
+Those of `child` end when their parent does, whatever the reason.
 """
 
 import json
 import os
 import signal
 import subprocess
-import sys
-import threading
 import time
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ...errors import Errors, WeaknerError
-from ...files import write_text
 from ...progress import Progress
+from .child import FAILED, INTERRUPTED, said, start
 from .shards import Part, receipt_path
 
 # Stages that have workers: each module has a function `run_worker(task, part)`.
 STAGES = {"label": "..labelling.stage"}
-FAILED = 1
-INTERRUPTED = 130
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 10
 _TAIL_LINES = 3
@@ -78,24 +72,16 @@ def run_workers(tasks: Sequence[Task], folder: Path, *, progress: bool = False) 
 class _Worker:
     def __init__(self, task: Task, number: int, folder: Path) -> None:
         self.number = number
-        self._message = folder / f"worker-{number}.error"
         self._log = folder / f"worker-{number}.log"
         # Workers make their shards in order, so that only the next one has to be looked at.
         self._waiting = [(receipt, _changed_at(receipt)) for receipt in map(receipt_path, task.pending)][::-1]
         path = folder / f"worker-{number}.json"
-        content = {"stage": task.stage, "part": task.part, "settings": task.settings, "message": str(self._message)}
+        content = {"stage": task.stage, "part": task.part, "settings": task.settings}
         path.write_text(json.dumps(content), encoding="utf-8")
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(path)],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                # More threads than cores would slow all workers down.
-                env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
-                # Ctrl-C reaches the parent alone, which then stops them in an orderly way.
-                start_new_session=True,
-            )
+        # More threads than cores would slow all workers down.
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+        # Ctrl-C reaches the parent alone, which then stops them in an orderly way.
+        self.process = start(__name__, [str(path)], self._log, environment, start_new_session=True)
 
     def newly_finished(self) -> int:
         """How many shards have been finished since the last call."""
@@ -106,8 +92,9 @@ class _Worker:
 
     def error(self, total: int) -> WeaknerError:
         """What went wrong."""
-        if self._message.exists():
-            return WeaknerError(self._message.read_text(encoding="utf-8"))
+        error, text = said(self.process)
+        if error is not None:
+            return WeaknerError(error)
         code = self.process.returncode
         if code == -signal.SIGKILL:
             how = "was killed, perhaps because memory ran out (fewer workers need less)"
@@ -115,7 +102,8 @@ class _Worker:
             how = f"was ended by the signal {signal.Signals(-code).name}"
         else:
             how = f"ended with the exit code {code}"
-        lines = [line for line in self._log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        text += self._log.read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()]
         tail = "".join(f"\n{line}" for line in lines[-_TAIL_LINES:])
         return WeaknerError(Errors.WK313.format(number=self.number, total=total, how=how, tail=tail))
 
@@ -130,8 +118,9 @@ def _stop(workers: Sequence[_Worker]) -> None:
         except subprocess.TimeoutExpired:
             worker.process.kill()
             worker.process.wait()
-        if worker.process.stdin is not None:
-            worker.process.stdin.close()
+        for pipe in (worker.process.stdin, worker.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 def _changed_at(path: Path) -> Optional[int]:
@@ -144,21 +133,21 @@ def _changed_at(path: Path) -> Optional[int]:
 # The worker
 
 
-def main(path: Path) -> int:
+def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     """Do one task.
 
-    path (Path): The JSON file that says which.
+    arguments (Sequence[str]): The JSON file that says which.
+    tell (Callable[[object], None]): Tells the parent an error.
     RETURNS (int): The exit code.
     """
     signal.signal(signal.SIGTERM, _interrupt)
-    threading.Thread(target=_watch_parent, daemon=True).start()
-    task = json.loads(path.read_text(encoding="utf-8"))
+    task = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     try:
         # Loaded by a fixed name, after the signals are set: it takes seconds.
         stage = import_module(STAGES[task["stage"]], __package__)
         stage.run_worker(task["settings"], Part(*task["part"]))
     except (WeaknerError, OSError) as error:
-        write_text(Path(task["message"]), str(error))
+        tell(error)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -169,16 +158,3 @@ def _interrupt(signal_number: int, frame: Any) -> None:
     # Once: a second one could interrupt the removal of half-written files.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-def _watch_parent() -> None:
-    # Not sys.stdin, whose lock the end of this process would wait for.
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_GRACE_SECONDS)
-    os._exit(INTERRUPTED)
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,173 @@
+"""Temporary folders that live as long as a run does. Each holds a file that its run has locked: the system frees that
+however the process ends, so that what killed runs have left is told from what is in use.
+"""
+
+import errno
+import os
+import re
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Iterator, List, Optional
+from uuid import uuid4
+
+from .errors import Errors, WeaknerError
+
+_LOCK = ".lock"
+# Environment variable: a run on another machine that has left its lock is known to have ended.
+TAKE_OVER = "WEAKNER_TAKE_OVER"
+_NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
+# What can only be said of writing, and that no other file would change.
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file_: IO[Any]) -> None:
+        file_.seek(1 << 30)  # what is locked cannot be read, so it is not the contents
+        msvcrt.locking(file_.fileno(), msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(file_: IO[Any]) -> None:
+        fcntl.flock(file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def try_lock(file_: IO[Any]) -> Optional[bool]:
+    """Lock an open file as long as it is open; does not wait.
+
+    file_ (IO[Any]): The file, open for writing.
+    RETURNS (Optional[bool]): Whether it is locked now, and not by another; None: the file system has no locks.
+    """
+    try:
+        _lock(file_)
+    except OSError as error:
+        return False if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK) else None
+    return True
+
+
+def is_at(file_: IO[Any], path: Path) -> bool:
+    """Whether an open file still is the one at a path."""
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(file_.fileno()), there)
+
+
+def place_beside(output: Path) -> Path:
+    """Where temporary files of an output go: beside it; or in it, if it is a folder that is mounted, or within one that
+    cannot be written to.
+
+    output (Path): The output, resolved.
+    RETURNS (Path): A folder.
+    """
+    inside = output.is_dir() and (output.is_mount() or not os.access(output.parent, os.W_OK))
+    return output if inside else output.parent
+
+
+@contextmanager
+def scratch_folder(output: Path) -> Iterator[Path]:
+    """Make a folder beside an output, and remove it at the end.
+
+    output (Path): The output.
+    YIELDS (Path): The folder.
+    RAISES (WeaknerError): If it cannot be made, or the disk is full before the end.
+    """
+    output = Path(output).resolve()  # "." has no name
+    with writing(output, every=True):
+        folder, lock = _make(place_beside(output), output.name)
+    try:
+        with lock, writing(output):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(output: Path) -> None:
+    """Remove what killed runs have left beside an output and in it.
+
+    output (Path): The output; need not exist.
+    """
+    output = Path(output).resolve()
+    found = [path for path in _listed(output.parent) if _wanted_name(path.name) == output.name]
+    if output.is_dir():
+        # (Unlike rglob, it does not mind what others remove meanwhile.)
+        for root, folders, _ in os.walk(output):
+            temporary = [name for name in folders if _NAME.fullmatch(name)]
+            found += [Path(root, name) for name in temporary]
+            folders[:] = [name for name in folders if name not in temporary]
+    for path in found:
+        _remove_if_dead(path)
+
+
+@contextmanager
+def writing(path: Path, *, every: bool = False) -> Iterator[None]:
+    """Say where a full disk was met.
+
+    path (Path): What is written.
+    every (bool): Every error of the system is about writing it, not only those of full disks.
+    RAISES (WeaknerError): In the place of such an error.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not every and error.errno not in DISK_ERRORS:
+            raise
+        raise disk_error(path, error) from error
+
+
+def disk_error(path: Path, error: OSError) -> WeaknerError:
+    """RETURNS (WeaknerError): What a user is told of an error in writing."""
+    return WeaknerError(Errors.WK785.format(path=wanted(path), reason=error.strerror or error))
+
+
+def wanted(path: Path) -> Path:
+    """RETURNS (Path): What a path is called in the end, without the temporary folders on the way to it."""
+    return Path(*(part for part in path.parts if not _NAME.fullmatch(part)))
+
+
+def _wanted_name(name: str) -> Optional[str]:
+    found = _NAME.fullmatch(name)
+    return None if found is None else found[1]
+
+
+def _listed(folder: Path) -> List[Path]:
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+
+
+def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
+    place.mkdir(parents=True, exist_ok=True)
+    while True:
+        folder = place / f".{name}.{uuid4().hex[:8]}.tmp"
+        folder.mkdir()
+        try:
+            lock = (folder / _LOCK).open("x", encoding="utf-8")
+        except FileNotFoundError:  # another run has just taken it for a leftover
+            continue
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        if try_lock(lock) is not False and is_at(lock, folder / _LOCK):
+            return folder, lock
+        lock.close()
+
+
+def _remove_if_dead(folder: Path) -> None:
+    try:
+        with (folder / _LOCK).open("r+", encoding="utf-8") as lock:
+            dead = try_lock(lock)
+        if dead:
+            shutil.rmtree(folder, ignore_errors=True)
+    except FileNotFoundError:
+        # Its run ended between two lines; or is in between, and then makes another.
+        try:
+            folder.rmdir()
+        except OSError:  # it is gone, or holds something: no folder of a run
+            return
+    except OSError:
+        return

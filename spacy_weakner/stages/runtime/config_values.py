@@ -1,0 +1,66 @@
+"""What stands in the config of a training."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from spacy.util import load_config
+from thinc.api import Config
+
+from ...errors import Errors, WeaknerError
+from ...files import existing
+
+
+def config_differences(
+    config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
+) -> List[str]:
+    """Compare a config with settings that corpora were made with: a pipeline that splits texts otherwise than its
+    training corpus finds less than it has learned.
+
+    config (Path): The config.
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): Name of the tokenizer; None: that of the language.
+    size (Optional[str]): Size of the encoder; None: any.
+    RETURNS (List[str]): What differs, in words; empty if nothing does.
+    """
+    values = flat_config(config, {})
+    found = []
+    if values.get("nlp.lang") != lang:
+        found.append(f"its language is '{values.get('nlp.lang')}', and not '{lang}'")
+    own = values.get("nlp.tokenizer.@tokenizers")
+    if tokenizer is not None and own != tokenizer:
+        found.append(f"its tokenizer is '{own}', and not '{tokenizer}'")
+    names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
+    transformer = any("Transformer" in name or "QueryContext" in name for name in names)
+    if size is not None and transformer != (size in ("transformer", "gpu")):
+        found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
+    return found
+
+
+def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    """Read a config; variables in it stay as they are.
+
+    config (Path): The config.
+    overrides (Mapping[str, Any]): Values by dotted name.
+    RETURNS (Dict[str, Any]): Its values by dotted name; sections stand for themselves too, as empty dictionaries.
+    RAISES (WeaknerError): If it cannot be read with these overrides.
+    """
+    try:
+        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=False))
+    except (ValueError, KeyError) as error:
+        if isinstance(error, WeaknerError):
+            raise
+        reason = " ".join(str(error).split())
+        raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
+
+
+def _flat(config: Config) -> Dict[str, Any]:
+    flat: Dict[str, Any] = {}
+    pending: List[Tuple[str, Any]] = list(config.items())
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            flat[key] = {}
+            pending.extend((f"{key}.{name}", own) for name, own in value.items())
+        else:
+            flat[key] = value
+    return flat

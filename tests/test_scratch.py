@@ -1,0 +1,154 @@
+"""Temporary folders, outputs that are replaced as a whole, and full disks."""
+
+import errno
+import resource
+from contextlib import contextmanager, suppress
+
+import pytest
+import spacy
+
+from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.files import atomic_path
+from spacy_weakner.scratch import remove_leftovers, scratch_folder, wanted
+from spacy_weakner.stages.convert import convert
+from spacy_weakner.stages.runtime import output
+from spacy_weakner.stages.runtime.lock import locked
+
+from .util import make_doc
+
+NLP = spacy.blank("xx")
+
+
+@contextmanager
+def full_disk(size):
+    """No file of this process can be larger than `size` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def names(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_folders_replace_folders_and_links_stay(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    (real / "old").mkdir(parents=True)
+    link.symlink_to(real)
+    with atomic_path(link) as temporary:
+        temporary.mkdir()
+        (temporary / "new").touch()
+        assert temporary.name == "real" and names(real) == ["old"] and wanted(temporary) == real
+    assert names(tmp_path) == ["link", "real", "real/new"] and link.is_symlink()
+
+
+def test_names_of_nested_temporary_folders(tmp_path):
+    with atomic_path(tmp_path / "a") as one, atomic_path(one / "b.json") as two:
+        assert wanted(two) == tmp_path / "a" / "b.json"
+        two.touch()
+        one.mkdir(exist_ok=True)
+    assert names(tmp_path) == ["a", "a/b.json"]
+
+
+def test_leftovers_of_others_stay(tmp_path):
+    for name in (".out.tmp", ".out.0123abcd.tmp", ".other.0123abcd.tmp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").touch()
+    (tmp_path / ".other.0123abcd.tmp" / ".lock").touch()
+    with scratch_folder(tmp_path / "out"):
+        before = names(tmp_path)
+        remove_leftovers(tmp_path / "out")
+        assert names(tmp_path) == before  # no lock, another's, in use
+
+
+@pytest.mark.parametrize("target", ["out.spacy", "out.jsonl", "out"])
+def test_a_full_disk_is_one_line_with_the_path(tmp_path, target):
+    (tmp_path / "in.txt").write_text("".join(f"word{i} and so on\n" for i in range(2000)))
+    with (
+        full_disk(3000),
+        pytest.raises(WeaknerError, match=rf"WK785.*/{target}[^ ]* could not.*File too large") as error,
+    ):
+        convert(tmp_path / "in.txt", tmp_path / target)
+    assert "\n" not in str(error.value) and ".tmp" not in str(error.value)
+    assert names(tmp_path) == ["in.txt"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_other_reasons(tmp_path, code):
+    with pytest.raises(WeaknerError, match=r"WK785.*/a could"), atomic_path(tmp_path / "a"):
+        raise OSError(code, "no")
+    with pytest.raises(PermissionError), atomic_path(tmp_path / "a"):
+        raise PermissionError(errno.EACCES, "no", "of an input")
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(WeaknerError, match=r"WK785.*file/out could not"), locked(tmp_path / "file" / "out"):
+        pass
+    with pytest.raises(WeaknerError, match=r"WK785.*file/out could not"), atomic_path(tmp_path / "file" / "out"):
+        pass
+
+
+# Folders of shards
+
+
+def docs(text, n):
+    return [make_doc(NLP, f"{text} {i}") for i in range(n)]
+
+
+def found(folder):
+    return [doc[0].text for doc in read_docs(folder, NLP.vocab)]
+
+
+def touch(path, docs):
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    return len(list(docs))
+
+
+class Killed(BaseException):
+    """In the place of SIGKILL: nothing is tidied up where it is raised."""
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("others", [False, True])
+def test_a_folder_of_shards_is_old_or_new_or_known_to_be_neither(tmp_path, monkeypatch, n, others):
+    folder, steps = tmp_path / "out", []
+    write_docs(folder / "part-00000.spacy", docs("old", 2))
+    if others:
+        (folder / "notes.txt").touch()
+
+    def step(function):
+        def run(*args, **kwargs):
+            if str(tmp_path) in str(args[0]) and not str(args[0]).endswith(".lock"):
+                steps.append(function)
+                if len(steps) > n:
+                    raise Killed
+            return function(*args, **kwargs)
+
+        return run
+
+    with monkeypatch.context() as patch:
+        # What changes the folder itself; shards are written before, aside.
+        patch.setattr(output, "write_docs", touch)
+        patch.setattr("os.rename", step(output.os.rename))
+        patch.setattr("os.replace", step(output.os.replace))
+        patch.setattr("pathlib.Path.unlink", step(output.Path.unlink))
+        with suppress(Killed):
+            output.write_shards(docs("new", 4), folder, 2)
+    shards = sorted(path.name for path in folder.glob("*.spacy"))
+    whole = (["part-00000.spacy"], ["part-00000.spacy", "part-00001.spacy"])
+    if (folder / UNFINISHED).exists():
+        assert others
+        with pytest.raises(WeaknerError, match="WK789"):
+            found(folder)
+        output.check_there(folder, overwrite=False)
+    else:
+        assert not folder.exists() or shards in whole
+    output.write_shards(docs("new", 4), folder, 2)
+    assert found(folder) == ["new"] * 4
+    assert names(folder) == sorted([*whole[1], *(["notes.txt"] if others else [])])
