@@ -14,6 +14,7 @@ from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
 from ..training.entities import EntityHead
 from .runtime.devices import on_device
+from .runtime.lock import holding
 from .runtime.predictions import Predictor
 
 # Where temperatures are sought, and how exactly.
@@ -43,6 +44,7 @@ class TemperatureReport(NamedTuple):
         return self.temperature < LOWEST * 1.01 or self.temperature > HIGHEST / 1.01
 
 
+@holding("output_path")
 def fit_temperature(
     output_path: Path, model: Union[str, Path], gold: Path, *, component: Optional[str] = None, gpu_id: int = -1
 ) -> TemperatureReport:
