@@ -149,8 +149,6 @@ def suggest(
         pool = Pool(POOL * n, n, seed)
         for sentence in Progress(reader.read(scorer), desc="suggest", unit="sentence", enabled=progress):
             pool.add(sentence)
-        if not scorer.heard:
-            raise WeaknerError(_nothing_to_tell_by(input_path, model))
         choice = choose(pool.sentences(), n)
         if not choice.sentences:
             raise WeaknerError(
@@ -195,7 +193,7 @@ class _Reader:
             for block in inputs:
                 with memory_zones([*self.stage.zones(), *(model.nlp for model in scorer.models)]):
                     yield from scorer.score(self.stage(self._wanted(block.read(self.nlp.vocab)[0])))
-                if not scorer.heard:
+                if scorer.is_deaf:
                     raise WeaknerError(_nothing_to_tell_by(plan.input_path, [m.name for m in scorer.models]))
         finally:
             self.stage.close()

@@ -30,8 +30,9 @@ class Choice(NamedTuple):
 
 def choose(sentences: Sequence[Sentence], n: int) -> Choice:
     """Choose greedily. At first each label has its turn, the rarest first, until it has its share; then the best of all
-    follow. A sentence counts the less, the more it resembles one that was chosen; those that are nearly the same as
-    such a one are passed over.
+    follow. A sentence counts the more, the more it resembles the others that there are, since what is learnt from it
+    holds for them; and the less, the more it resembles one that was chosen. Those that are nearly the same as such a
+    one are passed over.
 
     sentences (Sequence[Sentence]): What there is, the best first.
     n (int): How many to choose, at most.
@@ -39,6 +40,7 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
     """
     likeness = Likeness([sentence.words for sentence in sentences])
     scores = numpy.asarray([sentence.score for sentence in sentences], dtype="float64")
+    typical = likeness.to_all()
     free = numpy.ones(len(sentences), dtype=bool)
     chosen: List[int] = []
     near = 0
@@ -48,7 +50,7 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
         open_ = free & (by > -1.0)
         if not open_.any():
             return False
-        worth = numpy.where(open_, by * (1.0 - likeness.most), -1.0)
+        worth = numpy.where(open_, by * typical * (1.0 - likeness.most), -1.0)
         best = int(worth.argmax())  # of equally good ones the first, which is the better by itself
         chosen.append(best)
         free[best] = False
@@ -104,6 +106,13 @@ class Likeness:
             word: (numpy.asarray(where, dtype="int64"), numpy.asarray(weights))
             for word, (where, weights) in postings.items()
         }
+
+    def to_all(self) -> NDArray[numpy.float64]:
+        """RETURNS (NDArray[numpy.float64]): Shape (n_sentences,): the mean cosine with all of them, in (0, 1]."""
+        shares = {word: float(weights.sum()) / len(self.most) for word, (_, weights) in self._postings.items()}
+        return numpy.asarray(
+            [sum(weight * shares[word] for word, weight in vector.items()) for vector in self._vectors]
+        )
 
     def add(self, i: int) -> None:
         """Take a sentence.

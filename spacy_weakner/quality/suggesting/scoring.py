@@ -23,20 +23,27 @@ from .voting import Vote, places_of_votes
 
 BATCH_SIZE = 256
 # The doubts of a sentence are summed up and divided by this power of its length: 0 would choose the longest sentences,
-# 1 fragments.
-LENGTH_POWER = 0.5
+# and 1 fragments such as the lines of tables.
+LENGTH_POWER = 0.75
 
 
 class Scorer:
     """Reads sentences, and scores them.
 
     models (Sequence[Model]): The pipelines to ask.
+    read (int): Sentences that were scored.
     heard (bool): Whether anything was met that doubts can be told by: probabilities, or two voters on a sentence.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = models
+        self.read = 0
         self.heard = any(model.gives_probabilities for model in models)
+
+    @property
+    def is_deaf(self) -> bool:
+        """RETURNS (bool): Whether nothing of what was read tells any doubt."""
+        return self.read > 0 and not self.heard
 
     def score(self, docs: Iterator[Doc]) -> Iterator[Sentence]:
         """Score sentences.
@@ -57,6 +64,7 @@ class Scorer:
                 scored = [pairs for pairs in _predicted(doc).values() if any(score is not None for _, score in pairs)]
                 self.heard |= len(votes) > 1 or bool(scored)
                 asked = [own[i] for own in unsure] + [places_of_candidates(pairs) for pairs in scored]
+                self.read += 1
                 yield _sentence(doc, asked, places_of_votes(votes))
 
 
