@@ -417,6 +417,8 @@ def _flag(value: Any, what: str) -> bool:
 
 def _count_keys(row: Row, counts: RowCounts) -> None:
     unknown = row.keys() - KEYS
+    if row.get("meta") and _meta(row["meta"]) is None:
+        unknown |= {"meta"}
     counts.ignored.update(unknown)
     counts.lists.update(key for key in unknown if isinstance(row[key], list))
     counts.annotated += any(key in row for key in _ANNOTATIONS)

@@ -14,9 +14,12 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.suggest import suggest
 from spacy_weakner.quality.suggesting.choosing import choose
+from spacy_weakner.quality.suggesting.models import Model
 from spacy_weakner.quality.suggesting.places import places_of_candidates, places_of_tokens
 from spacy_weakner.quality.suggesting.pool import Pool, Sentence
 from spacy_weakner.quality.suggesting.voting import Vote, places_of_votes
+
+from ..ent_combiner.util import borders, without_gold
 
 NLP = spacy.blank("xx")
 NAMES = ["Ann", "Bob", "Cid", "Dan", "Eva", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lea"]
@@ -178,6 +181,20 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
         suggest(path, tmp_path / f"{name}.jsonl", n=4, seed=seed)
         made[name] = (tmp_path / f"{name}.jsonl").read_bytes()
     assert made["x"] == made["y"] != made["z"]
+
+
+def test_a_combination_is_asked_and_not_what_it_combines(tmp_path):
+    nlp = spacy.blank("en")
+    combiner = nlp.add_pipe("ent_combiner")
+    combiner.fit(borders(80))
+    nlp.to_disk(tmp_path / "model")
+    docs = [without_gold(doc) for doc in borders(30, seed=1)]
+    model = Model(tmp_path / "model")
+    found = model.places(docs)
+    expected = [places_of_candidates(own) for own in combiner.score_candidates(docs)]
+    assert [[place[:3] for place in own] for own in found] == [[place[:3] for place in own] for own in expected]
+    assert any(found)
+    assert [place.doubt for own in found for place in own] == pytest.approx([p.doubt for own in expected for p in own])
 
 
 # What is written
