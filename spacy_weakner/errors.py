@@ -631,6 +631,17 @@ class Errors:
         "same command again."
     )
 
+    # Suggestions
+    WK775 = (
+        "[WK775] Nothing tells which sentences of {path} are in doubt.{asked} Give a pipeline that gives probabilities "
+        "(--model; crf_ner, span_ner, token_ner, mrc_ner, ent_combiner), or at least two voters: sources (--sources), "
+        "pipelines, or a corpus with the span groups of two sources."
+    )
+    WK776 = (
+        "[WK776] {path} has no sentence to suggest: of {read} sentences {excluded} stand in what is excluded, and the "
+        "others are empty, or annotated. Give more text."
+    )
+
 
 class Warnings:
     WK790 = (

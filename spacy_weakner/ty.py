@@ -73,6 +73,18 @@ class PathScorer(Protocol):
 
 
 @runtime_checkable
+class CandidateScorer(Protocol):
+    """A pipe that knows the probability of what may be an entity, whether or not it writes it."""
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The labels of its candidates."""
+
+    def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
+        """Per Doc the candidates, which may overlap, with their probabilities. The Docs are not changed."""
+
+
+@runtime_checkable
 class EntityThresholds(Protocol):
     """A pipe that writes only entities whose score reaches the threshold of their label."""
 

@@ -16,6 +16,7 @@
 - "cats": sentence categories with numbers.
 - "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
   kept beside them, and "gold_missing" the ranges where nobody knows.
+- "meta": an object that annotators are shown, such as why the sentence was suggested.
 
 Other keys are passed over, and counted; rows in which other tools keep labels are refused (see `foreign`).
 """
@@ -42,7 +43,7 @@ MISALIGNED = ("drop", "error", "expand", "contract")
 DEFAULT_SOURCE = "imported"
 KEYS = frozenset(
     ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
-    + ["gold", "gold_missing", "complete", "wrong"]
+    + ["gold", "gold_missing", "complete", "wrong", "meta"]
 )
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "wrong")
 
@@ -144,6 +145,7 @@ def doc_from_row(
     weak.set_weak(doc, _flag(row.get("weak"), "weak"))
     if row.get("confidence") is not None:
         weak.set_confidence(doc, _probability(row["confidence"], "confidence"))
+    weak.set_meta(doc, _meta(row.get("meta")))
     _count_keys(row, counts)
     return doc
 
@@ -225,6 +227,8 @@ def row_from_doc(doc: Doc) -> Row:
         row["weak"] = True
         if weak.get_confidence(doc) is not None:
             row["confidence"] = weak.get_confidence(doc)
+    if weak.get_meta(doc) is not None:
+        row["meta"] = weak.get_meta(doc)
     return row
 
 
@@ -450,9 +454,17 @@ def _flag(value: Any, what: str) -> bool:
 
 def _count_keys(row: Row, counts: RowCounts) -> None:
     unknown = row.keys() - KEYS
+    if row.get("meta") and _meta(row["meta"]) is None:
+        unknown |= {"meta"}
     counts.ignored.update(unknown)
     counts.lists.update(key for key in unknown if isinstance(row[key], list))
     counts.annotated += any(key in row for key in _ANNOTATIONS)
+
+
+def _meta(value: Any) -> Optional[Dict[str, Any]]:
+    # Other tools keep anything there: what is no object, or cannot be shown, is none of ours.
+    shown = isinstance(value, dict) and all(isinstance(own, (str, int, float, type(None))) for own in value.values())
+    return value if shown and value else None
 
 
 def _a_list(value: Any, what: str) -> List[Any]:

@@ -36,7 +36,8 @@ _UNIT = "weakner.confidence_unit"
 _TAGS = "weakner.tags"
 _SOFT = "weakner.soft"
 _AUGMENTED = "weakner.augmented"
-_STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED)
+_META = "weakner.meta"
+_STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED, _META)
 
 
 class SoftLabels(NamedTuple):
@@ -267,6 +268,17 @@ def get_augmented(doc: Doc) -> Optional[List[str]]:
 def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:
     """Keep the words of an augmented form, one per token."""
     _set(doc, _AUGMENTED, None if words is None else list(words))
+
+
+def get_meta(doc: Doc) -> Optional[Dict[str, Any]]:
+    """What annotators are told about the sentence; None if there is nothing."""
+    meta: Optional[Dict[str, Any]] = doc.user_data.get(_META)
+    return None if meta is None else dict(meta)
+
+
+def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
+    """Keep what annotators are told about the sentence: texts and numbers by name."""
+    _set(doc, _META, None if meta is None else dict(meta))
 
 
 def stored_user_data(doc: Doc) -> Dict[str, Any]:

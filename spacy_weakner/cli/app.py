@@ -31,6 +31,7 @@ from .pick import pick_cli
 from .prepare import prepare_cli
 from .report import report_cli
 from .stamp import stamp_cli
+from .suggest import suggest_cli
 from .sweep import sweep_cli
 from .temperature import temperature_cli
 from .verdict import verdict_cli
@@ -79,5 +80,6 @@ app.command("fit")(fit_cli)
 app.command("verdict")(verdict_cli)
 app.command("package")(package_cli)
 app.command("analyze")(analyze_cli)
+app.command("suggest")(suggest_cli)
 app.command("compare")(compare_cli)
 app.command("report")(report_cli)

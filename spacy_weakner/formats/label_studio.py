@@ -101,6 +101,8 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         return [_result(i, mark, text, places) for i, mark in enumerate(marks)]
 
     task: Dict[str, Any] = {"data": {"text": text, **({} if record.id is None else {"id": record.id})}}
+    if weak.get_meta(doc) is not None:
+        task["meta"] = weak.get_meta(doc)
     groups = dict(record.weak)
     if record.ents is not None:
         if weak.is_weak(doc):

@@ -105,6 +105,8 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
             {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
         ],
     }
+    if weak.get_meta(doc) is not None:
+        row["meta"] = weak.get_meta(doc)
     places = _token_places(record)
     n_weak = sum(map(len, record.weak.values()))
     known = record.ents is not None and not weak.is_weak(doc)

@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats3d
 
+from ..annotations.tags import BoolMask
 from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..losses import Array
@@ -19,7 +20,7 @@ from ..training.entities import EntityHead, Prediction
 from ..training.factories import default_blocks, register_component
 from ..training.spans import warn_of_spans
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
-from ..ty import NEAREST, PAIRINGS, PROBABLE
+from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
 from .boundaries import Boundaries, probabilities, read_boundaries
 from .decoding import Answers, Spans, ends_to_try, find_entities, pair_boundaries, resolve
 from .matching import Pairs, candidate_pairs, learn_matches, match_misfits, match_odds, match_probabilities
@@ -38,6 +39,10 @@ class Target(NamedTuple):
 
     boundaries: Boundaries
     mentions: Optional[Mentions] = None
+
+
+# The least probability of starts and ends that `score_candidates` looks at.
+_LEAST = 0.1
 
 
 class MRCNer(EntityHead[List[Floats3d], Target]):
@@ -313,15 +318,36 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
 
     def decode(self, docs: List[Doc], outputs: List[Floats3d]) -> List[Prediction]:
         """Pair starts and ends, and choose among what overlaps."""
+        found = self._find(docs, outputs, self.threshold, [self.preset_tokens(doc) for doc in docs])
+        best_sum = self._matcher is None and self.pairing == PROBABLE
+        return [resolve(own, len(doc), self.nested, best_sum) for doc, own in zip(docs, found, strict=True)]
+
+    def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
+        """What may be an entity, with its probability.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the pairs of a start and an end with a probability
+            above 0.1 each, or above the threshold if that is lower.
+        """
+
+        def read(docs: List[Doc], outputs: List[Floats3d]) -> List[List[Tuple[Entity, float]]]:
+            free = [numpy.zeros(len(doc), dtype=bool) for doc in docs]
+            found = self._find(docs, outputs, min(self.threshold, _LEAST), free)
+            return [[(entity, score) for entity, (_, score) in sorted(own.items())] for own in found]
+
+        return self.map_outputs(docs, read, [])
+
+    def _find(
+        self, docs: List[Doc], outputs: List[Floats3d], threshold: float, preset: List[BoolMask]
+    ) -> List[Dict[Entity, Tuple[float, float]]]:
+        """Entities that may overlap, as `find_entities` gives them."""
         boundaries, matcher = self._scores(outputs), self._matcher
         n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
-        spans = [pair_boundaries(probabilities(own) > self.threshold, self.max_width, n_ends) for own in boundaries]
+        spans = [pair_boundaries(probabilities(own) > threshold, self.max_width, n_ends) for own in boundaries]
         matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(outputs), spans)
-        read = partial(find_entities, labels=self.labels, threshold=self.threshold, temperature=self.temperature)
+        read = partial(find_entities, labels=self.labels, threshold=threshold, temperature=self.temperature)
         answers = map(Answers, boundaries, spans, matches)
-        found = [read(doc, own, self.preset_tokens(doc)) for doc, own in zip(docs, answers, strict=True)]
-        best_sum = matcher is None and self.pairing == PROBABLE
-        return [resolve(own, len(doc), self.nested, best_sum) for doc, own in zip(docs, found, strict=True)]
+        return [read(doc, own, taken) for doc, own, taken in zip(docs, answers, preset, strict=True)]
 
     @property
     def _matcher(self) -> Optional[Model]:

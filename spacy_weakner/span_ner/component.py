@@ -28,6 +28,9 @@ from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
 from .votes import VotedSpans, starting_span_weights
 
+# The least probability of a span that `score_candidates` gives.
+_LEAST = 0.05
+
 
 class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     """Classify spans, and write those that are entities to `doc.ents`: the most probable first, without overlaps.
@@ -298,6 +301,28 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             rows = entities[low:high]
             result.append(Candidates(own[rows - before], labels[rows], probabilities[low:high], ranks[low:high]))
         return result
+
+    def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
+        """The spans that may be entities, with their probabilities.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the spans and labels with a probability of at least 0.05, by
+            start and end.
+        """
+
+        def read(docs: List[Doc], vectors: List[Floats2d]) -> List[List[Tuple[Entity, float]]]:
+            spans = [_allowed(doc, numpy.zeros(len(doc), dtype=bool), self.max_width) for doc in docs]
+            if not any(map(len, spans)):
+                return [[] for _ in docs]
+            result = []
+            for own, scores in zip(spans, _split(self._score(docs, vectors, spans), spans), strict=True):
+                probabilities = numpy.exp(log_softmax(scores, self.temperature))[:, 1:]
+                rows, labels = numpy.nonzero(probabilities >= _LEAST)
+                found = zip(own[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)
+                result.append([((start, end, self.labels[label]), score) for (start, end), label, score in found])
+            return result
+
+        return self.map_outputs(docs, read, [])
 
     def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:
         found = zip(candidates.spans[chosen].tolist(), candidates.labels[chosen].tolist(), strict=True)

@@ -234,6 +234,15 @@ def test_round_trip_through_docs_and_files(tmp_path, row):
     assert iob(again) == iob(doc)
 
 
+def test_what_annotators_are_told_stays_and_foreign_notes_are_counted(tmp_path):
+    counts = RowCounts()
+    rows = ['{"tokens": ["a"], "meta": {"why": "x", "score": 0.5}}', '{"tokens": ["a"], "meta": {"pages": [1]}}']
+    told, foreign = read_jsonl(write(tmp_path / "a.jsonl", *rows), NLP, counts=counts)
+    assert row_from_doc(told)["meta"] == {"why": "x", "score": 0.5}
+    assert "meta" not in row_from_doc(foreign)
+    assert counts.ignored == {"meta": 1}
+
+
 def test_white_space_tokens_are_left_out_of_rows():
     row = {"text": "New  York\nrocks", "ents": [[0, 9, "CITY"]], "weak_ents": {"a": [[0, 3, "X"], [5, 9, "Y"]]}}
     doc = doc_from_row(row, NLP)

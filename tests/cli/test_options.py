@@ -28,6 +28,18 @@ def test_a_command_takes_what_its_function_takes(name):
     assert left == {"progress"}
 
 
+def test_suggest_takes_what_its_function_takes():
+    """The report is written by the command."""
+    from spacy_weakner.cli.suggest import suggest_cli
+    from spacy_weakner.quality.suggest import suggest
+
+    options = {p.name: p.default for p in inspect.signature(suggest_cli).parameters.values()}
+    taken = {p.name: p.default for p in inspect.signature(suggest).parameters.values()}
+    assert options.pop("report_output") is None
+    assert taken.pop("progress") is False
+    assert taken == {key: () if taken.get(key) == () and value is None else value for key, value in options.items()}
+
+
 def test_commands_run_in_a_debugger(tmp_path):
     """A debugger reads the variables of a command, which then all stand in what `locals()` has given."""
 

@@ -1,0 +1,67 @@
+"""`spacy weakner suggest`"""
+
+from pathlib import Path
+from typing import Annotated, List, Optional
+
+import typer
+from wasabi import msg
+
+from ._util import Format, Gpu, Overwrite, Sentences, Tokenizer, check_json, listing, reporting, write_json
+
+_SHOWN = 10
+
+
+def suggest_cli(
+    input_path: Annotated[Path, typer.Argument(help="Text or corpus: a file or a folder, in any format")],
+    output_path: Annotated[Path, typer.Argument(help="File for the sentences, such as next.jsonl")],
+    n: Annotated[int, typer.Option(help="How many sentences")] = 50,
+    model: Annotated[
+        Optional[List[str]], typer.Option(help="Pipeline that is asked what it is sure of (folder or name; repeatable)")
+    ] = None,
+    sources: Annotated[Optional[Path], typer.Option(help="File that declares weak sources, as for 'label'")] = None,
+    exclude: Annotated[
+        Optional[List[Path]], typer.Option(help="Corpus whose sentences are not suggested, such as gold (repeatable)")
+    ] = None,
+    to: Annotated[Optional[str], typer.Option(help="Format of the output (default: its ending tells)")] = None,
+    lang: Annotated[str, typer.Option(help="Language of raw text and of terms")] = "en",
+    tokenizer: Tokenizer = None,
+    format: Format = None,
+    sentences: Sentences = True,
+    seed: Annotated[int, typer.Option(help="Decides between sentences of which as much is expected")] = 0,
+    overwrite: Overwrite = False,
+    gpu_id: Gpu = -1,
+    report_output: Annotated[
+        Optional[Path], typer.Option("--report", help="Write why each sentence was chosen to this JSON file")
+    ] = None,
+) -> None:
+    """Write the sentences that are worth annotating next, with what is probably in them."""
+    options = dict(locals())
+    with reporting():
+        from ..quality.suggest import suggest
+        from ..quality.tables import shorten
+
+        del options["report_output"]
+        options.update(model=model or (), exclude=exclude or ())
+        check_json(report_output, [input_path, *([] if sources is None else [sources]), *(exclude or ())])
+        report = suggest(**options, progress=True)
+        msg.good(f"{len(report.sentences)} sentences of {report.read}", output_path)
+        left_out = {
+            "annotated": report.annotated,
+            "excluded": report.excluded,
+            "copies": report.copies,
+            "nearly the same as a chosen one": report.near,
+            "empty": report.empty,
+        }
+        msg.info(f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
+        msg.info(f"Sentences with a doubt about {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'nothing'}")
+        rows = [(f"{each.score:.2f}", shorten(each.why), shorten(each.text)) for each in report.sentences[:_SHOWN]]
+        msg.table(rows, header=("score", "in doubt", "sentence"), divider=True)
+        if len(report.sentences) < n:
+            msg.warn(f"{n} sentences were asked for; there are no more that differ")
+        if report.sure:
+            msg.warn(f"Sentences without any doubt, since there were no others: {report.sure}")
+        if report.lost:
+            msg.warn(f"What the format cannot say: {', '.join(f'{what} {k}' for what, k in report.lost.items())}")
+        if report_output is not None:
+            write_json(report_output, report.to_json())
+            msg.good("Report", report_output)
