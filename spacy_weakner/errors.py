@@ -400,7 +400,7 @@ class Errors:
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     # Anchors
     WK440 = (
-        "[WK440] Wikitext needs {package}, which is not installed. Install the extra 'wiki': "
+        "[WK440] {markup} needs {package}, which is not installed. Install the extra 'wiki': "
         'pip install "spacy_weakner[wiki]".'
     )
     WK441 = (

@@ -1,5 +1,6 @@
 """Sentences with their anchors as entities."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Iterable, Iterator, List, Sequence, Tuple
@@ -14,6 +15,7 @@ from ...annotations.formats import SentenceSplitter
 from ...annotations.sentences import sentence_key
 from ...ty import Entity
 from ..runtime.hashes import hash_text
+from .limits import PageReader
 from .pages import Page, PageCounts
 from .paragraphs import Paragraph
 
@@ -32,7 +34,8 @@ class AnchorsReport(PageCounts):
     anchors (int): Their anchors.
     files (int): Files written.
     pages (int): Articles read.
-    unreadable (List[str]): Pages that the parser gave up.
+    unreadable (List[str]): Pages that were skipped, with the reason.
+    skipped (Counter[str]): Their number by reason: "too large", "nested too deeply", "too slow", "unreadable".
     few (int): Sentences left out for too few anchors. A paragraph that has too few as a whole counts as one.
     long (int): Sentences left out for their length.
     duplicates (int): Sentences left out because they were there before.
@@ -45,6 +48,7 @@ class AnchorsReport(PageCounts):
     files: int = 1
     pages: int = 0
     unreadable: List[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
     few: int = 0
     long: int = 0
     duplicates: int = 0
@@ -55,12 +59,22 @@ class Sentences:
     """Makes Docs of pages.
 
     nlp (Language): Its vocabulary and tokenizer are used.
+    reader (PageReader): Reads the pages.
     label, min_anchors, max_length: See `anchors`.
     report (AnchorsReport): Where to count.
     """
 
-    def __init__(self, nlp: Language, label: str, min_anchors: int, max_length: int, report: AnchorsReport) -> None:
+    def __init__(
+        self,
+        nlp: Language,
+        reader: PageReader,
+        label: str,
+        min_anchors: int,
+        max_length: int,
+        report: AnchorsReport,
+    ) -> None:
         self.nlp = nlp
+        self.reader = reader
         self.label = label
         self.min_anchors = min_anchors
         self.max_length = max_length
@@ -83,10 +97,11 @@ class Sentences:
                     yield from self._of_page(page)
 
     def _of_page(self, page: Page) -> Iterator[Doc]:
-        paragraphs = page.paragraphs()
+        paragraphs, problem = self.reader.read(page)
         self.report.pages += 1
-        if paragraphs is None:
-            self.report.unreadable.append(page.place)
+        if problem is not None:
+            self.report.skipped[problem] += 1
+            self.report.unreadable.append(f"{page.place} ({problem})")
             return
         number = 0
         for paragraph in paragraphs:

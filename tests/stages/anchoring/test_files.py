@@ -178,20 +178,3 @@ def test_without_the_package(tmp_path, monkeypatch):
             run(tmp_path, {name: text})
         (tmp_path / "in" / name).unlink()
     assert run(tmp_path, {"a.html": HTML})[0].docs == 1
-
-
-def test_pages_that_the_parser_gives_up(tmp_path, monkeypatch):
-    import mwparserfromhell
-    from mwparserfromhell.parser import ParserError
-
-    parse = mwparserfromhell.parse
-
-    def fail(text):
-        if "bad" in text:
-            raise ParserError("a bug")
-        return parse(text)
-
-    monkeypatch.setattr(mwparserfromhell, "parse", fail)
-    report, docs = run(tmp_path, {"a.wiki": "bad", "b.wiki": SENTENCE})
-    assert [path.rpartition("/")[2] for path in report.unreadable] == ["a.wiki"]
-    assert report.pages == 2 and len(docs) == 1
