@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, read_lines
+from ..files import atomic_path, parse_json, read_lines
 from .foreign import with_names
 from .rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, row_from_doc, show
 
@@ -55,15 +55,10 @@ def parse_row(line: str) -> Row:
     RAISES (RowError): If it is not a JSON object.
     """
     try:
-        row = json.loads(line, parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise RowError("nested too deeply") from error
+        row = parse_json(line, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
-    except RowError:
-        raise
-    except ValueError as error:  # Python refuses to read integers of thousands of digits
-        raise RowError("a number has too many digits") from error
+        place = f" (column {error.colno})" if error.doc else ""
+        raise RowError(f"not JSON: {error.msg}{place}") from error
     if not isinstance(row, dict):
         raise RowError(f"expected a JSON object, got {show(row)}")
     return row

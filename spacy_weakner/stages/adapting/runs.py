@@ -5,7 +5,6 @@ which inputs and settings it belongs to.
 """
 
 import fcntl
-import json
 import os
 import shutil
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from ...errors import Errors, WeaknerError
+from ...files import parse_json
 from ..runtime.hashes import hash_file
 from ..runtime.receipts import Receipt
 from ..runtime.scratch import scratch_folder
@@ -35,7 +35,7 @@ def last_checkpoint(work: Path) -> Optional[Path]:
     """
     for found in sorted(work.glob("checkpoint-*"), key=checkpoint_step, reverse=True):
         try:
-            json.loads((found / _STATE).read_text(encoding="utf-8"))  # is written at the end
+            parse_json((found / _STATE).read_bytes())  # is written at the end
         except (OSError, ValueError):
             continue
         return found

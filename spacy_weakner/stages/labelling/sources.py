@@ -25,7 +25,7 @@ from thinc.api import Config
 
 from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
-from ...files import existing, read_lines
+from ...files import existing, parse_json, read_lines
 from ..runtime.hashes import hash_model
 
 KINDS = ("terms", "pipeline", "patterns", "file")
@@ -312,7 +312,7 @@ def _without_comment(line: str) -> str:
     for found in re.finditer(r"\s#", value) if equals else ():
         before = value[: found.start()]
         try:
-            json.loads(before)
+            parse_json(before)
         except ValueError:
             continue
         return f"{head}={before}"

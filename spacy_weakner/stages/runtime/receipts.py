@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ...files import write_text
+from ...files import parse_json, write_text
 from .hashes import hash_file
 
 
@@ -30,7 +30,7 @@ class Receipt:
         RETURNS (Optional[Receipt]): None if there is none, an empty one if it is damaged.
         """
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = parse_json(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError:

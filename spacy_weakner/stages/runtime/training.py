@@ -17,14 +17,14 @@ from thinc.api import Config
 
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError, check_range
-from ...files import existing
+from ...files import existing, parse_json
 from ...progress import Progress
 from .hashes import hash_path, hash_settings
 from .receipts import Receipt
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
-_TAIL = 15  # lines of the log that an error shows
+_TAIL = 4  # lines of the log that an error shows
 _POLL_SECONDS = 0.2
 _WATCH_SECONDS = 2.0
 # A row of the table of `spacy train`: epoch, step, losses and scores.
@@ -181,7 +181,7 @@ def _run(
             process.wait()
             raise
     if code != 0:
-        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
+        tail = " | ".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
         raise WeaknerError(Errors.WK360.format(output=output, code=code, log=log, tail=tail))
 
 
@@ -301,6 +301,6 @@ def _dev_score(model: Path) -> Optional[float]:
     # As `spacy train` weighs the scores of a pipeline.
     if not model.exists():
         return None
-    scores = json.loads((model / "meta.json").read_text(encoding="utf-8")).get("performance", {})
+    scores = parse_json((model / "meta.json").read_bytes()).get("performance", {})
     weights = load_config(model / "config.cfg", interpolate=True)["training"]["score_weights"]
     return float(sum((scores.get(name) or 0.0) * weight for name, weight in weights.items() if weight))
