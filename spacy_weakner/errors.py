@@ -575,6 +575,16 @@ class Errors:
     )
     WK718 = "[WK718] The weights stored for '{name}' belong to other features than those of this version. Fit it again."
 
+    # Damaged and hostile files
+    WK800 = (
+        "[WK800] What is stored of '{name}' is damaged: {reason}. Copy the pipeline again from where it was made, or "
+        "train it anew."
+    )
+    WK801 = (
+        "[WK801] {path}, line {line}: {n} characters without white space between them, of which a tokenizer takes very "
+        "long (the limit is {limit}). Leave the line out, or put blanks into it."
+    )
+
 
 class Warnings:
     WK695 = (

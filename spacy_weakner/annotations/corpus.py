@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing
-from .weak import stored_user_data
+from .weak import check_stored, stored_user_data
 
 SUFFIX = ".spacy"
 
@@ -37,20 +37,27 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     RAISES (WeaknerError): If there is no such file, or one cannot be read.
     """
     for file_ in corpus_files(path):
-        yield from bin_docs(read_bin(file_), vocab)
+        yield from bin_docs(read_bin(file_), vocab, file_)
 
 
-def bin_docs(bin_: DocBin, vocab: Vocab) -> Iterator[Doc]:
+def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
     """The Docs of a `.spacy` file: as `bin_.get_docs`, but many times as fast where Docs have span groups.
 
     bin_ (DocBin): What the file holds.
     vocab (Vocab): The vocabulary of the Docs.
+    path (Path): The file.
     YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): If what it holds are no Docs.
     """
     docs, converters = bin_.get_docs(vocab), MsgpackConverters()
     while True:
-        with converters:
-            doc = next(docs, None)
+        try:
+            with converters:
+                doc = next(docs, None)
+            if doc is not None:
+                check_stored(doc)
+        except Exception as error:  # wrong contents can fail anywhere in spaCy
+            raise _damaged(path, error) from error
         if doc is None:
             break
         yield doc
@@ -91,8 +98,7 @@ def read_bin(path: Path) -> DocBin:
     try:
         return DocBin(store_user_data=True).from_disk(path)
     except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
-        reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
-        raise WeaknerError(Errors.WK102.format(path=path, reason=reason)) from error
+        raise _damaged(path, error) from error
 
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> int:
@@ -114,3 +120,8 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
+
+
+def _damaged(path: Path, error: Exception) -> WeaknerError:
+    reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
+    return WeaknerError(Errors.WK102.format(path=path, reason=reason))

@@ -217,8 +217,8 @@ def _forged_table(random: Random, data: bytes) -> bytes:
         name = random.choice(list(arrays))
         array, way = arrays[name], random.random()
         if way < 0.2:
-            meta = {**mutate_json(random, {"m": meta})}.get("m", {})
-            meta = {**(meta if isinstance(meta, dict) else {}), "source_crc32": file_.meta["source_crc32"]}
+            changed = mutate_json(random, meta)
+            meta = {**(changed if isinstance(changed, dict) else {}), "source_crc32": file_.meta["source_crc32"]}
         elif way < 0.35:
             arrays[name] = array[: random.randint(0, len(array))].copy()
         elif way < 0.45:

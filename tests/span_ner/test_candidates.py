@@ -3,7 +3,7 @@ import random
 import numpy
 import pytest
 
-from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, without
+from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, widest, without
 
 from .util import all_spans
 
