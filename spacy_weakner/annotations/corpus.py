@@ -1,8 +1,9 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional
+from typing import Any, Iterable, Iterator, List, Optional
 
+import numpy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -12,6 +13,8 @@ from ..files import atomic_path, existing
 from .weak import check_stored, stored_user_data
 
 SUFFIX = ".spacy"
+# What tokens have that are hashes of strings.
+_HASHES = ["ORTH", "NORM", "LEMMA", "TAG", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 
 
 def corpus_files(path: Path) -> List[Path]:
@@ -55,6 +58,7 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
             with converters:
                 doc = next(docs, None)
             if doc is not None:
+                _check_strings(doc)
                 check_stored(doc)
         except Exception as error:  # wrong contents can fail anywhere in spaCy
             raise _damaged(path, error) from error
@@ -120,6 +124,13 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
+
+
+def _check_strings(doc: Doc) -> None:
+    """Check that all hashes in a Doc are those of strings."""
+    strings: Any = doc.vocab.strings
+    for key in numpy.unique(doc.to_array(_HASHES)).tolist():
+        _ = strings[int(key)]
 
 
 def _damaged(path: Path, error: Exception) -> WeaknerError:

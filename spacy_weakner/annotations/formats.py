@@ -12,6 +12,7 @@ from .conll import read_conll
 from .corpus import read_docs
 from .jsonl import at_line, read_rows
 from .rows import DEFAULT_SOURCE, Row, RowCounts, doc_from_row
+from .runs import LONGEST_RUN, longest_run
 from .weak import get_id, set_id
 
 SUFFIXES: Dict[str, str] = {
@@ -91,11 +92,11 @@ def read_corpus(
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans in JSONL text that do not end at token borders: "error", "drop", "expand"
         or "contract".
-    counts (Optional[RowCounts]): Where to count.
+    counts (Optional[RowCounts]): Where to count. With it, texts of which the tokenizer would take very long are left
+        out (see `runs`); without it they are errors.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
-    counts = RowCounts() if counts is None else counts
     for file_, format_ in input_files(path, format):
         if format_ == "spacy":
             yield from read_docs(file_, nlp.vocab)
@@ -123,15 +124,21 @@ def docs_of_lines(
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
-    counts = RowCounts() if counts is None else counts
+    skipped, counts = counts, RowCounts() if counts is None else counts
     if format == "conll":
         yield from read_conll(path, nlp, lines=lines)
         return
     splitter = SentenceSplitter(nlp)
     if format == "text":
-        yield from _text_docs(lines, splitter, sentences, counts)
+        short = (line for line in lines if _is_short(path, *line, nlp, skipped))
+        yield from _text_docs(short, splitter, sentences, counts)
         return
     for number, row in read_rows(path, lines):
+        # With annotations it is not left out.
+        if isinstance(row.get("text"), str) and not _is_short(
+            path, number, row["text"], nlp, skipped if _is_bare_text(row) else None
+        ):
+            continue
         with at_line(path, number):
             doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=counts)
         if sentences and _is_bare_text(row):
@@ -184,6 +191,16 @@ def _text_docs(
             yield from splitter.split(line)
         else:
             yield splitter.whole(line)
+
+
+def _is_short(path: Path, number: int, text: str, nlp: Language, counts: Optional[RowCounts]) -> bool:
+    """Whether the tokenizer can take a text. One that it cannot take is counted, or an error if nobody counts."""
+    found = longest_run(text, nlp)
+    if found and counts is None:
+        raise WeaknerError(Errors.WK801.format(path=path, line=number, n=found, limit=LONGEST_RUN))
+    if found and counts is not None:
+        counts.long += 1
+    return not found
 
 
 def _is_bare_text(row: Row) -> bool:

@@ -281,6 +281,7 @@ def check_stored(doc: Doc) -> None:
     doc (Doc): The Doc.
     RAISES (ValueError): If they are not, with the key or group.
     """
+    _ = doc.ents  # fails where a label is none
     data = doc.user_data
     confidence, soft = data.get(_CONFIDENCE), data.get(_SOFT)
     right = {

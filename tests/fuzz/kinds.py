@@ -24,6 +24,7 @@ from spacy_weakner.annotations.rows import doc_from_row
 from spacy_weakner.cli._util import reporting
 from spacy_weakner.cli.app import app
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
+from spacy_weakner.project.rules import Facts, Settings
 
 from .mutators import mutate, mutate_binary, mutate_json
 
@@ -258,6 +259,19 @@ def _config(folder: Path) -> None:
     flat_config(folder / "c.cfg", {"training.max_steps": 1})
 
 
+def _verdict(folder: Path) -> None:
+    from spacy_weakner.project.verdict import Verdict
+
+    Verdict.load(folder / "v.json")
+
+
+def _preparation(folder: Path) -> None:
+    from spacy_weakner.project.layout import Corpora
+    from spacy_weakner.project.prepare import read_preparation
+
+    read_preparation(Corpora(folder))
+
+
 def _folds(folder: Path) -> None:
     from spacy_weakner.stages.runtime.folds import read_folds
 
@@ -267,6 +281,19 @@ def _folds(folder: Path) -> None:
 STEPS: Dict[str, Any] = {"edges": [0.5], "values": [0.2, 0.9], "counts": [3, 4]}
 CALIBRATION = {"score": "viterbi", "unit": "sentence", **STEPS, "sources": {"a": 0.5}}
 FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
+PREPARED = {
+    **dict.fromkeys(["gold", "dev", "test", "text", "gold_words", "text_words"], 3),
+    "chosen_by": "dev",
+    "notes": [],
+}
+VERDICT = {
+    "winner": "gold",
+    "chosen_by": "dev",
+    "contenders": [{"name": "gold", "path": "x", "why": "y", "scores": None}],
+    "left_out": [],
+    "facts": dict.fromkeys(Facts._fields, 0),
+    "settings": dict.fromkeys(Settings._fields, 1),
+}
 CONFIG = '[paths]\ntrain = "x"\n\n[training]\nmax_steps = 10\nseed = ${vars.seed}\n\n[vars]\nseed = 1\na = [1,2]\n'
 _LABEL = ("label", "@gold.spacy", f"@{OUT}.spacy")
 _MASK = command("mask", "@gold.spacy", f"@{OUT}.spacy", "--probability", "0.5")
@@ -308,7 +335,6 @@ _KINDS = [
     Kind("table-forged", _TABLE, _RUN, _PIPELINE, _forged_table),
     Kind("cfg-ruler", "nlp/gazetteer_ruler/cfg", _RUN, _PIPELINE, _json_inside),
     Kind("cfg-head", "nlp/crf_ner/cfg", _RUN, _PIPELINE, _json_inside),
-    Kind("weights", "nlp/crf_ner/model", _RUN, _PIPELINE, _json_inside),
     Kind("config-pipeline", "nlp/config.cfg", _RUN, _PIPELINE),
     Kind("meta", "nlp/meta.json", _RUN, _PIPELINE, _json_inside),
     Kind("config", "c.cfg", function(_config), text(c__cfg=CONFIG)),
@@ -319,6 +345,8 @@ _KINDS = [
     Kind("queries-toml", "q.toml", _queries("q.toml"), text(q__toml='PER = "Who?"\nCITY = "Where?"\n')),
     Kind("calibration", "c.json", function(_calibration), text(c__json=json.dumps(CALIBRATION))),
     Kind("folds", "folds.json", function(_folds), text(folds__json=json.dumps(FOLDS), c__spacy="")),
+    Kind("verdict", "v.json", function(_verdict), text(v__json=json.dumps(VERDICT))),
+    Kind("preparation", "splits.json", function(_preparation), text(splits__json=json.dumps(PREPARED))),
     Kind("check-text", "a.txt", command(*_CHECK, "--text", "@a.txt"), text(a__txt=TEXT)),
     Kind("check-gold", "a.jsonl", command(*_CHECK, "--gold", "@a.jsonl"), text(a__jsonl=jsonl(ROWS))),
     Kind("check-terms", "terms.csv", command(*_CHECK, "--terms", "@terms.csv"), text(terms__csv=TERMS["terms.csv"])),

@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from ...annotations import weak
 from ...annotations.entities import set_entities
 from ...annotations.formats import SentenceSplitter
+from ...annotations.runs import longest_run
 from ...annotations.sentences import sentence_key
 from ...ty import Entity
 from ..runtime.hashes import hash_text
@@ -37,7 +38,8 @@ class AnchorsReport(PageCounts):
     unreadable (List[str]): Pages that were skipped, with the reason.
     skipped (Counter[str]): Their number by reason: "too large", "nested too deeply", "too slow", "unreadable".
     few (int): Sentences left out for too few anchors. A paragraph that has too few as a whole counts as one.
-    long (int): Sentences left out for their length.
+    long (int): Sentences left out for their length. A paragraph of which the tokenizer would take very long counts as
+        one.
     duplicates (int): Sentences left out because they were there before.
     misaligned (int): Anchors left out because they do not begin and end at token borders within one sentence.
     """
@@ -107,6 +109,9 @@ class Sentences:
         for paragraph in paragraphs:
             if len(paragraph.anchors) < self.min_anchors:
                 self.report.few += 1  # and is not tokenised, which would take most of the time
+                continue
+            if longest_run(paragraph.text, self.nlp):
+                self.report.long += 1
                 continue
             for doc, entities in self._split(paragraph):
                 if self._is_wanted(doc, entities):
