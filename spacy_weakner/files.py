@@ -58,6 +58,18 @@ def existing(path: Path, hint: str = "") -> Path:
     return path
 
 
+def expand_home(path: str) -> Path:
+    """Put the folder of a user in the place of `~` or `~user`.
+
+    path (str): The path.
+    RETURNS (Path): The path; as it is, if nothing is known of such a user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
     """Check that no output is an input, lies in one, or holds one.
 

@@ -1,7 +1,7 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional
+from typing import Any, Iterable, Iterator, List, Optional, Union
 
 import numpy
 from spacy.tokens import Doc, DocBin
@@ -14,7 +14,7 @@ from .weak import check_stored, stored_user_data
 
 SUFFIX = ".spacy"
 # What tokens have that are hashes of strings.
-_HASHES = ["ORTH", "NORM", "LEMMA", "TAG", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+_HASHES: List[Union[int, str]] = ["ORTH", "NORM", "LEMMA", "TAG", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 
 
 def corpus_files(path: Path) -> List[Path]:
@@ -100,7 +100,11 @@ def read_bin(path: Path) -> DocBin:
     RAISES (WeaknerError): If it is not one.
     """
     try:
-        return DocBin(store_user_data=True).from_disk(path)
+        bin_ = DocBin(store_user_data=True).from_disk(path)
+        parts = (bin_.spaces, bin_.cats, bin_.flags, bin_.span_groups, bin_.user_data)
+        if any(len(part) != len(bin_) for part in parts):
+            raise ValueError("its parts belong to different numbers of documents")
+        return bin_
     except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
         raise _damaged(path, error) from error
 

@@ -281,11 +281,8 @@ def _folds(folder: Path) -> None:
 STEPS: Dict[str, Any] = {"edges": [0.5], "values": [0.2, 0.9], "counts": [3, 4]}
 CALIBRATION = {"score": "viterbi", "unit": "sentence", **STEPS, "sources": {"a": 0.5}}
 FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
-PREPARED = {
-    **dict.fromkeys(["gold", "dev", "test", "text", "gold_words", "text_words"], 3),
-    "chosen_by": "dev",
-    "notes": [],
-}
+_SIZES = ["gold", "dev", "test", "text", "gold_words", "text_words"]
+PREPARED = {**dict.fromkeys(_SIZES, 3), "chosen_by": "dev", "notes": []}
 VERDICT = {
     "winner": "gold",
     "chosen_by": "dev",

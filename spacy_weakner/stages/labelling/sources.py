@@ -25,7 +25,7 @@ from thinc.api import Config
 
 from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
-from ...files import existing, parse_json, read_lines
+from ...files import existing, expand_home, parse_json, read_lines
 from ..runtime.hashes import hash_model
 
 KINDS = ("terms", "pipeline", "patterns", "file")
@@ -195,7 +195,7 @@ def _check(key: str, value: Any, kind: str) -> None:
 
 
 def _find(kind: str, value: str, folder: Path) -> str:
-    path = folder / Path(value).expanduser()
+    path = folder / expand_home(value)
     if path.exists() and (kind == "pipeline") == path.is_dir():
         return str(path)
     if kind == "pipeline":
