@@ -133,7 +133,8 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
 def _check_strings(doc: Doc) -> None:
     """Check that all hashes in a Doc are those of strings."""
     strings: Any = doc.vocab.strings
-    for key in numpy.unique(doc.to_array(_HASHES)).tolist():
+    labels = {span.label for group in doc.spans.values() for span in group}
+    for key in {*numpy.unique(doc.to_array(_HASHES)).tolist(), *labels}:
         _ = strings[int(key)]
 
 

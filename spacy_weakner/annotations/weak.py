@@ -294,6 +294,9 @@ def check_stored(doc: Doc) -> None:
         _SOFT: soft is None or _is_soft(doc, soft),
     }
     wrong = [key for key, fine in right.items() if not fine]
+    cats: Any = doc.cats
+    if not isinstance(cats, dict) or not all(isinstance(own, (str, Real)) for pair in cats.items() for own in pair):
+        wrong.append("cats")
     wrong += [name for name, group in doc.spans.items() if name.startswith(_SCORED) and not _is_group(group)]
     if wrong:
         raise ValueError(f"wrong contents of '{wrong[0]}'")
