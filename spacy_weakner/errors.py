@@ -1,10 +1,44 @@
 """All messages to users: each says what is wrong, where, and what to change."""
 
+import unicodedata
 from typing import Optional, Sequence
+
+# Of a message; more of it would hide what matters.
+LONGEST = 500
+_CUT = " [...] "
+# What ends a line, moves the cursor, turns the direction of writing round, or is half of a surrogate pair.
+_ESCAPED = frozenset(["Cc", "Cs", "Zl", "Zp"])
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class WeaknerError(ValueError):
-    """Bad input or settings: the command line prints its message alone, without a traceback."""
+    """Bad input or settings: the command line prints its message alone, without a traceback.
+
+    message (str): The message. What stands in data goes into it as it is; it is made one line here.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(str(message)))
+
+
+def one_line(text: str) -> str:
+    """Make a text fit to be printed as a message: on one line, not too long, without characters that control terminals.
+
+    text (str): The text.
+    RETURNS (str): Such characters are escaped, and what is too long loses its middle.
+    """
+    if not text.isprintable():
+        text = "".join(map(_escaped, text))
+    if len(text) < LONGEST:
+        return text
+    end = LONGEST // 3
+    return text[: LONGEST - 1 - end - len(_CUT)] + _CUT + text[-end:]
+
+
+def _escaped(char: str) -> str:
+    if unicodedata.category(char) not in _ESCAPED and char not in _TURNING:
+        return char
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 class Errors:
@@ -22,8 +56,8 @@ class Errors:
         "Fix the corpus, or list the label in [initialize.components.{name}.labels]."
     )
     WK004 = (
-        "[WK004] '{name}' needs the training clock, and nothing has ticked it. Add to the config:\n"
-        '[training.before_update]\n@callbacks = "spacy_weakner.TrainingClock.v1"'
+        "[WK004] '{name}' needs the training clock, and nothing has ticked it. Add to the config, in the section "
+        '[training.before_update]: @callbacks = "spacy_weakner.TrainingClock.v1"'
     )
     WK005 = "[WK005] The setting '{setting}' = {value} is out of range: expected {expected}."
     WK006 = "[WK006] The loss of '{name}' is {loss} (not a number). Lower the learning rate or check the corpus."
@@ -323,7 +357,7 @@ class Errors:
     WK356 = "[WK356] {path} is in use by another run of '{stage}' for the same output. Wait for it, or stop it."
     WK357 = "[WK357] There is no GPU {gpu_id} here (torch sees {count}). Choose another, or the CPU: --gpu-id -1."
     # Trainings
-    WK360 = "[WK360] The training in {output} failed with exit code {code}. The end of {log}:\n{tail}"
+    WK360 = "[WK360] The training in {output} failed with exit code {code}. The end of {log}: {tail}"
     WK361 = "[WK361] {path} has {docs} sentences, too few for {folds} folds. Give more gold, or fewer folds."
     WK362 = (
         "[WK362] None of the pipelines in {output} was evaluated on dev, so none can be chosen. Lower "
@@ -400,7 +434,7 @@ class Errors:
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     # Anchors
     WK440 = (
-        "[WK440] Wikitext needs {package}, which is not installed. Install the extra 'wiki': "
+        "[WK440] {markup} needs {package}, which is not installed. Install the extra 'wiki': "
         'pip install "spacy_weakner[wiki]".'
     )
     WK441 = (
@@ -640,6 +674,12 @@ class Errors:
     WK776 = (
         "[WK776] {path} has no sentence to suggest: of {read} sentences {excluded} stand in what is excluded, and the "
         "others are empty, or annotated. Give more text."
+    )
+
+    # Damaged and hostile files
+    WK800 = (
+        "[WK800] What is stored of '{name}' is damaged: {reason}. Copy the pipeline again from where it was made, or "
+        "train it anew."
     )
 
 

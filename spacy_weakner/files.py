@@ -2,11 +2,13 @@
 
 import bz2
 import gzip
+import json
 import os
+import re
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Iterable, Iterator
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, Union
 
 from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
@@ -60,6 +62,18 @@ def existing(path: Path, hint: str = "") -> Path:
     if not path.exists():
         raise WeaknerError(Errors.WK100.format(path=path, hint=f" ({hint})" if hint else ""))
     return path
+
+
+def expand_home(path: str) -> Path:
+    """Put the folder of a user in the place of `~` or `~user`.
+
+    path (str): The path.
+    RETURNS (Path): The path; as it is, if nothing is known of such a user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
@@ -137,9 +151,40 @@ def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:
     return line.rstrip("\r\n")
 
 
+def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
+    """Parse JSON. Whatever is wrong with it is one kind of error.
+
+    text (Union[str, bytes]): The JSON.
+    **hooks (Any): See `json.loads`.
+    RETURNS (Any): The value; all strings in it can be encoded.
+    RAISES (json.JSONDecodeError): If it is not JSON, is nested too deeply, or holds a number of thousands of digits or
+        a half of a surrogate pair, which JSON can spell.
+    """
+    try:
+        text = text if isinstance(text, str) else text.decode("utf-8-sig")
+        value = json.loads(text, **hooks)
+        if _HALVES.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as error:
+        raise json.JSONDecodeError("nested too deeply", "", 0) from error
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        reason = f"not UTF-8, or half of a surrogate pair in a string ({error.reason})"
+        raise json.JSONDecodeError(reason, "", 0) from error
+    except WeaknerError:
+        raise
+    except ValueError as error:  # Python refuses to read integers of thousands of digits
+        hooked = bool(hooks) and "digits" not in str(error)
+        raise json.JSONDecodeError(str(error) if hooked else "a number has too many digits", "", 0) from error
+    return value
+
+
 def _sample(path: Path, line: bytes) -> bytes:
     with open_packed(path) as file_:
         return file_.read(SAMPLE) + line
 
 
+# Only then can a string hold a half.
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}

@@ -1,19 +1,22 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional
+from typing import Any, Iterable, Iterator, List, Optional, Union
 
+import numpy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing
-from .weak import stored_user_data
+from .weak import check_stored, stored_user_data
 
 SUFFIX = ".spacy"
 # A folder is being filled, or was when its run ended.
 UNFINISHED = ".unfinished"
+# What tokens have that are hashes of strings.
+_HASHES: List[Union[int, str]] = ["ORTH", "NORM", "LEMMA", "TAG", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 
 
 def corpus_files(path: Path) -> List[Path]:
@@ -41,20 +44,28 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     RAISES (WeaknerError): If there is no such file, or one cannot be read.
     """
     for file_ in corpus_files(path):
-        yield from bin_docs(read_bin(file_), vocab)
+        yield from bin_docs(read_bin(file_), vocab, file_)
 
 
-def bin_docs(bin_: DocBin, vocab: Vocab) -> Iterator[Doc]:
+def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
     """The Docs of a `.spacy` file: as `bin_.get_docs`, but many times as fast where Docs have span groups.
 
     bin_ (DocBin): What the file holds.
     vocab (Vocab): The vocabulary of the Docs.
+    path (Path): The file.
     YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): If what it holds are no Docs.
     """
     docs, converters = bin_.get_docs(vocab), MsgpackConverters()
     while True:
-        with converters:
-            doc = next(docs, None)
+        try:
+            with converters:
+                doc = next(docs, None)
+            if doc is not None:
+                _check_strings(doc)
+                check_stored(doc)
+        except Exception as error:  # wrong contents can fail anywhere in spaCy
+            raise _damaged(path, error) from error
         if doc is None:
             break
         yield doc
@@ -93,10 +104,13 @@ def read_bin(path: Path) -> DocBin:
     RAISES (WeaknerError): If it is not one.
     """
     try:
-        return DocBin(store_user_data=True).from_disk(path)
+        bin_ = DocBin(store_user_data=True).from_disk(path)
+        parts = (bin_.spaces, bin_.cats, bin_.flags, bin_.span_groups, bin_.user_data)
+        if any(len(part) != len(bin_) for part in parts):
+            raise ValueError("its parts belong to different numbers of documents")
+        return bin_
     except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
-        reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
-        raise WeaknerError(Errors.WK102.format(path=path, reason=reason)) from error
+        raise _damaged(path, error) from error
 
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> int:
@@ -118,3 +132,16 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
+
+
+def _check_strings(doc: Doc) -> None:
+    """Check that all hashes in a Doc are those of strings."""
+    strings: Any = doc.vocab.strings
+    labels = {span.label for group in doc.spans.values() for span in group}
+    for key in {*numpy.unique(doc.to_array(_HASHES)).tolist(), *labels}:
+        _ = strings[int(key)]
+
+
+def _damaged(path: Path, error: Exception) -> WeaknerError:
+    reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
+    return WeaknerError(Errors.WK102.format(path=path, reason=reason))

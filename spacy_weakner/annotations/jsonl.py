@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, read_lines
+from ..files import atomic_path, parse_json, read_lines
 from .foreign import with_names
 from .rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, row_from_doc, show
 
@@ -55,13 +55,13 @@ def parse_row(line: str) -> Row:
     RETURNS (Row): The row.
     RAISES (RowError): If it is not a JSON object.
     """
-    row = parse_json(line)
+    row = parse_value(line)
     if not isinstance(row, dict):
         raise RowError(f"expected a JSON object, got {show(row)}")
     return row
 
 
-def parse_json(line: str) -> Any:
+def parse_value(line: str) -> Any:
     """Parse any JSON.
 
     line (str): The text.
@@ -69,7 +69,7 @@ def parse_json(line: str) -> Any:
     RAISES (RowError): If it is not JSON.
     """
     with json_errors():
-        return json.loads(line, parse_constant=refuse_constant)
+        return parse_json(line, parse_constant=refuse_constant)
 
 
 @contextmanager
@@ -80,7 +80,8 @@ def json_errors() -> Iterator[None]:
     except RecursionError as error:
         raise RowError("nested too deeply") from error
     except json.JSONDecodeError as error:
-        raise RowError(f"not JSON: {error.msg} (column {error.colno})") from error
+        place = f" (column {error.colno})" if error.doc else ""
+        raise RowError(f"not JSON: {error.msg}{place}") from error
     except WeaknerError:
         raise
     except ValueError as error:  # Python refuses to read integers of thousands of digits

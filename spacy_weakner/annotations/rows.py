@@ -66,6 +66,7 @@ class RowCounts:
 
     annotated (int): Rows with spans of the layout.
     empty (int): Lines without a text.
+    long (int): Texts left out of which the tokenizer would take very long.
     misaligned (int): Spans that were dropped because they do not end at token borders.
     moved (int): Spans that were expanded or contracted to token borders.
     ignored (Counter[str]): Rows per key that is not part of the layout.
@@ -76,6 +77,7 @@ class RowCounts:
 
     annotated: int = 0
     empty: int = 0
+    long: int = 0
     misaligned: int = 0
     moved: int = 0
     ignored: Counter[str] = field(default_factory=Counter)

@@ -15,6 +15,7 @@ share `span._`. What a source declares about itself lives in the same `attrs`: i
 means "O", and, if it is a term list, by which token attribute its terms are compared.
 """
 
+from numbers import Real
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc, Span, SpanGroup
@@ -28,6 +29,8 @@ GOLD_GROUP = "gold"
 MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
 WRONG_GROUP = "wrong"
+
+_SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
 
 _ID = "weakner.id"
 _WEAK = "weakner.weak"
@@ -285,6 +288,62 @@ def stored_user_data(doc: Doc) -> Dict[str, Any]:
     """The part of `doc.user_data` that corpus files keep: the keys of this module and nothing else, since
     components leave large objects there (a Transformer's output takes 1.8 kB per token)."""
     return {key: doc.user_data[key] for key in _STORED if key in doc.user_data}
+
+
+def check_stored(doc: Doc) -> None:
+    """Check what a Doc from a file carries: its types and sizes are what the functions of this module give.
+
+    doc (Doc): The Doc.
+    RAISES (ValueError): If they are not, with the key or group.
+    """
+    _ = doc.ents  # fails where a label is none
+    data = doc.user_data
+    confidence, soft = data.get(_CONFIDENCE), data.get(_SOFT)
+    right = {
+        _ID: isinstance(data.get(_ID), (str, type(None))),
+        _WEAK: isinstance(data.get(_WEAK), (bool, type(None))),
+        _UNIT: isinstance(data.get(_UNIT), (str, type(None))),
+        _CONFIDENCE: confidence is None or (isinstance(confidence, (int, float)) and 0.0 <= confidence <= 1.0),
+        _TAGS: _is_per_token(doc, data.get(_TAGS), (str, type(None))),
+        _AUGMENTED: _is_per_token(doc, data.get(_AUGMENTED), (str,)),
+        _SOFT: soft is None or _is_soft(doc, soft),
+    }
+    wrong = [key for key, fine in right.items() if not fine]
+    cats: Any = doc.cats
+    if not isinstance(cats, dict) or not all(isinstance(own, (str, Real)) for pair in cats.items() for own in pair):
+        wrong.append("cats")
+    wrong += [name for name, group in doc.spans.items() if name.startswith(_SCORED) and not _is_group(group)]
+    if wrong:
+        raise ValueError(f"wrong contents of '{wrong[0]}'")
+
+
+def _is_group(group: SpanGroup) -> bool:
+    attrs = group.attrs
+    scores = attrs.get("scores", [None] * len(group))
+    return (
+        hasattr(scores, "__len__")
+        and len(scores) == len(group)
+        and all(isinstance(score, (Real, type(None))) for score in scores)
+        and isinstance(attrs.get("reliability"), (Real, type(None)))
+        and isinstance(attrs.get("terms"), (str, type(None)))
+    )
+
+
+def _is_per_token(doc: Doc, value: Any, types: Tuple[type, ...]) -> bool:
+    return value is None or (
+        isinstance(value, (list, tuple)) and len(value) == len(doc) and all(isinstance(own, types) for own in value)
+    )
+
+
+def _is_soft(doc: Doc, soft: Any) -> bool:
+    labels = soft.get("labels") if isinstance(soft, dict) else None
+    shape = getattr(soft.get("probabilities"), "shape", None) if isinstance(soft, dict) else None
+    return (
+        isinstance(labels, (list, tuple))
+        and all(isinstance(label, str) for label in labels)
+        and isinstance(soft.get("scheme"), str)
+        and shape == (len(doc), len(labels))
+    )
 
 
 def _set(doc: Doc, key: str, value: Any) -> None:

@@ -11,7 +11,7 @@ import typer
 from wasabi import color, msg
 from wasabi.util import locale_escape, supports_ansi
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, one_line
 from ..files import check_output, write_text
 from ..formats.names import INPUTS
 from ..scratch import remove_leftovers
@@ -156,5 +156,5 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def _fail(text: str) -> None:
     # Not wasabi's Printer, which writes to stdout and breaks lines.
-    text = locale_escape(f"✘ {text}")
+    text = locale_escape(f"✘ {one_line(text)}")
     typer.echo(color(text, fg="red") if supports_ansi() else text, err=True)

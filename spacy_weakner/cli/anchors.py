@@ -6,7 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Overwrite, ShardSize, Tokenizer, reporting
+from ._util import Overwrite, ShardSize, Tokenizer, listing, reporting
 
 
 def anchors_cli(
@@ -18,6 +18,8 @@ def anchors_cli(
     label: Annotated[str, typer.Option(help="Label of the anchors")] = "Entity",
     min_anchors: Annotated[int, typer.Option(help="Leave out sentences with fewer anchors")] = 4,
     max_length: Annotated[int, typer.Option(help="Leave out sentences with more tokens")] = 250,
+    max_page: Annotated[int, typer.Option(help="Skip pages with more characters")] = 10_000_000,
+    max_seconds: Annotated[float, typer.Option(help="Skip pages of wikitext that take longer to parse")] = 10.0,
     limit: Annotated[Optional[int], typer.Option(help="Stop after so many sentences")] = None,
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
     tokenizer: Tokenizer = None,
@@ -37,4 +39,4 @@ def anchors_cli(
         if report.misaligned:
             msg.warn(f"Anchors dropped that do not end at token borders: {report.misaligned}")
         if report.unreadable:
-            msg.warn(f"Pages that could not be parsed: {len(report.unreadable)} (first: {report.unreadable[0]})")
+            msg.warn(f"Pages skipped: {listing(report.skipped)}; the first: {report.unreadable[0]}")

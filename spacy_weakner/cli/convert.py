@@ -56,6 +56,10 @@ def convert_cli(
             msg.info(f"Weak spans: {listing(report.weak)}")
         if report.empty:
             msg.info(f"Empty lines passed over: {report.empty}")
+        if report.long:
+            from ..annotations.runs import LONGEST_RUN
+
+            msg.warn(f"Texts left out with more than {LONGEST_RUN} signs without white space: {report.long}")
         if report.misaligned:
             msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
         if report.moved:

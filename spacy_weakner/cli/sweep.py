@@ -1,6 +1,5 @@
 """`spacy weakner sweep`"""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Dict, List
 
@@ -8,6 +7,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
+from ..files import parse_json
 from ._util import TrainingGpu, reporting
 
 
@@ -59,7 +59,7 @@ def _parse(text: str) -> "tuple[str, List[Any]]":
 
 def _value(text: str) -> Any:
     try:
-        value: Dict[str, Any] = json.loads(text)
+        value: Dict[str, Any] = parse_json(text)
     except ValueError:
         return text
     return value

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple
 
-from ..annotations.jsonl import at_line, json_errors, parse_json, refuse_constant
+from ..annotations.jsonl import at_line, json_errors, parse_value, refuse_constant
 from ..annotations.rows import RowError
 from ..encodings import NULS, SAMPLE, wrong_encoding
 from ..files import open_packed, read_lines
@@ -75,7 +75,7 @@ class Items:
             if line.strip():
                 place = Place(LINE, number)
                 with at(self.path, place):
-                    row = parse_json(line)
+                    row = parse_value(line)
                 yield place, row
 
 

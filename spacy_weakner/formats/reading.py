@@ -13,6 +13,7 @@ from ..annotations.corpus import read_docs
 from ..annotations.foreign import tool_of
 from ..annotations.jsonl import at_line, read_rows
 from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row
+from ..annotations.runs import LONGEST_RUN, longest_run
 from ..annotations.sentences import sentence_key
 from ..annotations.splitting import SentenceSplitter
 from ..annotations.weak import get_id
@@ -156,12 +157,12 @@ def read_corpus(
         texts that the spans say they cover.
     labels (Sequence[str]): Names of the tags of datasets that hold numbers, from 0 on.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
-    counts (Optional[RowCounts]): Where to count.
+    counts (Optional[RowCounts]): Where to count. With it, texts of which the tokenizer would take very long are left
+        out (see `runs`); without it they are errors, as annotated ones always are.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
     check_choice("offsets", offsets, (AUTO, *UNITS))
-    counts = RowCounts() if counts is None else counts
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels), columns)
     for file_, format_ in input_files(path, format):
         yield from _file_docs(file_, format_, nlp, reading, counts)
@@ -186,7 +187,6 @@ def docs_of_lines(
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
-    counts = RowCounts() if counts is None else counts
     if format in TOOLS:
         tool = TOOLS[format]
         unit = tool.unit if reading.offsets == AUTO else reading.offsets
@@ -194,11 +194,13 @@ def docs_of_lines(
     elif format == "conll":
         yield from read_conll(path, nlp, lines=lines, columns=reading.columns)
     elif format == "text":
-        yield from _text_docs(lines, SentenceSplitter(nlp), reading.sentences, counts)
+        yield from _text_docs(path, lines, nlp, reading.sentences, counts)
     else:
         splitter = SentenceSplitter(nlp)
         for number, row in read_rows(path, lines):
             with at_line(path, number):
+                if not _is_short(row, nlp, counts):
+                    continue
                 doc = doc_from_row(row, nlp, source=reading.source, misaligned=reading.misaligned, counts=counts)
             yield from _split(row, doc, splitter, reading)
 
@@ -220,7 +222,7 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
     return keys
 
 
-def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts) -> Iterator[Doc]:
+def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts: Optional[RowCounts]) -> Iterator[Doc]:
     if format == "spacy":
         yield from read_docs(path, nlp.vocab)
     elif format in TOOLS:
@@ -230,7 +232,7 @@ def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts:
         if unit == AUTO:
             # What is counted now is counted again when the Docs are made.
             context = Context(RowCounts(), reading.labels)
-            unit = find_unit(path, lambda: _records(path, tool, items, context), tool, counts)
+            unit = find_unit(path, lambda: _records(path, tool, items, context), tool, counts or RowCounts())
         yield from _tool_docs(path, tool, items, unit, nlp, reading, counts)
     else:
         if format == "jsonl" and is_array(path):
@@ -241,15 +243,23 @@ def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts:
 
 
 def _tool_docs(
-    path: Path, tool: Tool, items: Iterable[Item], unit: str, nlp: Language, reading: Reading, counts: RowCounts
+    path: Path,
+    tool: Tool,
+    items: Iterable[Item],
+    unit: str,
+    nlp: Language,
+    reading: Reading,
+    skipped: Optional[RowCounts],
 ) -> Iterator[Doc]:
-    splitter = SentenceSplitter(nlp)
+    splitter, counts = SentenceSplitter(nlp), RowCounts() if skipped is None else skipped
     for place, record in _records(path, tool, items, Context(counts, reading.labels)):
         if not (record.tokens or (record.text or "").strip()):
             counts.notes[NOT_TEXT] += 1
             continue
         with at(path, place):
             row = as_row(record, unit, counts)
+            if not _is_short(row, nlp, skipped):
+                continue
             doc = doc_from_row(row, nlp, misaligned=reading.misaligned, counts=counts)
         yield from _split(row, doc, splitter, reading)
 
@@ -263,19 +273,44 @@ def _records(path: Path, tool: Tool, items: Iterable[Item], context: Context) ->
 
 
 def _split(row: Row, doc: Doc, splitter: SentenceSplitter, reading: Reading) -> Iterator[Doc]:
-    if reading.sentences and "text" in row and all(row.get(key) is None for key in _ANNOTATIONS):
+    if reading.sentences and _is_bare_text(row):
         yield from splitter.split(row["text"], get_id(doc))
     else:
         yield doc
 
 
 def _text_docs(
-    lines: Iterable[Tuple[int, str]], splitter: SentenceSplitter, sentences: bool, counts: RowCounts
+    path: Path, lines: Iterable[Tuple[int, str]], nlp: Language, sentences: bool, counts: Optional[RowCounts]
 ) -> Iterator[Doc]:
-    for _, line in lines:
+    splitter = SentenceSplitter(nlp)
+    for number, line in lines:
         if not line.strip():
-            counts.empty += 1
-        elif sentences:
+            if counts is not None:
+                counts.empty += 1
+            continue
+        with at_line(path, number):
+            if not _is_short({"text": line}, nlp, counts):
+                continue
+        if sentences:
             yield from splitter.split(line)
         else:
             yield splitter.whole(line)
+
+
+def _is_short(row: Row, nlp: Language, counts: Optional[RowCounts]) -> bool:
+    """Whether the tokenizer can take the text of a row. One without annotations that it cannot take is counted; it is
+    an error if nobody counts."""
+    text = row.get("text")
+    found = longest_run(text, nlp) if isinstance(text, str) else 0
+    if found and (counts is None or not _is_bare_text(row)):
+        raise RowError(
+            f"{found} characters without white space between them, of which a tokenizer takes very long (the limit is "
+            f"{LONGEST_RUN}). Leave the text out, or put blanks into it"
+        )
+    if found and counts is not None:
+        counts.long += 1
+    return not found
+
+
+def _is_bare_text(row: Row) -> bool:
+    return "text" in row and all(row.get(key) is None for key in _ANNOTATIONS)

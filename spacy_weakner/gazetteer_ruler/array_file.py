@@ -19,7 +19,7 @@ from typing import IO, Any, Dict, List, NamedTuple, Tuple, Union
 import numpy
 
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, existing
+from ..files import atomic_path, existing, parse_json
 
 MAGIC = b"wknrarr1"
 DTYPES = ("<u1", "<u2", "<u4", "<u8")
@@ -55,7 +55,7 @@ class ArrayFile:
         self._name = name
         text = self._header()
         try:
-            header = json.loads(text)
+            header = parse_json(text)
             self.meta: Dict[str, Any] = dict(header["meta"])
             self._items = {item["name"]: _Item(**item) for item in header["arrays"]}
             length = header["length"]

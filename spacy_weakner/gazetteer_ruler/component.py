@@ -364,6 +364,8 @@ class GazetteerRuler(BatchPipe):
         return {"attr": self.attr, "labels": self.label_data}
 
     def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
+        if cfg is not None and not _is_sound(cfg):
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' holds other things than its labels"))
         if cfg is not None and cfg["attr"] != self.attr:
             raise WeaknerError(Errors.WK209.format(name=self.name, stored=cfg["attr"], attr=self.attr))
         if table is not None:
@@ -373,6 +375,11 @@ class GazetteerRuler(BatchPipe):
         if cfg is not None:
             self._given_labels = cfg["labels"]
         return self
+
+
+def _is_sound(cfg: Any) -> bool:
+    labels = cfg.get("labels") if isinstance(cfg, dict) else None
+    return isinstance(labels, list) and all(isinstance(label, str) for label in labels) and "attr" in cfg
 
 
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from ..errors import Errors, WeaknerError
-from ..files import read_lines
+from ..files import parse_json, read_lines
 
 MAX_LENGTH = 1000  # characters; anything longer is a sentence or a broken row, not a term
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
@@ -226,7 +226,7 @@ def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
         if not line.strip():
             continue
         try:
-            yield (i, *term_fields(json.loads(line)))
+            yield (i, *term_fields(parse_json(line)))
         except json.JSONDecodeError as error:
             reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
             raise _line_error(path, i, reason) from error

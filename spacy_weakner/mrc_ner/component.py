@@ -22,7 +22,7 @@ from ..training.spans import warn_of_spans
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
 from .boundaries import Boundaries, probabilities, read_boundaries
-from .decoding import Answers, Spans, ends_to_try, find_entities, pair_boundaries, resolve
+from .decoding import Answers, Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
 from .matching import Pairs, candidate_pairs, learn_matches, match_misfits, match_odds, match_probabilities
 from .queries import check_queries
 from .relabelling import Matches, Relabeller
@@ -62,8 +62,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
     pairing (str): "nearest": a start has the nearest end, as in the paper. "probable": all ends of a start within
         `max_width` are tried (64 if it is None), and of all entities without overlaps those stay whose probabilities
-        have the largest sum. At a low threshold the nearest end is often one that is hardly probable. No effect if the
-        model has a matcher.
+        have the largest sum. At a low threshold the nearest end is often one that is hardly probable; of more than
+        100,000 pairs in a Doc only the most probable ones are looked at. No effect if the model has a matcher.
     positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
         that are none.
     match_weight (float): Factor on the loss of the matches, beside those of starts and ends. (The authors use 0.1 for
@@ -344,6 +344,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         boundaries, matcher = self._scores(outputs), self._matcher
         n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
         spans = [pair_boundaries(probabilities(own) > threshold, self.max_width, n_ends) for own in boundaries]
+        if matcher is None:
+            spans = list(map(most_probable, spans, boundaries))
         matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(outputs), spans)
         read = partial(find_entities, labels=self.labels, threshold=threshold, temperature=self.temperature)
         answers = map(Answers, boundaries, spans, matches)

@@ -20,6 +20,9 @@ Spans = NDArray[numpy.int64]
 N_ENDS = 16
 # The same for the most probable of all, where entities may be of any width.
 N_ENDS_PROBABLE = 64
+# Pairs of a Doc that are looked at one by one, the most probable of all: bounds the cost where a threshold is low.
+MOST_PAIRS = 100_000
+_PAIRS_AT_A_TIME = 1 << 20
 
 
 def ends_to_try(pairing: str, matched: bool, max_width: Optional[int]) -> int:
@@ -47,10 +50,26 @@ def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_
     n_ends (int): Ends of a start, at most: the nearest, the next one and so on.
     RETURNS (List[Tuple[int, int]]): Spans, ends exclusive, by start.
     """
-    begins, closes = numpy.flatnonzero(starts).tolist(), numpy.flatnonzero(ends)
-    nearest, after = numpy.searchsorted(closes, begins).tolist(), (closes + 1).tolist()
-    found = [(b, end) for b, i in zip(begins, nearest, strict=True) for end in after[i : i + n_ends]]
-    return [(start, end) for start, end in found if max_width is None or end - start <= max_width]
+    pairs: List[Tuple[int, int]] = list(map(tuple, _nearest(starts, ends, max_width, n_ends).tolist()))
+    return pairs
+
+
+def _nearest(starts: Array, ends: Array, max_width: Optional[int], n_ends: int) -> Spans:
+    """The same as an array of shape (n, 2). Only so many starts are worked on at a time as bound the memory."""
+    begins, closes = numpy.flatnonzero(starts), numpy.flatnonzero(ends)
+    after = numpy.append(closes + 1, 0)
+    found = [numpy.zeros((0, 2), dtype="int64")]
+    size = max(1, _PAIRS_AT_A_TIME // max(1, n_ends))
+    for low in range(0, len(begins), size):
+        own = begins[low : low + size]
+        places = numpy.searchsorted(closes, own)[:, None] + numpy.arange(min(n_ends, len(closes)))
+        stops = after[numpy.minimum(places, len(closes))]
+        fits = places < len(closes)
+        if max_width is not None:
+            fits &= stops - own[:, None] <= max_width
+        rows, columns = numpy.nonzero(fits)
+        found.append(numpy.stack([own[rows], stops[rows, columns]], axis=1))
+    return numpy.concatenate(found)
 
 
 def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], n_ends: int = 1) -> Spans:
@@ -60,12 +79,26 @@ def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], 
     max_width, n_ends: As there.
     RETURNS (Spans): Shape (n, 3): start, end and label, by label and start.
     """
-    found = [
-        (start, end, k)
-        for k in numpy.flatnonzero(numpy.all(boundaries.any(axis=0), axis=1)).tolist()
-        for start, end in nearest_ends(boundaries[:, k, STARTS], boundaries[:, k, ENDS], max_width, n_ends)
-    ]
-    return numpy.asarray(found, dtype="int64").reshape(-1, 3)
+    found = [numpy.zeros((0, 3), dtype="int64")]
+    for k in numpy.flatnonzero(numpy.all(boundaries.any(axis=0), axis=1)).tolist():
+        pairs = _nearest(boundaries[:, k, STARTS], boundaries[:, k, ENDS], max_width, n_ends)
+        found.append(numpy.column_stack([pairs, numpy.full(len(pairs), k)]))
+    return numpy.concatenate(found)
+
+
+def most_probable(spans: Spans, boundaries: Array) -> Spans:
+    """Leave out the least probable pairs, if there are too many to look at (`MOST_PAIRS`).
+
+    spans (Spans): Shape (n, 3).
+    boundaries (Array): Shape (n_tokens, n_labels, 2): log-odds of starts and ends.
+    RETURNS (Spans): Those that are left, in their order.
+    """
+    if len(spans) <= MOST_PAIRS:
+        return spans
+    sure, (starts, ends, labels) = probabilities(boundaries), spans.T
+    products = sure[starts, labels, STARTS] * sure[ends - 1, labels, ENDS]
+    kept = numpy.argsort(-products, kind="stable")[:MOST_PAIRS]
+    return spans[numpy.sort(kept)]
 
 
 class Answers(NamedTuple):

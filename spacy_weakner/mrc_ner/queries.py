@@ -1,12 +1,11 @@
 """The questions that stand for entity labels."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
-from ..files import read_lines
+from ..files import parse_json, read_lines
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,7 +51,7 @@ def _read(path: Path) -> Any:
     try:
         if path.suffix not in (".json", ".toml"):
             raise ValueError("its name has to end in .json or .toml")
-        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text, object_pairs_hook=_unique)
+        return tomllib.loads(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise WeaknerError(Errors.WK035.format(path=path, reason=reason)) from error

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 import numpy
 
 from ..errors import Errors, WeaknerError
-from ..files import existing, write_text
+from ..files import existing, parse_json, write_text
 from ..ty import PathScore
 from .binning import Steps
 
@@ -69,7 +69,7 @@ class Calibration(NamedTuple):
         if path.is_dir():
             raise WeaknerError(Errors.WK109.format(path=path))
         try:
-            row = json.loads(path.read_text(encoding="utf-8"))
+            row = parse_json(path.read_bytes())
             result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), dict(row["sources"]))
             values = [*result.steps.values, *result.sources.values()]
             if result.score not in SCORES or result.unit not in UNITS or not all(0.0 <= p <= 1.0 for p in values):

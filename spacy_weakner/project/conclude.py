@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ..files import existing, write_text
+from ..files import existing, parse_json, write_text
 from ..quality.bootstrap import Difference, Interval
 from ..quality.compare import SAMPLES, Comparison
 from ..quality.plots import Plot, curve_plot, f1_plot
@@ -72,7 +72,7 @@ def read_scores(path: Optional[Path]) -> Dict[str, Dict[str, Any]]:
     if path is None or not Path(path).exists():
         return {}
     with reading(path, "verdict"):
-        return {str(row["name"]): row for row in json.loads(Path(path).read_text(encoding="utf-8"))}
+        return {str(row["name"]): row for row in parse_json(Path(path).read_bytes())}
 
 
 def verdict_section(verdict: Verdict) -> Section:

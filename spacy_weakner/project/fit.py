@@ -1,6 +1,5 @@
 """Trains what the rules say, compares everything on one set, and chooses."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
@@ -11,7 +10,7 @@ from ..annotations.corpus import read_docs
 from ..annotations.weak import weak_sources
 from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import existing
+from ..files import existing, parse_json
 from ..quality.compare import SAMPLES, Comparison, compare
 from ..stages.runtime.devices import on_device
 from ..stages.runtime.lock import holding
@@ -258,6 +257,6 @@ def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:
     if not corpora.labels.exists():
         return None
     with reading(corpora.labels, "judge"):
-        judgement = json.loads(corpora.labels.read_text(encoding="utf-8"))
+        judgement = parse_json(corpora.labels.read_bytes())
         _ = judgement["scores"]["f1"]
         return dict(judgement)

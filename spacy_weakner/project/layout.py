@@ -58,5 +58,5 @@ def reading(path: Path, command: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, TypeError, KeyError, StopIteration) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
         raise WeaknerError(Errors.WK681.format(path=path, command=command)) from error

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 
 from ..annotations.corpus import corpus_files, read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..files import check_output, existing, write_text
+from ..files import check_output, existing, parse_json, write_text
 from ..stages.convert import convert
 from ..stages.runtime.lock import holding
 from ..stages.runtime.pipelines import blank_pipeline
@@ -124,7 +124,7 @@ def read_preparation(corpora: Corpora) -> Preparation:
     """
     path = existing(corpora.splits, "'spacy weakner prepare' makes it")
     with reading(path, "prepare"):
-        return Preparation(**json.loads(path.read_text(encoding="utf-8")))
+        return Preparation(**parse_json(path.read_bytes()))
 
 
 def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Optional
 
-from ..files import existing, write_text
+from ..files import existing, parse_json, write_text
 from ..quality.compare import Comparison
 from .layout import reading
 from .rules import Facts, Rule, Settings
@@ -87,7 +87,7 @@ class Verdict:
         """
         path = existing(Path(path), "'spacy weakner fit' makes it")
         with reading(path, "fit"):
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = parse_json(path.read_bytes())
             data["contenders"] = [Contender(**each) for each in data["contenders"]]
             data["left_out"] = [Rule(**each) for each in data["left_out"]]
             data["facts"], data["settings"] = Facts(**data["facts"]), Settings(**data["settings"])

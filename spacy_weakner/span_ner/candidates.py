@@ -9,16 +9,32 @@ from numpy.typing import NDArray
 Spans = NDArray[numpy.int64]
 # Spans of a sentence that are made once and kept.
 _SMALL = 5_000
+# Where entities may be of any width: spans of a Doc up to which all are tried, and tokens of a span that are tried in
+# any case. It bounds time and memory, which else grow with the square of the length.
+MOST = 1_000_000
+LEAST_WIDTH = 10
+
+
+def widest(n_tokens: int, max_width: Optional[int] = None) -> int:
+    """Tokens of the spans that are tried, at most.
+
+    n_tokens (int): Tokens of the sentence.
+    max_width (Optional[int]): The setting; None: any number, in sentences of up to 1,000 tokens. In longer ones as many
+        as give a million spans, and at least 10.
+    RETURNS (int): The number of tokens.
+    """
+    limit = max(LEAST_WIDTH, MOST // max(1, n_tokens)) if max_width is None else max_width
+    return min(n_tokens, limit)
 
 
 def enumerate_spans(n_tokens: int, max_width: Optional[int] = None) -> Spans:
     """All spans of a sentence, by start and then by end.
 
     n_tokens (int): Tokens of the sentence.
-    max_width (Optional[int]): Tokens of a span, at most; None: any number.
+    max_width (Optional[int]): Tokens of a span, at most; None: see `widest`.
     RETURNS (Spans): Shape (n_spans, 2): start and end, exclusive. Not to be written to.
     """
-    width = min(n_tokens, max_width or n_tokens)
+    width = widest(n_tokens, max_width)
     return _remembered(n_tokens, width) if n_tokens * width <= _SMALL else _enumerate(n_tokens, width)
 
 
@@ -41,7 +57,7 @@ def span_index(spans: Iterable[Tuple[int, int]], n_tokens: int, max_width: Optio
     RETURNS (Spans): Shape (n,).
     """
     given = numpy.asarray([(start, end) for start, end in spans], dtype="int64").reshape(-1, 2)
-    width = min(n_tokens, max_width or n_tokens)
+    width = widest(n_tokens, max_width)
     starts, widths = given[:, 0], given[:, 1] - given[:, 0]
     # Starts near the end have fewer spans: width - 1 in all for the last but one, and so on.
     short = numpy.maximum(0, starts - (n_tokens - width))

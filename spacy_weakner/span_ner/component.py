@@ -20,7 +20,7 @@ from ..training.factories import default_blocks, register_component
 from ..training.spans import warn_of_spans
 from ..training.strengths import Strength
 from ..ty import Entity
-from .candidates import Spans, enumerate_spans, span_index, touches, without
+from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
 from .decoding import Candidates, select
 from .losses import cross_entropy, unlikelihood
 from .samplers import NegativeSampler, entropy
@@ -45,7 +45,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     name (str): Name of the component in the pipeline.
     sampler (NegativeSampler): Draws negatives, e.g. `spacy_weakner.UniformNegativeSampler.v1`.
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is never found, nor drawn as a negative. None
-        (the papers): any number; time and memory then grow with the square of the length.
+        (the papers): any number in sentences of up to 1,000 tokens. Time and memory grow with the square of the length
+        up to there; longer ones are tried with as many tokens as give a million spans, and at least 10.
     nested (bool): Write all spans that are entities (and touch no entity that stood in the Doc before), also
         overlapping ones, to the span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
@@ -128,7 +129,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             self.is_annotated(example),
             spans_key=self.spans_key,
             incorrect_spans_key=self.incorrect_spans_key,
-            max_width=self.max_width,
+            max_width=widest(len(example.predicted), self.max_width),
         )
 
     def compute_loss(self, outputs: List[Floats2d], targets: List[SpanTarget]) -> Tuple[float, List[Floats2d]]:

@@ -11,9 +11,10 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..formats.reading import input_files
 from ..progress import Progress
-from .anchoring.pages import DUMP, SUFFIXES, WIKITEXT, page_format, read_pages
+from .anchoring import hypertext, wikitext
+from .anchoring.limits import MAX_PAGE, MAX_SECONDS, PageReader
+from .anchoring.pages import DUMP, HTML, SUFFIXES, WIKITEXT, page_format, read_pages
 from .anchoring.sentences import AnchorsReport, Sentences
-from .anchoring.wikitext import require_parser
 from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from .runtime.pipelines import blank_pipeline
@@ -32,6 +33,8 @@ def anchors(
     label: str = LABEL,
     min_anchors: int = MIN_ANCHORS,
     max_length: int = MAX_LENGTH,
+    max_page: int = MAX_PAGE,
+    max_seconds: float = MAX_SECONDS,
     limit: Optional[int] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
@@ -55,6 +58,9 @@ def anchors(
     label (str): The label.
     min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
     max_length (int): Leave out sentences with more tokens.
+    max_page (int): Skip pages with more characters.
+    max_seconds (float): Skip pages of wikitext that take the parser more CPU seconds. (The parser of HTML takes time
+        that is linear in a page's length.) Pages that are nested too deeply are skipped, too; the report counts all.
     limit (Optional[int]): Stop after so many sentences. None: read everything.
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
@@ -65,9 +71,14 @@ def anchors(
     RAISES (WeaknerError): For malformed or missing input, for unusable settings, if a package is missing or no sentence
         is left, and if the output would overwrite the input, or anything at all without `overwrite`.
     """
-    for setting, value, low in (("min_anchors", min_anchors, 0), ("max_length", max_length, 1)):
+    for setting, value, low in (
+        ("min_anchors", min_anchors, 0),
+        ("max_length", max_length, 1),
+        ("max_page", max_page, 1),
+    ):
         check_range(setting, value, low, None)
     check_range("shard_size", shard_size, 1, None)
+    check_range("max_seconds", max_seconds, 0.01, 1e6)
     if limit is not None:
         check_range("limit", limit, 1, None)
     if not label.strip():
@@ -80,17 +91,21 @@ def anchors(
     files = list(dict.fromkeys(found))
     check_output([*paths, *(file_ for file_, _ in files)], [output])
     check_there(output, overwrite)
-    if any(format_ in (DUMP, WIKITEXT) for _, format_ in files):
-        require_parser()
+    for _, format_ in files:
+        if format_ in (DUMP, WIKITEXT):
+            wikitext.require_parser()
+        elif format_ == HTML:
+            hypertext.require_parser()
     report = AnchorsReport()
-    pages = chain.from_iterable(read_pages(file_, format_, report) for file_, format_ in files)
-    sentences = Sentences(blank_pipeline(lang, tokenizer), label, min_anchors, max_length, report)
-    docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
-    docs = iter(Progress(docs, desc=output.name, unit="doc", enabled=progress))
-    if is_folder(output):
-        report.files = write_shards(docs, output, shard_size)
-    else:
-        write_docs(output, docs)
+    pages = chain.from_iterable(read_pages(file_, format_, report, max_page) for file_, format_ in files)
+    with PageReader(max_page, max_seconds) as reader:
+        sentences = Sentences(blank_pipeline(lang, tokenizer), reader, label, min_anchors, max_length, report)
+        docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
+        docs = iter(Progress(docs, desc=output.name, unit="doc", enabled=progress))
+        if is_folder(output):
+            report.files = write_shards(docs, output, shard_size)
+        else:
+            write_docs(output, docs)
     return report
 
 

@@ -5,7 +5,8 @@ import warnings
 from abc import abstractmethod
 from contextlib import nullcontext
 from itertools import islice
-from typing import Any, Callable, ContextManager, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar
+from pathlib import Path
+from typing import Any, Callable, ContextManager, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -78,6 +79,38 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         self.cfg: Dict[str, Any] = {"labels": []}
         self._tick: Optional[Tick] = None
         self._hook: Optional[Callable[[Optimizer], None]] = None
+
+    # Serialisation
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TrainableHead":
+        """As `TrainablePipe` does it.
+
+        RAISES (WeaknerError): If what is stored is damaged.
+        """
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._check_stored()
+        return self
+
+    def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "TrainableHead":
+        """As `TrainablePipe` does it.
+
+        RAISES (WeaknerError): If what is stored is damaged.
+        """
+        super().from_disk(path, exclude=exclude)
+        self._check_stored()
+        return self
+
+    def _check_stored(self) -> None:
+        labels: Any = self.cfg.get("labels")
+        if not isinstance(labels, list) or not all(isinstance(own, str) and own for own in labels):
+            labels = [None, None]
+        if len({*labels}) < len(labels):
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason="its labels in 'cfg' are no list of names"))
+        head = self.model.maybe_get_ref("head")
+        stored = None if head is None or head.has_dim("nO") is not True else head.get_dim("nO")
+        if stored is not None and stored != self.n_outputs:
+            reason = f"the {len(labels)} labels in 'cfg' do not fit the weights, which have {stored} outputs"
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason))
 
     # Labels
 

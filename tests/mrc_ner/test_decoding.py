@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from spacy_weakner.mrc_ner.decoding import nearest_ends
+from spacy_weakner.mrc_ner import decoding
+from spacy_weakner.mrc_ner.decoding import MOST_PAIRS, N_ENDS_PROBABLE, most_probable, nearest_ends, pair_boundaries
 
 
 def brute_force(starts, ends, max_width):
@@ -65,3 +66,29 @@ def test_what_is_too_wide_is_no_span(max_width, expected):
 
 def test_spans_are_plain_numbers():
     assert all(type(i) is int for span in spans("x..", "..x") for i in span)
+
+
+def test_a_long_text_at_a_low_threshold():
+    boundaries = numpy.ones((20_000, 1, 2), dtype=bool)
+    spans = pair_boundaries(boundaries, None, N_ENDS_PROBABLE)
+    assert len(spans) == 20_000 * 64 - 64 * 63 // 2
+    odds = numpy.random.RandomState(0).normal(size=boundaries.shape)
+    kept = most_probable(spans, odds)
+    sure = 1 / (1 + numpy.exp(-odds[:, 0]))
+    products = [sure[own[:, 0], 0] * sure[own[:, 1] - 1, 1] for own in (spans, kept)]
+    assert len(kept) == MOST_PAIRS and products[1].min() == pytest.approx(numpy.sort(products[0])[-MOST_PAIRS])
+    assert most_probable(spans[:5], odds).tolist() == spans[:5].tolist()
+
+
+@pytest.mark.parametrize("at_a_time", [1, 7, 1 << 20])
+def test_pairs_in_parts(monkeypatch, at_a_time):
+    monkeypatch.setattr(decoding, "_PAIRS_AT_A_TIME", at_a_time)
+    flags = numpy.random.RandomState(0).rand(40, 2) < 0.5
+    ends = numpy.flatnonzero(flags[:, 1])
+    expected = [
+        (start, int(end) + 1)
+        for start in numpy.flatnonzero(flags[:, 0]).tolist()
+        for end in ends[ends >= start][:3]
+        if end + 1 - start <= 4
+    ]
+    assert nearest_ends(*flags.T, 4, 3) == expected

@@ -3,7 +3,7 @@ import random
 import numpy
 import pytest
 
-from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, without
+from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, widest, without
 
 from .util import all_spans
 
@@ -60,3 +60,15 @@ def test_without_nothing_leaves_all():
 
 def test_without_all_leaves_nothing():
     assert without(2, [numpy.asarray([1]), numpy.asarray([0, 1])]).tolist() == []
+
+
+@pytest.mark.parametrize("n_tokens, expected", [(0, 0), (7, 7), (1000, 1000), (4000, 250), (100_000, 10), (10**7, 10)])
+def test_where_any_width_is_allowed_long_texts_have_a_bound(n_tokens, expected):
+    assert widest(n_tokens) == expected
+
+
+def test_a_long_text_of_any_width():
+    spans = enumerate_spans(100_000)
+    assert len(spans) < 1_000_000 and (spans[:, 1] - spans[:, 0]).max() == 10
+    places = span_index(spans[[0, 5000, -1]].tolist(), 100_000)
+    assert places.tolist() == [0, 5000, len(spans) - 1]

@@ -11,6 +11,7 @@ from spacy.language import Language
 
 from ...configs.recipes import SIZES
 from ...errors import WeaknerError
+from ...files import expand_home
 from ...stages.runtime.config_values import config_differences
 from ...stages.runtime.devices import on_device
 from ...stages.runtime.pipelines import blank_pipeline
@@ -108,7 +109,7 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
     """
     if name is None or size not in _NEEDS:
         return
-    where, path = f"--transformer {name}", Path(name).expanduser()
+    where, path = f"--transformer {name}", expand_home(name)
     if path.is_dir():
         absent = [what for what in (_CONFIG, _WEIGHTS) if not any(path.glob(what))]
         absent += [] if any(path.glob("*token*")) or any(path.glob("vocab*")) else ["a tokenizer"]
@@ -134,4 +135,4 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
 
 def _cache() -> Path:
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+    return expand_home(os.environ.get("HF_HUB_CACHE") or str(Path(home) / "hub"))

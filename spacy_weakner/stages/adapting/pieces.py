@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ...annotations.sentences import sentence_key
-from ...files import write_text
+from ...files import parse_json, write_text
 from ...progress import Progress
 from ..runtime.hashes import hash_text
 from ..runtime.stage import Statistics
@@ -106,7 +106,7 @@ def write_pieces(
 
 def read_counts(folder: Path) -> PieceCounts:
     """What `write_pieces` did in a folder."""
-    return PieceCounts.from_json(json.loads((folder / _COUNTS).read_text(encoding="utf-8")))
+    return PieceCounts.from_json(parse_json((folder / _COUNTS).read_bytes()))
 
 
 def _counted(docs: Iterable[Doc], counts: PieceCounts) -> Iterator[str]:

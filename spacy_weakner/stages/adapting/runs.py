@@ -4,7 +4,6 @@ Beside the output `x` stands, while a training runs, its work folder `x.work` wi
 which inputs and settings it belongs to.
 """
 
-import json
 import os
 import shutil
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from ...errors import Errors, WeaknerError
+from ...files import parse_json
 from ...scratch import scratch_folder, try_lock
 from ..runtime.hashes import hash_file
 from ..runtime.receipts import Receipt
@@ -34,7 +34,7 @@ def last_checkpoint(work: Path) -> Optional[Path]:
     """
     for found in sorted(work.glob("checkpoint-*"), key=checkpoint_step, reverse=True):
         try:
-            json.loads((found / _STATE).read_text(encoding="utf-8"))  # is written at the end
+            parse_json((found / _STATE).read_bytes())  # is written at the end
         except (OSError, ValueError):
             continue
         return found

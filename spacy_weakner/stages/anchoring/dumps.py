@@ -33,14 +33,15 @@ class DumpPage(NamedTuple):
     titles: Titles
 
 
-def read_dump(path: Path) -> Iterator[DumpPage]:
+def read_dump(path: Path, max_page: int) -> Iterator[DumpPage]:
     """Stream the pages of a dump; few of them are in memory at a time.
 
     path (Path): The file; `.bz2` and `.gz` are unpacked.
+    max_page (int): Of pages with more characters only so many are kept, and one more.
     YIELDS (DumpPage): All pages, in their order.
     RAISES (WeaknerError): If it is damaged, not well-formed, no export of MediaWiki, or has a DOCTYPE.
     """
-    target = _Target()
+    target = _Target(max_page)
     parser = XMLParser(target=target)
     with open_packed(path) as file_:
         while True:
@@ -63,9 +64,13 @@ def read_dump(path: Path) -> Iterator[DumpPage]:
 # A target of the parser, and not `iterparse`: it can refuse a DOCTYPE, where entities would be declared that expand
 # without end or read other files, and it builds no tree that would have to be cleared.
 class _Target:
-    """What the parser calls."""
+    """What the parser calls.
 
-    def __init__(self) -> None:
+    max_page (int): See `read_dump`.
+    """
+
+    def __init__(self, max_page: int) -> None:
+        self.max_page = max_page
         self.pages: List[DumpPage] = []  # those that are complete
         self.page: Optional[Dict[str, str]] = None  # the one that is open
         self._titles = Titles()
@@ -75,12 +80,13 @@ class _Target:
         self._redirect = False
         self._content = False  # whether it is in a part of a revision that is not the page itself
         self._text: Optional[List[str]] = None  # of an element that is wanted
+        self._room = 0  # characters that it may still have
 
     def doctype(self, name: str, public: Optional[str], system: Optional[str]) -> NoReturn:
         raise ValueError("it has a DOCTYPE, which exports never have and which is not read")
 
     def start(self, tag: str, attributes: Dict[str, str]) -> None:
-        name = _local(tag)
+        name, self._room = _local(tag), self.max_page + 1
         if not self._begun:
             if name != _ROOT:
                 raise ValueError(f"its root is <{name}>, not <{_ROOT}>")
@@ -98,8 +104,9 @@ class _Target:
             self._text = []
 
     def data(self, data: str) -> None:
-        if self._text is not None:
-            self._text.append(data)
+        if self._text is not None and self._room > 0:
+            self._text.append(data[: self._room])
+            self._room -= len(data)
 
     def end(self, tag: str) -> None:
         name = _local(tag)

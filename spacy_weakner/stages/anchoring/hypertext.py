@@ -1,9 +1,10 @@
 """Anchors of HTML."""
 
-from html.parser import HTMLParser
-from typing import Dict, FrozenSet, List, Optional, Tuple
+from importlib.util import find_spec
+from typing import FrozenSet, List, Mapping, Optional, Tuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from ...errors import Errors, WeaknerError
 from .paragraphs import Mark, Paragraph, Paragraphs
 from .titles import ARTICLE, Titles, names
 
@@ -21,24 +22,49 @@ _OTHER_CLASSES = frozenset(["external", "extiw"])
 _VOID = names("area base br col embed hr img input link meta source track wbr")
 _WIKI = "/wiki/"
 
-_Attributes = List[Tuple[str, Optional[str]]]
+_PARSER = "lxml"
+# Of elements within each other: pages of people have a few dozen.
+MAX_DEPTH = 1000
+
+
+def require_parser() -> None:
+    """Check that the parser of HTML is installed, which the extra "wiki" brings.
+
+    RAISES (WeaknerError): If it is not.
+    """
+    if find_spec(_PARSER) is None:
+        raise WeaknerError(Errors.WK440.format(markup="HTML", package=_PARSER))
 
 
 def html_paragraphs(text: str, titles: Titles) -> Optional[List[Paragraph]]:
-    """Read a page. Only paragraphs (`<p>`) are read, since most links elsewhere belong to menus and lists; scripts,
-    tables, references and the like within them are left out.
+    """Read a page, in time that is linear in its length. Only paragraphs (`<p>`) are read, since most links elsewhere
+    belong to menus and lists; scripts, tables, references and the like within them are left out.
 
     text (str): Its HTML, or a part of it.
     titles (Titles): Tells which links lead to articles.
-    RETURNS (Optional[List[Paragraph]]): The paragraphs; None if the parser gives up.
+    RETURNS (Optional[List[Paragraph]]): The paragraphs; None if the parser gives up, or elements lie too deep in others
+        (`MAX_DEPTH`).
+    RAISES (WeaknerError): If the parser is not installed.
     """
+    require_parser()
+    from lxml import etree
+
     reader = _Reader(titles)
+    # As bytes, whose encoding is given: what the page says of it does not count.
+    parser = etree.HTMLParser(target=reader, encoding="utf-8", huge_tree=True)
     try:
-        reader.feed(text)
-        reader.close()
-    except AssertionError:  # of the parser, where a declaration is malformed
+        parser.feed(text.encode("utf-8"))
+        parser.close()
+    except _TooDeep:
         return None
+    except etree.LxmlError:
+        # Raised at the end of a page without any element, too.
+        return None if text.strip() else []
     return reader.paragraphs.finish()
+
+
+class _TooDeep(Exception):
+    pass
 
 
 class _Link:
@@ -53,20 +79,20 @@ class _Link:
         self.anchor = anchor
 
 
-# The parser of the standard library, and not lxml: no package more for the one thing to do here, which needs no tree.
-# It takes any markup for something, and never looks at entities of a DOCTYPE or at other files.
-class _Reader(HTMLParser):
+# A target of the parser: no tree is built. It takes any markup for something, and never looks at entities of a DOCTYPE
+# or at other files.
+class _Reader:
     """Follows the tags of a page.
 
     titles (Titles): Tells which links lead to articles.
     """
 
     def __init__(self, titles: Titles) -> None:
-        super().__init__(convert_charrefs=True)
         self.titles = titles
         self.paragraphs = Paragraphs()
         self._host = ""  # of the page, if it says so
         self._inside = False  # whether a paragraph is open
+        self._open = 0  # elements
         self._link: Optional[_Link] = None
         self._sup: Optional[Mark] = None  # where raised text begins
         self._reference = False  # whether it is the mark of a note
@@ -74,11 +100,13 @@ class _Reader(HTMLParser):
         self._depth = 0  # how many elements of its name are open, itself included
         self._inline = False  # whether it ends with its paragraph at the latest
 
-    def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._open += 1
+        if self._open > MAX_DEPTH:
+            raise _TooDeep
         if self._still_dropped(tag):
             self._depth += tag == self._dropped
             return
-        attributes = {name: value or "" for name, value in attrs}
         classes = frozenset(attributes.get("class", "").split())
         if tag in _BLOCKS:
             # Also ends a paragraph whose end tag is missing.
@@ -96,7 +124,8 @@ class _Reader(HTMLParser):
         elif tag == "base" or (tag == "link" and attributes.get("rel") == "canonical"):
             self._host = self._host or _split(attributes.get("href", ""))[0]
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
+        self._open -= 1
         if self._still_dropped(tag):
             self._depth -= tag == self._dropped
             if not self._depth:
@@ -110,9 +139,12 @@ class _Reader(HTMLParser):
                 self.paragraphs.rewind(self._sup)
             self._sup, self._reference = None, False
 
-    def handle_data(self, data: str) -> None:
+    def data(self, data: str) -> None:
         if not self._dropped:
             self._add(data)
+
+    def close(self) -> None:
+        pass
 
     def _still_dropped(self, tag: str) -> bool:
         if self._inline and tag in _BLOCKS:
@@ -123,7 +155,7 @@ class _Reader(HTMLParser):
         if self._inside:
             self.paragraphs.add(text)
 
-    def _begin_link(self, attributes: Dict[str, str], classes: FrozenSet[str]) -> None:
+    def _begin_link(self, attributes: Mapping[str, str], classes: FrozenSet[str]) -> None:
         self._end_link()  # links do not nest
         href = attributes.get("href", "").strip()
         if self._sup is not None and href.startswith("#"):

@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 from ...annotations.jsonl import at_line, read_rows
 from ...annotations.rows import Row, RowError, read_identifier
 from ...files import read_lines
 from .dumps import read_dump
-from .hypertext import html_paragraphs
-from .paragraphs import Paragraph
 from .titles import Titles
-from .wikitext import wikitext_paragraphs
 
 HTML = "html"
 WIKITEXT = "wikitext"
@@ -46,15 +43,6 @@ class Page(NamedTuple):
     titles: Titles
     identifier: Optional[str] = None
 
-    def paragraphs(self) -> Optional[List[Paragraph]]:
-        """Read it.
-
-        RETURNS (Optional[List[Paragraph]]): Its paragraphs; None if the parser gives up.
-        RAISES (WeaknerError): If the parser is not installed.
-        """
-        read = wikitext_paragraphs if self.markup == WIKITEXT else html_paragraphs
-        return read(self.text, self.titles)
-
 
 def page_format(path: Path) -> Optional[str]:
     """Tell the format of a file from its name.
@@ -81,25 +69,26 @@ class PageCounts:
     other: int = 0
 
 
-def read_pages(path: Path, format: str, counts: PageCounts) -> Iterator[Page]:
+def read_pages(path: Path, format: str, counts: PageCounts, max_page: int) -> Iterator[Page]:
     """Stream the articles of a file.
 
     path (Path): The file.
     format (str): One of the formats of `SUFFIXES`.
     counts (PageCounts): Where to count.
+    max_page (int): Of pages with more characters only so many are read, and one more.
     YIELDS (Page): The articles.
     RAISES (WeaknerError): For anything malformed, with file and page or line.
     """
-    for page, redirect in _read(path, format, counts):
+    for page, redirect in _read(path, format, counts, max_page):
         if redirect or (page.markup == WIKITEXT and page.text.lstrip()[: len(_REDIRECT)].casefold() == _REDIRECT):
             counts.redirects += 1
         else:
             yield page
 
 
-def _read(path: Path, format: str, counts: PageCounts) -> Iterator[Tuple[Page, bool]]:
+def _read(path: Path, format: str, counts: PageCounts, max_page: int) -> Iterator[Tuple[Page, bool]]:
     if format == DUMP:
-        for found in read_dump(path):
+        for found in read_dump(path, max_page):
             if found.article:
                 place = f"{path}, page '{found.title}'"
                 yield Page(place, found.text, WIKITEXT, found.titles, found.title), found.redirect
@@ -112,7 +101,18 @@ def _read(path: Path, format: str, counts: PageCounts) -> Iterator[Tuple[Page, b
                 page = _page_of_row(row, f"{path}, line {number}", titles)
             yield page, False
     else:
-        yield Page(str(path), "\n".join(read_lines(path)), format, Titles()), False
+        yield Page(str(path), _beginning(path, max_page), format, Titles()), False
+
+
+def _beginning(path: Path, max_page: int) -> str:
+    """The text of a file, or as much of it as tells that it is too long."""
+    lines, length = [], 0
+    for line in read_lines(path):
+        lines.append(line)
+        length += len(line) + 1
+        if length > max_page + 1:
+            break
+    return "\n".join(lines)
 
 
 def _page_of_row(row: Row, place: str, titles: Titles) -> Page:

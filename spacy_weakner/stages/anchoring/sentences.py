@@ -1,5 +1,6 @@
 """Sentences with their anchors as entities."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Iterable, Iterator, List, Sequence, Tuple
@@ -10,10 +11,12 @@ from spacy.tokens import Doc
 
 from ...annotations import weak
 from ...annotations.entities import set_entities
+from ...annotations.runs import longest_run
 from ...annotations.sentences import sentence_key
 from ...annotations.splitting import SentenceSplitter
 from ...ty import Entity
 from ..runtime.hashes import hash_text
+from .limits import PageReader
 from .pages import Page, PageCounts
 from .paragraphs import Paragraph
 
@@ -32,9 +35,11 @@ class AnchorsReport(PageCounts):
     anchors (int): Their anchors.
     files (int): Files written.
     pages (int): Articles read.
-    unreadable (List[str]): Pages that the parser gave up.
+    unreadable (List[str]): Pages that were skipped, with the reason.
+    skipped (Counter[str]): Their number by reason: "too large", "nested too deeply", "too slow", "unreadable".
     few (int): Sentences left out for too few anchors. A paragraph that has too few as a whole counts as one.
-    long (int): Sentences left out for their length.
+    long (int): Sentences left out for their length. A paragraph of which the tokenizer would take very long counts as
+        one.
     duplicates (int): Sentences left out because they were there before.
     misaligned (int): Anchors left out because they do not begin and end at token borders within one sentence.
     """
@@ -45,6 +50,7 @@ class AnchorsReport(PageCounts):
     files: int = 1
     pages: int = 0
     unreadable: List[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
     few: int = 0
     long: int = 0
     duplicates: int = 0
@@ -55,12 +61,22 @@ class Sentences:
     """Makes Docs of pages.
 
     nlp (Language): Its vocabulary and tokenizer are used.
+    reader (PageReader): Reads the pages.
     label, min_anchors, max_length: See `anchors`.
     report (AnchorsReport): Where to count.
     """
 
-    def __init__(self, nlp: Language, label: str, min_anchors: int, max_length: int, report: AnchorsReport) -> None:
+    def __init__(
+        self,
+        nlp: Language,
+        reader: PageReader,
+        label: str,
+        min_anchors: int,
+        max_length: int,
+        report: AnchorsReport,
+    ) -> None:
         self.nlp = nlp
+        self.reader = reader
         self.label = label
         self.min_anchors = min_anchors
         self.max_length = max_length
@@ -83,15 +99,19 @@ class Sentences:
                     yield from self._of_page(page)
 
     def _of_page(self, page: Page) -> Iterator[Doc]:
-        paragraphs = page.paragraphs()
+        paragraphs, problem = self.reader.read(page)
         self.report.pages += 1
-        if paragraphs is None:
-            self.report.unreadable.append(page.place)
+        if problem is not None:
+            self.report.skipped[problem] += 1
+            self.report.unreadable.append(f"{page.place} ({problem})")
             return
         number = 0
         for paragraph in paragraphs:
             if len(paragraph.anchors) < self.min_anchors:
                 self.report.few += 1  # and is not tokenised, which would take most of the time
+                continue
+            if longest_run(paragraph.text, self.nlp):
+                self.report.long += 1
                 continue
             for doc, entities in self._split(paragraph):
                 if self._is_wanted(doc, entities):

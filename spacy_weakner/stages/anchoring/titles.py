@@ -43,7 +43,8 @@ class Titles:
     """
 
     def __init__(self, namespaces: Iterable[Tuple[str, str]] = ()) -> None:
-        named = [(key, _fold(name)) for key, name in namespaces if name.strip() and key != "0"]
+        self.namespaces = list(namespaces)
+        named = [(key, _fold(name)) for key, name in self.namespaces if name.strip() and key != "0"]
         self._hidden: FrozenSet[str] = frozenset([*map(_fold, _HIDDEN), *(n for k, n in named if k in _HIDDEN_KEYS)])
         self._other: FrozenSet[str] = frozenset([*map(_fold, _OTHER), *(n for k, n in named if k not in _HIDDEN_KEYS)])
 

@@ -26,7 +26,7 @@ def require_parser() -> None:
     RAISES (WeaknerError): If it is not.
     """
     if find_spec(_PARSER) is None:
-        raise WeaknerError(Errors.WK440.format(package=_PARSER))
+        raise WeaknerError(Errors.WK440.format(markup="Wikitext", package=_PARSER))
 
 
 def wikitext_paragraphs(text: str, titles: Titles) -> Optional[List[Paragraph]]:

@@ -1,7 +1,6 @@
 """The expensive part of `label`, done once for all processes: term lists and patterns are compiled, files with labels
 are indexed."""
 
-import json
 from pathlib import Path
 from typing import Any, Dict, Sequence, Set
 
@@ -10,7 +9,7 @@ from spacy.matcher import Matcher
 from spacy.tokens import Doc
 
 from ...errors import Errors, WeaknerError
-from ...files import read_lines
+from ...files import parse_json, read_lines
 from ...formats.reading import sentence_keys
 from ...gazetteer_ruler.terms import make_term_list
 from .answering import index_answers
@@ -87,7 +86,7 @@ def _add_patterns(nlp: Language, name: str, source: Source) -> None:
     for number, line in enumerate(read_lines(Path(source.path)), start=1):
         if line.strip():
             try:
-                patterns.append(_check_pattern(json.loads(line), probe))
+                patterns.append(_check_pattern(parse_json(line), probe))
             except Exception as error:  # of many kinds: what spaCy's matcher says to a bad pattern or regex
                 path = f"{source.path}, line {number}"
                 reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -25,7 +25,7 @@ from thinc.api import Config
 
 from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
-from ...files import existing, read_lines
+from ...files import existing, expand_home, parse_json, read_lines
 from ..runtime.hashes import hash_model
 from ..runtime.pipelines import asks_language_model
 
@@ -216,7 +216,7 @@ def _check(key: str, value: Any, kind: str) -> None:
 
 
 def _find(kind: str, value: str, folder: Path) -> str:
-    path = folder / Path(value).expanduser()
+    path = folder / expand_home(value)
     if path.exists() and (kind == "pipeline") == path.is_dir():
         return str(path)
     if kind == "pipeline":
@@ -334,7 +334,7 @@ def _without_comment(line: str) -> str:
     for found in re.finditer(r"\s#", value) if equals else ():
         before = value[: found.start()]
         try:
-            json.loads(before)
+            parse_json(before)
         except ValueError:
             continue
         return f"{head}={before}"

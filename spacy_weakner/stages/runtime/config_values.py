@@ -46,9 +46,9 @@ def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
     """
     try:
         return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=False))
-    except (ValueError, KeyError) as error:
-        if isinstance(error, WeaknerError):
-            raise
+    except (WeaknerError, OSError):
+        raise
+    except Exception as error:  # of many kinds: what spaCy and the parser say to a damaged config
         reason = " ".join(str(error).split())
         raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
 

@@ -1,11 +1,10 @@
 """The folds of a cross-fit: pipelines, each with the corpus that it was not trained on."""
 
-import json
 from pathlib import Path
 from typing import List, Tuple
 
 from ...errors import Errors, WeaknerError
-from ...files import existing
+from ...files import existing, parse_json
 from .hashes import hash_file
 
 INDEX = "folds.json"
@@ -21,7 +20,7 @@ def read_folds(folder: Path) -> List[Tuple[str, Path]]:
     folder = Path(folder)
     index = existing(folder / INDEX, "make folds with 'spacy weakner crossfit'")
     try:
-        rows = json.loads(index.read_text(encoding="utf-8"))
+        rows = parse_json(index.read_bytes())
         folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
     except (ValueError, TypeError, KeyError) as error:
         raise WeaknerError(Errors.WK363.format(path=index)) from error

@@ -39,7 +39,7 @@ class SpacyFile(ShardInput):
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         bin_ = read_bin(self.path)
-        return bin_docs(bin_, vocab), len(bin_)
+        return bin_docs(bin_, vocab, self.path), len(bin_)
 
 
 def spacy_inputs(path: Path) -> List[ShardInput]:

@@ -73,6 +73,6 @@ def load_pipeline(name: Union[str, Path]) -> Language:
         return spacy.load(name)
     except WeaknerError:
         raise
-    except (OSError, ValueError, ImportError) as error:
-        reason = " ".join(str(error).split())
+    except Exception as error:  # of many kinds, if a file of the pipeline is damaged
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise WeaknerError(Errors.WK108.format(name=name, reason=reason)) from error

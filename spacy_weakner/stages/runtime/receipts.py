@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ...files import write_text
+from ...files import parse_json, write_text
 from .hashes import hash_file
 
 
@@ -30,7 +30,7 @@ class Receipt:
         RETURNS (Optional[Receipt]): None if there is none, an empty one if it is damaged.
         """
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = parse_json(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError:
@@ -38,7 +38,7 @@ class Receipt:
         if not isinstance(data, dict):
             return cls({})
         files, report = data.pop("files", None), data.pop("report", None)
-        if isinstance(files, dict) and isinstance(report, dict):
+        if isinstance(files, dict) and isinstance(report, dict) and all(isinstance(own, str) for own in files.values()):
             return cls(data, files, report)
         return cls(data)  # of an earlier version, or damaged: nothing is known of what was made
 

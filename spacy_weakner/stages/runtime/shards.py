@@ -155,8 +155,9 @@ class Shards:
         try:
             for job in Progress(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
                 receipt = self._finished(job, stage.settings)
-                if receipt is not None:
-                    total.add(stage.report.from_json(receipt.report))
+                report = None if receipt is None else _read_report(stage, receipt)
+                if report is not None:
+                    total.add(report)
                     total.skipped += 1
                     continue
                 if not total.written:
@@ -230,3 +231,11 @@ class Shards:
             self._replaced.add(job.output)
             return None
         return receipt if receipt.is_intact(job.output.parent) else None
+
+
+def _read_report(stage: Stage[R], receipt: Receipt) -> Optional[R]:
+    """What a receipt has to tell; None if that is damaged, so that the shard has to be made again."""
+    try:
+        return stage.report.from_json(receipt.report)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

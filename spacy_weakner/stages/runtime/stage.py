@@ -37,8 +37,11 @@ class Statistics:
 
         data (Dict[str, Any]): Values by field.
         RETURNS (Statistics): The statistics.
+        RAISES (ValueError): If they are something else.
         """
         empty = vars(cls())
+        if not isinstance(data, dict) or not data.keys() <= empty.keys():
+            raise ValueError(f"no {cls.__name__}")
         return cls(**{name: _from_json(empty[name], value) for name, value in data.items()})
 
 
@@ -127,9 +130,19 @@ def _to_json(value: Any) -> Any:
 
 
 def _from_json(empty: Any, value: Any) -> Any:
+    if isinstance(empty, dict) and not isinstance(value, dict):
+        raise ValueError(f"{value!r} is no object")
     if isinstance(empty, defaultdict):
         own: Any = empty.default_factory
         return defaultdict(own, {key: own.from_json(data) for key, data in value.items()})
     if isinstance(empty, Counter):
-        return Counter(value)
-    return type(empty).from_json(value) if hasattr(empty, "from_json") else value
+        return Counter({key: _number(n) for key, n in value.items()})
+    if hasattr(empty, "from_json"):
+        return type(empty).from_json(value)
+    return _number(value) if isinstance(empty, (int, float)) else value
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, (int, float)):
+        raise ValueError(f"{value!r} is no number")
+    return value

@@ -15,7 +15,7 @@ from spacy.util import load_config
 
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError, check_range
-from ...files import existing
+from ...files import existing, parse_json
 from ...progress import Progress
 from ...scratch import scratch_folder, wanted
 from .child import said, start
@@ -27,7 +27,7 @@ from .receipts import Receipt
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
 TRAINER = f"{__package__}.trainer"
-_TAIL = 15  # lines of the log that an error shows
+_TAIL = 4  # lines of the log that an error shows
 _POLL_SECONDS = 0.2
 _WATCH_SECONDS = 2.0
 # A row of the table of `spacy train`: epoch, step, losses and scores.
@@ -207,7 +207,7 @@ def _run(
         raise WeaknerError(error)
     if code != 0:
         text += log.read_text(encoding="utf-8", errors="replace")
-        tail = "\n".join(text.rstrip().splitlines()[-_TAIL:])
+        tail = " | ".join(text.rstrip().splitlines()[-_TAIL:])
         raise WeaknerError(Errors.WK360.format(output=shown, code=code, log=shown / LOG, tail=tail))
 
 
@@ -271,6 +271,6 @@ def _dev_score(model: Path) -> Optional[float]:
     # As `spacy train` weighs the scores of a pipeline.
     if not model.exists():
         return None
-    scores = json.loads((model / "meta.json").read_text(encoding="utf-8")).get("performance", {})
+    scores = parse_json((model / "meta.json").read_bytes()).get("performance", {})
     weights = load_config(model / "config.cfg", interpolate=True)["training"]["score_weights"]
     return float(sum((scores.get(name) or 0.0) * weight for name, weight in weights.items() if weight))

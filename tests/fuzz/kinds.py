@@ -1,0 +1,352 @@
+"""What is fuzzed: per kind a valid set of files, which of them is damaged, and what then reads them.
+
+A new format is one entry in `KINDS`.
+"""
+
+import io
+import json
+import zlib
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Callable, Dict, List, Tuple
+
+import spacy
+import srsly
+from typer.main import get_command
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.rows import doc_from_row
+from spacy_weakner.cli._util import reporting
+from spacy_weakner.cli.app import app
+from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
+from spacy_weakner.project.rules import Facts, Settings
+
+from .mutators import mutate, mutate_binary, mutate_json
+
+Files = Dict[str, bytes]
+Mutator = Callable[[Random, bytes], bytes]
+OUT = "out"  # whatever begins with it is output
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is fuzzed.
+
+    name (str): Its name.
+    target (str): The file that is damaged.
+    run (Callable[[Path], None]): Works in a folder with the files; raises `typer.Exit`, or leaves its code, as the
+        command line does.
+    files (Callable[[], Files]): Valid files by path.
+    mutator (Mutator): Damages the file.
+    kept (bool): Whether output that is there before may stay after an error.
+    """
+
+    name: str
+    target: str
+    run: Callable[[Path], Any]
+    files: Callable[[], Files] = field(repr=False)
+    mutator: Mutator = mutate
+    kept: bool = False
+
+
+def command(*arguments: str) -> Callable[[Path], Any]:
+    """A command of the command line; arguments that name files are those of the folder."""
+
+    language = () if arguments[0] in ("mask", "aggregate") else ("--lang", "xx")  # which starts at once
+
+    def run(folder: Path) -> Any:
+        found = [str(folder / word[1:]) if word.startswith("@") else word for word in (*arguments, *language)]
+        return get_command(app)(found, standalone_mode=False)
+
+    return run
+
+
+def function(call: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """A function whose errors are told as a command would."""
+
+    def run(folder: Path) -> None:
+        with reporting():
+            call(folder)
+
+    return run
+
+
+# Valid files
+
+ROWS: List[Dict[str, Any]] = [
+    {"id": "s1", "tokens": ["New", "York", "rocks", "."], "ents": [[0, 2, "CITY"]], "cats": {"TRAVEL": 1.0}},
+    {
+        "tokens": ["Anna", "took", "aspirin"],
+        "spaces": [True, True, False],
+        "ents": [[0, 1, "PER"]],
+        "missing": [[2, 3]],
+    },
+    {"text": "Bob met Anna in Paris.", "ents": [{"start": 0, "end": 3, "label": "PER"}, [16, 21, "CITY"]]},
+    {"tokens": ["aspirin", "helps"], "weak_ents": {"terms": [[0, 1, "DRUG", 0.7]], "other": None}, "ents": None},
+    {"tokens": ["Anna", "x"], "weak": True, "confidence": 0.5, "ents": [], "gold": [[0, 1, "PER"]], "gold_missing": []},
+    {"text": "Only text here. Two sentences."},
+]
+CONLL = "-DOCSTART- O\n\nNew B-CITY\nYork I-CITY\nrocks O\n\nAnna B-PER\nx O\n"
+TEXT = "New York rocks. Anna took aspirin.\n\nBob met Anna in Paris.\n"
+TERMS = {
+    "terms.csv": 'label,term\nDRUG,aspirin\nCITY,"New York"\nPER,Anna\n',
+    "terms.tsv": "label\tterm\nDRUG\taspirin\nCITY\tNew York\n",
+    "terms.jsonl": '{"label": "DRUG", "term": "aspirin"}\n{"label": "CITY", "pattern": [{"LOWER": "new"}]}\n',
+    "terms.txt": "aspirin\nNew York\n",
+}
+PATTERNS = (
+    '{"label": "DRUG", "pattern": "aspirin"}\n'
+    '{"label": "CITY", "pattern": [{"LOWER": {"IN": ["new"]}}, {"TEXT": {"REGEX": "^Y"}, "OP": "?"}]}\n'
+)
+SOURCES = (
+    '[paths]\nhere = "terms.csv"\n\n[sources.drugs]\nterms = ${paths.here}\nreliability = 0.9  # so\nmin_length = 2\n'
+    'stop = ["x"]\nlabels = {"DRUG": "MED"}\n\n[sources.file]\nfile = "answers.jsonl"\nmisaligned = "drop"\n'
+    'complete = true\nmin_score = 0.1\n\n[sources.rules]\npatterns = "patterns.jsonl"\nattr = "LOWER"\n'
+)
+ANSWERS: List[Dict[str, Any]] = [
+    {"id": "s1", "text": "New York rocks .", "spans": [[0, 8, "CITY", 0.9]]},
+    {"tokens": ["Anna", "took", "aspirin"], "weak_ents": {"file": [[2, 3, "DRUG"]]}},
+    {"text": "Bob met Anna in Paris.", "ents": [{"text": "Anna", "label": "PER"}]},
+    {"text": "Bob met Anna in Paris.", "entities": [["Bob", "PER"], {"text": "Anna", "label": "PER"}]},
+]
+WIKI = "'''Anna''' met [[Bob|Bobby]] in [[Paris]].<ref>x [[y]]</ref>\n* {{t|[[z]]}} & [[Rome]]\n{|\n| a\n|}\n"
+HTML = (
+    '<html><body><p>In <a href="/wiki/Paris">Paris</a>, <b>x</b> &amp; <a href="y">z</a>.<!-- c --></p></body></html>'
+)
+DUMP = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"><siteinfo><namespaces><namespace key="6">File'
+    "</namespace></namespaces></siteinfo><page><title>A</title><ns>0</ns><revision><text>[[Anna]] met [[Bob]].</text>"
+    "</revision></page></mediawiki>"
+)
+
+
+def text(**files: str) -> Callable[[], Files]:
+    """Files of texts; "__" in a name stands for the dot."""
+    return lambda: {name.replace("__", "."): value.encode() for name, value in files.items()}
+
+
+def jsonl(rows: List[Dict[str, Any]]) -> str:
+    """Rows as lines."""
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n"
+
+
+@cache
+def _gold() -> bytes:
+    nlp = spacy.blank("xx")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.spacy"
+        write_docs(path, [doc_from_row(row, nlp) for row in ROWS])
+        return path.read_bytes()
+
+
+def _labelled(**files: str) -> Callable[[], Files]:
+    return lambda: {"gold.spacy": _gold(), **text(**files)()}
+
+
+_ALL_SOURCES = {"sources__cfg": SOURCES, "answers__jsonl": jsonl(ANSWERS), "patterns__jsonl": PATTERNS}
+_ALL_SOURCES["terms__csv"] = TERMS["terms.csv"]
+
+
+@cache
+def _folder(make: Callable[[Path], Any]) -> Tuple[Tuple[str, bytes], ...]:
+    with TemporaryDirectory() as folder:
+        make(Path(folder))
+        paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        return tuple((path.relative_to(folder).as_posix(), path.read_bytes()) for path in paths)
+
+
+def _pipeline(folder: Path) -> None:
+    nlp = spacy.blank("xx")
+    ruler: Any = nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": True})
+    ruler.add_terms({"DRUG": ["aspirin", "big aspirin"], "CITY": ["New York"], "A": ["aspirin", "IBM"]})
+    crf: Any = nlp.add_pipe("crf_ner", config={"model": _small_model()})
+    crf.add_label("CITY")
+    nlp.initialize()
+    nlp.to_disk(folder / "nlp")
+
+
+def _small_model() -> Dict[str, Any]:
+    from tests.util import TOK2VEC
+
+    return {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": TOK2VEC}
+
+
+def _run_pipeline(folder: Path) -> None:
+    from spacy_weakner.stages.runtime.pipelines import load_pipeline
+
+    nlp = load_pipeline(folder / "nlp")
+    for doc in nlp.pipe(["New York rocks, big Aspirin.", "IBM " * 20]):
+        assert len(doc)
+
+
+def _masked(folder: Path) -> None:
+    (folder / "gold.spacy").write_bytes(_gold())
+    with redirect_stdout(io.StringIO()):
+        _MASK(folder)
+
+
+def _made(make: Callable[[Path], Any]) -> Callable[[], Files]:
+    return lambda: dict(_folder(make))
+
+
+# What is within
+
+
+def _inside_spacy(random: Random, data: bytes) -> bytes:
+    """A `.spacy` file with sound compression and wrong contents."""
+    message = srsly.msgpack_loads(zlib.decompress(data))
+    if random.random() < 0.3:
+        return zlib.compress(mutate_binary(random, zlib.decompress(data)))
+    for _ in range(random.choice([1, 1, 3])):
+        message = mutate_json(random, message)
+    try:
+        return zlib.compress(srsly.msgpack_dumps(message))
+    except (ValueError, TypeError, OverflowError, UnicodeError):
+        return data
+
+
+def _forged_table(random: Random, data: bytes) -> bytes:
+    """A table with right checksums and wrong contents."""
+    file_ = ArrayFile(data, "table")
+    meta, arrays = file_.meta, {name: file_[name].copy() for name in file_._items}
+    for _ in range(random.choice([1, 1, 2, 5])):
+        name = random.choice(list(arrays))
+        array, way = arrays[name], random.random()
+        if way < 0.2:
+            changed = mutate_json(random, meta)
+            meta = {**(changed if isinstance(changed, dict) else {}), "source_crc32": file_.meta["source_crc32"]}
+        elif way < 0.35:
+            arrays[name] = array[: random.randint(0, len(array))].copy()
+        elif way < 0.45:
+            arrays[name] = array.astype(random.choice(["<u1", "<u4", "<u8"]))
+        elif len(array):
+            limit = 1 << min(63, 8 * array.itemsize - 1)
+            array[random.randrange(len(array))] = random.choice([0, 1, 2, 5, limit - 1, random.randrange(limit)])
+    return dump_arrays(meta, arrays)
+
+
+def _json_inside(random: Random, data: bytes) -> bytes:
+    """JSON or msgpack that is sound as such."""
+    for load, dump in ((json.loads, json.dumps), (srsly.msgpack_loads, srsly.msgpack_dumps)):
+        try:
+            found = dump(mutate_json(random, load(data)))
+            return found.encode() if isinstance(found, str) else found
+        except (ValueError, TypeError, OverflowError):
+            continue
+    return mutate(random, data)
+
+
+def _calibration(folder: Path) -> None:
+    from spacy_weakner.needle.confidence import Calibration
+
+    Calibration.load(folder / "c.json")
+
+
+def _queries(name: str) -> Callable[[Path], Any]:
+    from spacy_weakner.mrc_ner.queries import make_queries
+
+    return function(lambda folder: make_queries(folder / name))
+
+
+def _config(folder: Path) -> None:
+    from spacy_weakner.stages.runtime.training import flat_config
+
+    flat_config(folder / "c.cfg", {"training.max_steps": 1})
+
+
+def _verdict(folder: Path) -> None:
+    from spacy_weakner.project.verdict import Verdict
+
+    Verdict.load(folder / "v.json")
+
+
+def _preparation(folder: Path) -> None:
+    from spacy_weakner.project.layout import Corpora
+    from spacy_weakner.project.prepare import read_preparation
+
+    read_preparation(Corpora(folder))
+
+
+def _folds(folder: Path) -> None:
+    from spacy_weakner.stages.runtime.folds import read_folds
+
+    read_folds(folder)
+
+
+STEPS: Dict[str, Any] = {"edges": [0.5], "values": [0.2, 0.9], "counts": [3, 4]}
+CALIBRATION = {"score": "viterbi", "unit": "sentence", **STEPS, "sources": {"a": 0.5}}
+FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
+_SIZES = ["gold", "dev", "test", "text", "gold_words", "text_words"]
+PREPARED = {**dict.fromkeys(_SIZES, 3), "chosen_by": "dev", "notes": []}
+VERDICT = {
+    "winner": "gold",
+    "chosen_by": "dev",
+    "contenders": [{"name": "gold", "path": "x", "why": "y", "scores": None}],
+    "left_out": [],
+    "facts": dict.fromkeys(Facts._fields, 0),
+    "settings": dict.fromkeys(Settings._fields, 1),
+}
+CONFIG = '[paths]\ntrain = "x"\n\n[training]\nmax_steps = 10\nseed = ${vars.seed}\n\n[vars]\nseed = 1\na = [1,2]\n'
+_LABEL = ("label", "@gold.spacy", f"@{OUT}.spacy")
+_MASK = command("mask", "@gold.spacy", f"@{OUT}.spacy", "--probability", "0.5")
+_CHECK = ("check", "--output", f"@{OUT}.json")
+_TABLE = "nlp/gazetteer_ruler/terms.table"
+_RUN = function(_run_pipeline)
+_FROM_SPACY = command("convert", "@gold.spacy", f"@{OUT}.jsonl")
+_PIPELINE = _made(_pipeline)
+
+
+def _anchors(name: str, content: str, output: str = f"@{OUT}.spacy") -> Kind:
+    run = command("anchors", f"@{name}", output, "--min-anchors", "1")
+    return Kind(name.rpartition(".")[2], name, run, lambda: {name: content.encode()})
+
+
+def _terms(name: str, rows: str) -> Kind:
+    run = command(*_LABEL, "--terms", f"@{name}", "--term-label", "X")
+    return Kind(f"terms-{name[6:]}", name, run, lambda: {"gold.spacy": _gold(), name: rows.encode()})
+
+
+def _sources(name: str, target: str) -> Kind:
+    return Kind(name, target, command(*_LABEL, "--sources", "@sources.cfg"), _labelled(**_ALL_SOURCES))
+
+
+_KINDS = [
+    Kind("jsonl", "a.jsonl", command("convert", "@a.jsonl", f"@{OUT}.spacy"), text(a__jsonl=jsonl(ROWS))),
+    Kind("conll", "a.conll", command("convert", "@a.conll", f"@{OUT}.jsonl"), text(a__conll=CONLL)),
+    Kind("text", "a.txt", command("convert", "@a.txt", f"@{OUT}"), text(a__txt=TEXT)),
+    Kind("spacy", "gold.spacy", _FROM_SPACY, _labelled(), mutate_binary),
+    Kind("spacy-inside", "gold.spacy", _FROM_SPACY, _labelled(), _inside_spacy),
+    Kind("aggregate", "gold.spacy", command("aggregate", "@gold.spacy", f"@{OUT}.spacy"), _labelled(), _inside_spacy),
+    *(_terms(name, rows) for name, rows in TERMS.items()),
+    _sources("sources", "sources.cfg"),
+    _sources("patterns", "patterns.jsonl"),
+    _sources("answers", "answers.jsonl"),
+    Kind("receipt", f"{OUT}.spacy.json", _MASK, _made(_masked), kept=True),
+    Kind("receipt-inside", f"{OUT}.spacy.json", _MASK, _made(_masked), _json_inside, kept=True),
+    Kind("table", _TABLE, _RUN, _PIPELINE, mutate_binary),
+    Kind("table-forged", _TABLE, _RUN, _PIPELINE, _forged_table),
+    Kind("cfg-ruler", "nlp/gazetteer_ruler/cfg", _RUN, _PIPELINE, _json_inside),
+    Kind("cfg-head", "nlp/crf_ner/cfg", _RUN, _PIPELINE, _json_inside),
+    Kind("config-pipeline", "nlp/config.cfg", _RUN, _PIPELINE),
+    Kind("meta", "nlp/meta.json", _RUN, _PIPELINE, _json_inside),
+    Kind("config", "c.cfg", function(_config), text(c__cfg=CONFIG)),
+    _anchors("a.html", HTML),
+    _anchors("a.wiki", WIKI, f"@{OUT}"),
+    _anchors("a.xml", DUMP),
+    Kind("queries-json", "q.json", _queries("q.json"), text(q__json='{"PER": "Who?", "CITY": "Where?"}')),
+    Kind("queries-toml", "q.toml", _queries("q.toml"), text(q__toml='PER = "Who?"\nCITY = "Where?"\n')),
+    Kind("calibration", "c.json", function(_calibration), text(c__json=json.dumps(CALIBRATION))),
+    Kind("folds", "folds.json", function(_folds), text(folds__json=json.dumps(FOLDS), c__spacy="")),
+    Kind("verdict", "v.json", function(_verdict), text(v__json=json.dumps(VERDICT))),
+    Kind("preparation", "splits.json", function(_preparation), text(splits__json=json.dumps(PREPARED))),
+    Kind("check-text", "a.txt", command(*_CHECK, "--text", "@a.txt"), text(a__txt=TEXT)),
+    Kind("check-gold", "a.jsonl", command(*_CHECK, "--gold", "@a.jsonl"), text(a__jsonl=jsonl(ROWS))),
+    Kind("check-terms", "terms.csv", command(*_CHECK, "--terms", "@terms.csv"), text(terms__csv=TERMS["terms.csv"])),
+    Kind("check-sources", "sources.cfg", command(*_CHECK, "--sources", "@sources.cfg"), text(**_ALL_SOURCES)),
+]
+KINDS: Dict[str, Kind] = {kind.name: kind for kind in _KINDS}

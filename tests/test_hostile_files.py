@@ -1,0 +1,171 @@
+"""No file makes a traceback: what is wrong with it is said on one line."""
+
+import json
+import zlib
+
+import pytest
+import spacy
+import srsly
+
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.jsonl import parse_row
+from spacy_weakner.annotations.weak import set_confidence, set_source, set_tags, set_weak
+from spacy_weakner.errors import LONGEST, WeaknerError
+from spacy_weakner.files import expand_home, parse_json
+from spacy_weakner.gazetteer_ruler.terms import iter_terms, make_term_list
+from spacy_weakner.mrc_ner.queries import make_queries
+from spacy_weakner.stages.labelling.sources import read_sources
+from spacy_weakner.stages.mask import mask
+from spacy_weakner.stages.runtime.folds import read_folds
+from spacy_weakner.stages.runtime.pipelines import load_pipeline
+from spacy_weakner.stages.runtime.receipts import Receipt
+from spacy_weakner.stages.runtime.training import flat_config
+
+DEEP, LONG, HALF = "[" * 100_000, "1" * 5000, '{"a": "\\ud800"}'
+
+
+# Messages
+
+
+def test_messages_are_one_line_and_short():
+    message = str(WeaknerError("a\nb\u2028c\x85d\x1b[2Je\u202ef\ud800" + "x" * 9999 + "end"))
+    assert message.startswith("a\\nb\\u2028c\\x85d\\x1b[2Je\\u202ef\\ud800x") and message.endswith("xend")
+    assert len(message) < LONGEST and message.isprintable() and " [...] " in message
+    assert str(WeaknerError(message)) == message
+    assert str(WeaknerError("é 😊 漢字 e\u0301 \u200d")) == "é 😊 漢字 e\u0301 \u200d"
+
+
+# JSON
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [(DEEP, "too deeply"), (LONG, "digits"), (HALF, "surrogate"), ("{", "Expecting"), (b"\xff", "UTF-8")],
+)
+def test_json_has_one_kind_of_error(text, reason):
+    with pytest.raises(json.JSONDecodeError, match=reason):
+        parse_json(text)
+    assert parse_json('{"a": "\\ud83d\\ude0a"}') == {"a": "😊"}
+
+
+@pytest.mark.parametrize("text", [DEEP, '{"a": ' + LONG + "}", HALF])
+def test_json_files(tmp_path, text):
+    for name in ("a.jsonl", "q.json", "folds.json"):
+        (tmp_path / name).write_text(text)
+    readers = [lambda: parse_row(text), lambda: list(iter_terms(make_term_list(tmp_path / "a.jsonl"), "x", "X"))]
+    for read in [*readers, lambda: make_queries(tmp_path / "q.json"), lambda: read_folds(tmp_path)]:
+        with pytest.raises(WeaknerError):
+            read()
+    (tmp_path / "receipt.json").write_text(text)
+    assert Receipt.read(tmp_path / "receipt.json") == Receipt({})
+
+
+# Other files
+
+
+@pytest.fixture()
+def corpus(tmp_path):
+    doc = spacy.blank("xx")("Anna came .")
+    set_source(doc, "a", [(0, 1, "PER")], [0.5])
+    set_weak(doc)
+    set_confidence(doc, 0.5)
+    set_tags(doc, ["O", "O", "O"])
+    write_docs(tmp_path / "a.spacy", [doc, spacy.blank("xx")("Bob came .")])
+    return tmp_path / "a.spacy"
+
+
+def forge(path, change):
+    message = srsly.msgpack_loads(zlib.decompress(path.read_bytes()))
+    change(message)
+    path.write_bytes(zlib.compress(srsly.msgpack_dumps(message)))
+
+
+def user_data(**values):
+    def change(message):
+        keys = {("weakner." + key): value for key, value in values.items()}
+        message["user_data"][0] = srsly.msgpack_dumps(keys)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda message: message.update(strings=[]),
+        lambda message: message.update(span_groups=[b"x", b"y"]),
+        lambda message: message.update(lengths=message["lengths"][:4]),
+        lambda message: message["user_data"].pop(),
+        user_data(confidence="0.5"),
+        user_data(confidence=7.0),
+        user_data(tags=["O"]),
+        user_data(id=3),
+        user_data(soft={"labels": ["O"], "scheme": "IO", "probabilities": 1}),
+    ],
+)
+def test_spacy_files_with_sound_compression_and_wrong_contents(corpus, change):
+    assert len(list(read_docs(corpus, spacy.blank("xx").vocab))) == 2
+    forge(corpus, change)
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy"):
+        list(read_docs(corpus, spacy.blank("xx").vocab))
+
+
+@pytest.mark.parametrize(
+    "report", [{"docs_in": "x"}, {"no": 1}, {"hidden": [1]}, {"hidden": {"PER": "x"}}, {"docs": None}, {"docs": [1]}]
+)
+def test_a_shard_with_a_bad_receipt_is_made_again(tmp_path, gold, report):
+    mask(gold, tmp_path / "out.spacy", probability=0.5)
+    receipt = tmp_path / "out.spacy.json"
+    right = receipt.read_text()
+    data = json.loads(right)
+    receipt.write_text(json.dumps({**data, "report": {**data["report"], **report}}))
+    again = mask(gold, tmp_path / "out.spacy", probability=0.5)
+    assert (again.written, again.skipped) == (1, 0) and receipt.read_text() == right
+
+
+@pytest.fixture()
+def gold(tmp_path):
+    doc = spacy.blank("xx")("Anna came .")
+    doc.set_ents([doc.char_span(0, 4, "PER")], default="outside")
+    write_docs(tmp_path / "gold.spacy", [doc])
+    return tmp_path / "gold.spacy"
+
+
+def test_folders_of_users_that_do_not_exist(tmp_path):
+    assert str(expand_home("~nobody-at-all/x")) == "~nobody-at-all/x"
+    (tmp_path / "s.cfg").write_text('[sources.a]\nterms = "~nobody-at-all/x.csv"\n')
+    with pytest.raises(WeaknerError, match="nobody-at-all"):
+        read_sources(tmp_path / "s.cfg")
+
+
+@pytest.mark.parametrize("text", ["[a]\n[a]\n", "[a]\nb = ${", "[a\n", "[a.b]\nc = 1\n[a]\nb = 2", "[a]\nb = {{", "x"])
+def test_damaged_configs(tmp_path, text):
+    (tmp_path / "c.cfg").write_text(text)
+    try:
+        flat_config(tmp_path / "c.cfg", {"a.b": 1})
+    except WeaknerError as error:
+        assert "c.cfg" in str(error)
+
+
+@pytest.mark.parametrize("cfg", [[], {}, {"labels": "AB", "attr": "LOWER"}, {"labels": [1], "attr": "LOWER"}])
+def test_damaged_settings_of_a_stored_component(tmp_path, cfg):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("gazetteer_ruler").add_terms(["aspirin"], label="DRUG")
+    nlp.to_disk(tmp_path / "nlp")
+    srsly.write_json(tmp_path / "nlp" / "gazetteer_ruler" / "cfg", cfg)
+    with pytest.raises(WeaknerError, match=r"WK800.*gazetteer_ruler"):
+        load_pipeline(tmp_path / "nlp")
+
+
+@pytest.mark.parametrize("labels", ["AB", ["A"], ["A", "A"], [["A"], "B"], None, ["A", "B", "C"]])
+def test_damaged_labels_of_a_stored_head(labels):
+    from tests.util import HEADS, TOK2VEC
+
+    config = {**HEADS["token_ner"], "model": {**HEADS["token_ner"]["model"], "tok2vec": TOK2VEC}}
+    nlp = spacy.blank("xx")
+    head = nlp.add_pipe("token_ner", config=config)
+    for label in "AB":
+        head.add_label(label)
+    nlp.initialize()
+    head.cfg["labels"] = labels
+    with pytest.raises(WeaknerError, match=r"WK800.*token_ner"):
+        spacy.blank("xx").add_pipe("token_ner", config=config).from_bytes(head.to_bytes())
