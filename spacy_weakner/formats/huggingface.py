@@ -32,9 +32,7 @@ def read(row: Any, context: Context) -> Record:
     key = find_tags(row) or next((key for key in KEYS if key in row), None)
     record = Record(tokens=tokens, id=row.get("id") or None)
     if key is None or row[key] is None:
-        others = [
-            other for other, value in row.items() if key is None and isinstance(value, list) and other != "tokens"
-        ]
+        others = [name for name, value in row.items() if key is None and isinstance(value, list) and name != "tokens"]
         context.counts.ignored.update(others)
         context.counts.lists.update(others)
         return record
@@ -69,7 +67,9 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
         return None
     if type(value) is int:
         if not names:
-            raise RowError("tags are numbers, whose names are not known: give them, like --labels O,B-PER,I-PER")
+            raise RowError(
+                "tags are numbers, whose names are not known: convert with them, like --labels O,B-PER,I-PER"
+            )
         if value >= len(names) or value < 0:
             raise RowError(f"the tag {value} has no name: there are {len(names)}, from 0 to {len(names) - 1}")
         return names[value]

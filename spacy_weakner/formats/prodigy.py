@@ -85,7 +85,9 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
         answers.add(row)
     if not kept:
         return None
-    record = answers.record(rows[-1]["text"], _borders(rows[-1].get("tokens")))
+    # Not every question shows tokens.
+    tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
+    record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
     found = {MERGED: kept - 1, CONFLICTS: answers.conflicts, OTHER_VIEWS: answers.others, OLDER: len(answers.older)}
     notes.update({what: n for what, n in found.items() if n})
     return record

@@ -148,6 +148,15 @@ def test_tokens_of_the_tool_are_kept(tmp_path):
     assert [t.text for t in doc] == list("Anna") and iob(doc) == "OBIO"
 
 
+def test_any_row_about_a_text_may_have_its_tokens(tmp_path):
+    """Without them, the span would not end at a token border."""
+    cut = [{"text": "An", "start": 0, "end": 2, "id": 0}, {"text": "na", "start": 2, "end": 4, "id": 1}]
+    row = {"text": "Anna", "tokens": cut, "spans": [{"start": 0, "end": 2, "label": "X"}], "answer": "accept"}
+    topic = {"text": "Anna", "_view_id": "classification", "label": "NAMES", "answer": "accept"}
+    (doc,), _ = read(tmp_path, {**row, "_input_hash": 1}, {**topic, "_input_hash": 1})
+    assert ents(doc) == [("An", "X")] and iob(doc) == "BO"
+
+
 def test_questions_about_something_else_hold_no_entities(tmp_path):
     row = {"text": TEXT, "label": "SPORTS", "_view_id": "classification", "answer": "accept", "_input_hash": 4}
     (doc,), report = read(tmp_path, row)
