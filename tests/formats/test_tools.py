@@ -283,7 +283,7 @@ def test_the_first_rows_tell_the_format(tmp_path):
 
 
 def test_label_reads_lines_and_refuses_wholes(tmp_path):
-    path = write_lines(tmp_path / "a.jsonl", [{"text": TEXT, "label": [ANNA]}] * 3)
+    path = write_lines(tmp_path / "a.jsonl", [{"tokens": ["Anna", "ran"], "ner_tags": ["B-PER", "O"]}] * 3)
     blocks = corpus_inputs(path, NLP, shard_size=2)
     assert [[ents(doc) for doc in block.read(NLP.vocab)[0]] for block in blocks] == [
         [[("Anna", "PER")]] * 2,
@@ -292,6 +292,8 @@ def test_label_reads_lines_and_refuses_wholes(tmp_path):
     for path in (
         write_array(tmp_path / "a.json", [task()]),
         write_array(tmp_path / "b.json", [{"tokenized_text": ["a"]}]),
+        # What its offsets count may stand in the last line.
+        write_lines(tmp_path / "d.jsonl", [{"text": "\U0001f60a a b c", "label": [[5, 6, "X"]]}]),
         write_lines(tmp_path / "p.jsonl", [{"text": TEXT, "_input_hash": 1, "answer": "accept"}]),
     ):
         with pytest.raises(WeaknerError, match=r"WK740.*spacy weakner convert .*json"):
