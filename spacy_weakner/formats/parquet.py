@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from .huggingface import TAGS, write
+from .huggingface import KEYS, TAGS, write
 from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
 
 _KEY = b"huggingface"
@@ -104,7 +104,8 @@ def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...
     found: Dict[str, Tuple[str, ...]] = {}
     try:
         features = json.loads(metadata.get(_KEY, b"{}")).get("info", {}).get("features", {})
-        for column, feature in features.items():
+        for column in KEYS:
+            feature = features.get(column)
             inner = feature.get("feature") if isinstance(feature, dict) else None
             if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and is_tag_names(inner["names"]):
                 found[column] = tag_names(tuple(inner["names"]))
@@ -118,10 +119,11 @@ def _with_names(path: Path, number: int, row: Dict[str, Any], names: Dict[str, T
     for column, tags in names.items():
         values = row.get(column)
         if values is not None:
+            names_of = dict(enumerate(tags))
             try:
-                row[column] = [None if value is None or value in UNKNOWN else tags[value] for value in values]
-            except IndexError as error:
-                reason = f"'{column}' holds a number without a name (there are {len(tags)})"
+                row[column] = [None if value is None or value in UNKNOWN else names_of[value] for value in values]
+            except KeyError as error:
+                reason = f"'{column}' holds the number {error}, which has no name (there are {len(tags)})"
                 raise WeaknerError(Errors.WK103.format(path=path, unit="row", line=number, reason=reason)) from error
     return row
 
