@@ -15,7 +15,7 @@ import shlex
 import socket
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import wraps
@@ -197,7 +197,7 @@ def _check_others(path: Path, output: Path, share: Share) -> None:
         try:
             with other.open("r+", encoding="utf-8") as file_:
                 _check(file_, try_lock(file_), output)
-                other.unlink(missing_ok=True)
+                _release(file_, other)
         except FileNotFoundError:
             continue
 
@@ -212,7 +212,8 @@ def _release(file_: IO[str], path: Path) -> None:
     if sys.platform == "win32":
         file_.close()  # what is open cannot be removed
     if ours:
-        path.unlink(missing_ok=True)
+        with suppress(PermissionError):  # there another run may have opened it
+            path.unlink(missing_ok=True)
     file_.close()
 
 
