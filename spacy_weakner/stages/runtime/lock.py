@@ -155,15 +155,16 @@ def _acquire(path: Path, output: Path, quiet: bool) -> IO[str]:
                 file_, new = path.open("r+", encoding="utf-8"), False
             except FileNotFoundError:  # gone this moment
                 continue
+        held: Optional[bool] = False
         try:
-            held = try_lock(file_)
+            held = try_lock(file_)  # of a new one, too, another run may have been the first
             if held is not False and not is_at(file_, path):
                 file_.close()
                 continue
-            before = None if new else _check(file_, held, output)
+            before = None if new and held is not False else _check(file_, held, output)
             Holder.here().write(file_)
         except BaseException:
-            if new:
+            if new and held is not False:
                 path.unlink(missing_ok=True)
             file_.close()
             raise
