@@ -86,8 +86,8 @@ class Rivals:
         labels, soft = self.models / "outside", self.models / "soft"
         aggregate(self.corpora.folder / "text-labelled", labels, unmatched="outside")
         values = self._values(self.verdict.settings.mixed_steps, self._one(labels))
-        config = config_file("roster.noise_robust", self.size)
-        ensemble(config, labels, self.models / "members", soft, members=MEMBERS, overrides=values)
+        seed, config = values.pop("system.seed"), config_file("roster.noise_robust", self.size)
+        ensemble(config, labels, self.models / "members", soft, members=MEMBERS, overrides=values, seed=seed)
         first = self._fit("roster.ensemble", "ensemble", self._one(soft))
         return self._fit("roster.self_training", "roster", {**self._one(soft), "paths.initial": str(first)}, half=True)
 
