@@ -96,7 +96,7 @@ class _Worker:
         if error is not None:
             return WeaknerError(error)
         code = self.process.returncode
-        if code == -signal.SIGKILL:
+        if code == -9:  # SIGKILL, which not every system has a name for
             how = "was killed, perhaps because memory ran out (fewer workers need less)"
         elif code < 0:
             how = f"was ended by the signal {signal.Signals(-code).name}"
