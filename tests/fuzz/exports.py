@@ -60,7 +60,10 @@ DOCCANO: List[Dict[str, Any]] = [
         "relations": [{"id": 1, "from_id": 1, "to_id": 1, "type": "x"}],
     },
 ]
-ANN = "T1\tPER 0 4\tAnna\nT2\tLOC 18 21;22 26\tNew York\nT3\tX 7 10;15 17\tmet in\nR1\tY Arg1:T1 Arg2:T2\n#1\tNote T1\tx\n"
+ANN = (
+    "T1\tPER 0 4\tAnna\nT2\tLOC 18 21;22 26\tNew York\nT3\tX 7 10;15 17\tmet in\n"
+    "R1\tY Arg1:T1 Arg2:T2\n#1\tNote T1\tx\n"
+)
 NUMBERS: List[Dict[str, Any]] = [
     {"id": "0", "tokens": _WORDS, "ner_tags": [1, 0, 1, -100, 3, 4]},
     {"tokens": ["Bob"], "ner_tags": [1]},
