@@ -180,6 +180,14 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
     return value
 
 
+def is_text(value: Any) -> bool:
+    """Whether something is a string that a Doc can hold: one without halves of surrogate pairs.
+
+    value (Any): What was read.
+    """
+    return isinstance(value, str) and _HALF.search(value) is None
+
+
 def _sample(path: Path, line: bytes) -> bytes:
     with open_packed(path) as file_:
         return file_.read(SAMPLE) + line
@@ -187,4 +195,5 @@ def _sample(path: Path, line: bytes) -> bytes:
 
 # Only then can a string hold a half.
 _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
 _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}

@@ -190,6 +190,7 @@ def main() -> None:
     parser.add_argument("--replay", type=Path, help="a damaged file of the kind, to try again")
     parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="folder for what fails")
     options = parser.parse_args()
+    spacy.blank("xx")  # loads all plugins, which takes its time
     if options.replay is not None:
         if options.only is None:
             parser.error("--replay needs --only")
