@@ -163,9 +163,10 @@ def _config(folder: Path) -> None:
 
 
 def _verdict(folder: Path) -> None:
+    from spacy_weakner.project.conclude import verdict_section
     from spacy_weakner.project.verdict import Verdict
 
-    Verdict.load(folder / "v.json")
+    verdict_section(Verdict.load(folder / "v.json"))
 
 
 def _preparation(folder: Path) -> None:
@@ -186,13 +187,23 @@ CALIBRATION = {"score": "viterbi", "unit": "sentence", **STEPS, "sources": {"a":
 FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
 _SIZES = ["gold", "dev", "test", "text", "gold_words", "text_words"]
 PREPARED = {**dict.fromkeys(_SIZES, 3), "chosen_by": "dev", "notes": []}
+_SCORES: Dict[str, Any] = {
+    **{"tp": 8, "fp": 2, "fn": 2, "p": 80.0, "r": 80.0, "f1": 80.0, "words_per_second": 1000},
+    "interval": {"low": 70.0, "high": 90.0},
+    "difference": {"baseline": "gold", "f1": -5.0, "low": -9.0, "high": 1.0, "p": 0.5},
+}
 VERDICT = {
     "winner": "gold",
     "chosen_by": "dev",
-    "contenders": [{"name": "gold", "path": "x", "why": "y", "scores": None}],
-    "left_out": [],
-    "facts": dict.fromkeys(Facts._fields, 0),
+    "contenders": [
+        {"name": "gold", "path": "x", "why": "y", "scores": {**_SCORES, "difference": None}},
+        {"name": "list", "path": "z", "why": "y", "scores": _SCORES},
+    ],
+    "left_out": [{"name": "weak", "trained": False, "why": "so"}],
+    "facts": {**dict.fromkeys(Facts._fields, 3), "size": "cnn", "f1": None, "weak": True, "chosen_by": "dev"},
     "settings": dict.fromkeys(Settings._fields, 1),
+    "curve": [{"sentences": 10, "f1": 50.5}, {"sentences": 20, "f1": 60.5}],
+    "notes": ["so"],
 }
 CONFIG = '[paths]\ntrain = "x"\n\n[training]\nmax_steps = 10\nseed = ${vars.seed}\n\n[vars]\nseed = 1\na = [1,2]\n'
 _LABEL = ("label", "@gold.spacy", f"@{OUT}.spacy")
