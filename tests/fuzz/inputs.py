@@ -28,6 +28,7 @@ from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.annotations.rows import RowCounts
 from spacy_weakner.errors import LONGEST
 from spacy_weakner.formats.reading import read_corpus
+from spacy_weakner.stages.runtime.pipelines import blank_pipeline
 
 from .kind import OUT, Files, Kind
 from .kinds import KINDS
@@ -121,7 +122,8 @@ def _is_bare(path: Path) -> bool:
 
 
 def _whole(kind: Kind, folder: Path) -> Outcome:
-    nlp = spacy.blank("xx")
+    # With a tokenizer that can take any text.
+    nlp = blank_pipeline("xx", "spacy_weakner.WordTokenizer.v1")
     for path in folder.glob(f"{OUT}*"):
         try:
             if kind.to:
