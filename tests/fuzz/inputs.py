@@ -23,12 +23,12 @@ from typing import Any, Dict, NamedTuple, Optional
 
 import spacy
 import typer
+from spacy.tokenizer import Tokenizer
 
 from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.annotations.rows import RowCounts
 from spacy_weakner.errors import LONGEST
 from spacy_weakner.formats.reading import read_corpus
-from spacy_weakner.stages.runtime.pipelines import blank_pipeline
 
 from .kind import OUT, Files, Kind
 from .kinds import KINDS
@@ -122,8 +122,8 @@ def _is_bare(path: Path) -> bool:
 
 
 def _whole(kind: Kind, folder: Path) -> Outcome:
-    # With a tokenizer that can take any text.
-    nlp = blank_pipeline("xx", "spacy_weakner.WordTokenizer.v1")
+    nlp = spacy.blank("xx")
+    nlp.tokenizer = Tokenizer(nlp.vocab)  # only of white space, so that it can take any text
     for path in folder.glob(f"{OUT}*"):
         try:
             if kind.to:
