@@ -92,7 +92,7 @@ def main() -> None:
 
 def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evidence: Evidence) -> None:
     """One project, if its row is missing."""
-    encoder = "minilm" if arguments.size == "transformer" else arguments.size
+    encoder = encoder_of(arguments.size)
     this = Run("best", column, encoder, "quick", BEST, seed, n_gold, 0)
     if has(evidence, this):
         return
@@ -133,6 +133,11 @@ def has(evidence: Evidence, run: Run) -> bool:
     """Whether a row is there, on however many texts."""
     identity = {key: value for key, value in run._asdict().items() if key != "weak"}
     return any(identity.items() <= row.items() for row in evidence.rows())
+
+
+def encoder_of(size: str) -> str:
+    """RETURNS (str): Name of an encoder in the rows."""
+    return "minilm" if size == "transformer" else size
 
 
 def work_folder(work: Path, column: str, n_gold: int, seed: int, size: str) -> Path:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict
 
-from best import COLUMNS, add, cpu_seconds, has, language, page, work_folder
+from best import COLUMNS, add, cpu_seconds, encoder_of, has, language, page, work_folder
 from common import EVIDENCE, ROOT, Evidence, Run, config_file, train
 
 from spacy_weakner.files import write_text
@@ -86,8 +86,8 @@ class Rivals:
         labels, soft = self.models / "outside", self.models / "soft"
         aggregate(self.corpora.folder / "text-labelled", labels, unmatched="outside")
         values = self._values(self.verdict.settings.mixed_steps, self._one(labels))
-        config = config_file("roster.noise_robust", self.size)
-        ensemble(config, labels, self.models / "members", soft, members=MEMBERS, overrides=values)
+        seed, config = values.pop("system.seed"), config_file("roster.noise_robust", self.size)
+        ensemble(config, labels, self.models / "members", soft, members=MEMBERS, overrides=values, seed=seed)
         first = self._fit("roster.ensemble", "ensemble", self._one(soft))
         return self._fit("roster.self_training", "roster", {**self._one(soft), "paths.initial": str(first)}, half=True)
 
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "best", help="where best.py has worked")
     parser.add_argument("--columns", default=",".join(COLUMNS))
     parser.add_argument("--size", default="cnn")
+    parser.add_argument("--transformer", default=None, help="folder of the Transformer")
     parser.add_argument("--gold", default="250")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--methods", help="names of methods (default: all)")
@@ -141,10 +142,13 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     """The methods whose rows are missing, on one project."""
     folder = work_folder(arguments.work, column, n_gold, seed, arguments.size)
     lang, tokenizer = language(column)
-    rivals = Rivals(folder, arguments.size, seed, {"nlp.lang": lang, "nlp.tokenizer.@tokenizers": tokenizer})
+    shared = {"nlp.lang": lang, "nlp.tokenizer.@tokenizers": tokenizer}
+    if arguments.transformer:
+        shared["paths.transformer"] = arguments.transformer
+    rivals = Rivals(folder, arguments.size, seed, shared)
     names = arguments.methods.split(";") if arguments.methods else list(rivals.methods)
     for name in names:
-        this = Run("best", column, arguments.size, "quick", name, seed, n_gold, rivals.verdict.facts.text)
+        this = Run("best", column, encoder_of(arguments.size), "quick", name, seed, n_gold, rivals.verdict.facts.text)
         if has(evidence, this):
             continue
         started, cpu = time.perf_counter(), cpu_seconds()

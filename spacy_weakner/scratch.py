@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Iterator, List, Optional
 from uuid import uuid4
@@ -63,7 +63,7 @@ def place_beside(output: Path) -> Path:
     output (Path): The output, resolved.
     RETURNS (Path): A folder.
     """
-    inside = output.is_dir() and (output.is_mount() or not os.access(output.parent, os.W_OK))
+    inside = output.is_dir() and (os.path.ismount(output) or not os.access(output.parent, os.W_OK))
     return output if inside else output.parent
 
 
@@ -82,7 +82,7 @@ def scratch_folder(output: Path) -> Iterator[Path]:
         with lock, writing(output):
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
 
 def remove_leftovers(output: Path) -> None:
@@ -157,12 +157,24 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
         lock.close()
 
 
+def _remove(folder: Path) -> None:
+    # The lock goes last: without it, what is left where this is killed would be nobody's.
+    for path in _listed(folder):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != _LOCK:
+            with suppress(OSError):
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_if_dead(folder: Path) -> None:
     try:
         with (folder / _LOCK).open("r+", encoding="utf-8") as lock:
-            dead = try_lock(lock)
-        if dead:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not try_lock(lock):
+                return
+            _remove(folder)  # locked, or a run that is about to lock it would take it for its own
+        _remove(folder)  # where what is open cannot be removed
     except FileNotFoundError:
         # Its run ended between two lines; or is in between, and then makes another.
         try:

@@ -1,12 +1,14 @@
 """Temporary folders, outputs that are replaced as a whole, and full disks."""
 
 import errno
+import os
 import resource
 from contextlib import contextmanager, suppress
 
 import pytest
 import spacy
 
+from spacy_weakner import scratch
 from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import atomic_path
@@ -18,6 +20,10 @@ from spacy_weakner.stages.runtime.lock import locked
 from .util import make_doc
 
 NLP = spacy.blank("xx")
+
+
+class Killed(BaseException):
+    """In the place of SIGKILL: nothing is tidied up where it is raised."""
 
 
 @contextmanager
@@ -65,6 +71,46 @@ def test_leftovers_of_others_stay(tmp_path):
         assert names(tmp_path) == before  # no lock, another's, in use
 
 
+@pytest.mark.parametrize("n", range(9))
+def test_a_removal_that_is_killed_leaves_what_the_next_run_knows(tmp_path, monkeypatch, n):
+    steps = []
+
+    def step(function):
+        def run(*args, **kwargs):
+            steps.append(function)
+            if len(steps) > n:
+                raise Killed
+            return function(*args, **kwargs)
+
+        return run
+
+    with monkeypatch.context() as patch, suppress(Killed), scratch_folder(tmp_path / "out") as folder:
+        (folder / "sub").mkdir()
+        for name in ("0", "a", "z", "sub/0", "sub/.lock"):
+            (folder / name).touch()
+        patch.setattr("os.unlink", step(os.unlink))
+        patch.setattr("os.rmdir", step(os.rmdir))
+    remove_leftovers(tmp_path / "out")
+    assert len(steps) > min(n, 7) and names(tmp_path) == []
+
+
+def test_leftovers_are_locked_while_they_are_removed(tmp_path, monkeypatch):
+    folder, locked_then = tmp_path / ".out.0123abcd.tmp", []
+    folder.mkdir()
+    (folder / ".lock").touch()
+    remove = scratch._remove
+
+    def look(path):
+        if path.exists():
+            with (path / ".lock").open("r+") as lock:
+                locked_then.append(scratch.try_lock(lock) is False)
+        remove(path)
+
+    monkeypatch.setattr(scratch, "_remove", look)
+    remove_leftovers(tmp_path / "out")
+    assert locked_then == [True] and names(tmp_path) == []
+
+
 @pytest.mark.parametrize("target", ["out.spacy", "out.jsonl", "out"])
 def test_a_full_disk_is_one_line_with_the_path(tmp_path, target):
     (tmp_path / "in.txt").write_text("".join(f"word{i} and so on\n" for i in range(2000)))
@@ -108,10 +154,6 @@ def touch(path, docs):
     path.parent.mkdir(exist_ok=True)
     path.touch()
     return len(list(docs))
-
-
-class Killed(BaseException):
-    """In the place of SIGKILL: nothing is tidied up where it is raised."""
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 6])

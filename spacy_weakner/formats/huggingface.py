@@ -13,7 +13,7 @@ from .records import Mark, Record, a_list, an_object
 from .tags import UNKNOWN, check_tag, tag_names
 from .tool import Context, Tool
 
-_KEYS = ("ner_tags", "tags", "ner", "labels", "label")
+KEYS = ("ner_tags", "tags", "ner", "labels", "label")
 TAGS = "ner_tags"
 
 
@@ -26,10 +26,15 @@ def read(row: Any, context: Context) -> Record:
     RAISES (RowError): If it is malformed, or the names of its numbers are not known.
     """
     row = an_object(row, "a row")
-    tokens = a_list(row.get("tokens"), "tokens")
-    key = find_tags(row) or next((key for key in _KEYS if key in row), None)
+    if not isinstance(row.get("tokens"), list):
+        raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
+    tokens = row["tokens"]
+    key = find_tags(row) or next((key for key in KEYS if key in row), None)
     record = Record(tokens=tokens, id=row.get("id") or None)
     if key is None or row[key] is None:
+        others = [name for name, value in row.items() if key is None and isinstance(value, list) and name != "tokens"]
+        context.counts.ignored.update(others)
+        context.counts.lists.update(others)
         return record
     values = a_list(row[key], key)
     if len(values) != len(tokens):
@@ -62,7 +67,9 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
         return None
     if type(value) is int:
         if not names:
-            raise RowError("tags are numbers, whose names are not known: give them, like --labels O,B-PER,I-PER")
+            raise RowError(
+                "tags are numbers, whose names are not known: convert with them, like --labels O,B-PER,I-PER"
+            )
         if value >= len(names) or value < 0:
             raise RowError(f"the tag {value} has no name: there are {len(names)}, from 0 to {len(names) - 1}")
         return names[value]

@@ -21,6 +21,7 @@ WEAK = "weak"
 FROM_NAME, TO_NAME = "label", "text"
 CANCELLED = "annotations that were cancelled, passed over"
 OLDER = "annotations of a text for which there is a newer one, passed over"
+NUMBERS = "predictions of which the export holds only the number, passed over"
 OTHERS = "results that are no labelled spans (choices, relations, notes), passed over"
 _ANNOTATIONS = ("annotations", "completions")
 _HYPERTEXT = "hypertextlabels"
@@ -74,9 +75,15 @@ def read(rows: List[Any], context: Context) -> Record:
     notes.update({CANCELLED: len(found) - len(valid)} if len(valid) < len(found) else {})
     notes.update({OLDER: len(valid) - 1} if len(valid) > 1 else {})
     if valid:
-        record.ents = _marks(a_list(_newest(valid).get("result"), "result"), notes)
+        results = a_list(_newest(valid).get("result"), "result")
+        record.ents = _marks(results, notes)
+        # Perhaps the question was another one.
+        notes.update({EMPTY: 1} if results and not record.ents else {})
     versions: Dict[str, List[Dict[str, Any]]] = {}
     for each in a_list(row.get("predictions"), "predictions"):
+        if type(each) is int:
+            notes[NUMBERS] += 1
+            continue
         each = an_object(each, "a prediction")
         versions.setdefault(str(each.get("model_version") or PREDICTIONS), []).append(each)
     for version, predictions in versions.items():

@@ -20,7 +20,8 @@ class Format(NamedTuple):
     inputs (Tuple[str, ...]): Endings of files that are read.
     outputs (Tuple[str, ...]): Endings of files that are written; empty if it is only read.
     says (FrozenSet[str]): What it can say when it is written.
-    blocks (bool): Whether a part of a file can be read without the rest.
+    blocks (bool): Whether a part of a file can be read without the rest: what its offsets count, and what it loses,
+        is told of whole files.
     """
 
     name: str
@@ -47,7 +48,7 @@ FORMATS: Dict[str, Format] = {
         Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
         Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK])),
         Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK])),
-        Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",), blocks=True),
+        Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",)),
         Format("brat", "brat", (".ann",)),
         Format(
             "huggingface",
@@ -57,7 +58,7 @@ FORMATS: Dict[str, Format] = {
             frozenset([UNKNOWN, MISSING]),
             blocks=True,
         ),
-        Format("gliner", "GLiNER", (".json", ".jsonl"), (".json", ".jsonl"), blocks=True),
+        Format("gliner", "GLiNER", (".json", ".jsonl"), (".json", ".jsonl")),
         Format(
             "spacy-json",
             "spaCy's (text, annotations)",

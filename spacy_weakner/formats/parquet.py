@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ..annotations.rows import RowError, show
 from ..errors import Errors, WeaknerError
 from ..files import existing, parse_json
-from .huggingface import TAGS, write
+from .huggingface import KEYS, TAGS, write
 from .items import ROW, Place, at
 from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
 
@@ -107,7 +107,8 @@ def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...
     found: Dict[str, Tuple[str, ...]] = {}
     try:
         features = parse_json(metadata.get(_KEY, b"{}")).get("info", {}).get("features", {})
-        for column, feature in features.items():
+        for column in KEYS:
+            feature = features.get(column)
             inner = feature.get("feature") if isinstance(feature, dict) else None
             if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and is_tag_names(inner["names"]):
                 found[column] = tag_names(tuple(inner["names"]))
@@ -130,7 +131,7 @@ def _name(value: Any, column: str, tags: Tuple[str, ...]) -> Optional[str]:
     if value is None or value in UNKNOWN:
         return None
     if type(value) is not int or not 0 <= value < len(tags):
-        raise RowError(f"'{column}' holds {show(value)}, which has no name (there are {len(tags)})")
+        raise RowError(f"'{column}' holds the number {show(value)}, which has no name (there are {len(tags)})")
     return tags[value]
 
 

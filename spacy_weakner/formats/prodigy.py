@@ -29,10 +29,12 @@ IGNORED = "rows answered 'ignore', dropped"
 REJECTED = "rows rejected as a whole, which says nothing on their spans, dropped"
 MERGED = "rows merged with others about the same text"
 CONFLICTS = "answers that contradict a later one about the same text, passed over"
+OLDER = "spans of older rows that the newest about the same text lacks, so that nothing is known about their tokens"
 OTHER_VIEWS = "rows of other questions than entities, kept as text without annotation"
 OUTSIDE = "tokens known to be outside of entities, in sentences with missing tokens"
-_BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "blocks", "review", "relations")
-_SUGGESTED = {"score", "source", "rank"}
+_BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "relations")
+_BLOCKS, _REVIEW = "blocks", "review"
+_SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
 _INT64 = 1 << 63
 
 
@@ -76,16 +78,17 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
         if not isinstance(row.get("text"), str):
             raise RowError(f"'text' must be a string, got {show(row.get('text'))}")
         answer = row.get("answer")
-        whole_rejected = answer == REJECT and not _is_binary(row)
-        if answer == IGNORE or whole_rejected:
+        if answer == IGNORE or (answer == REJECT and not _names_wrong(row)):
             notes[IGNORED if answer == IGNORE else REJECTED] += 1
             continue
         kept += 1
         answers.add(row)
     if not kept:
         return None
-    record = answers.record(rows[-1]["text"], _borders(rows[-1].get("tokens")))
-    found = {MERGED: kept - 1, CONFLICTS: answers.conflicts, OTHER_VIEWS: answers.others}
+    # Not every question shows tokens.
+    tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
+    record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
+    found = {MERGED: kept - 1, CONFLICTS: answers.conflicts, OTHER_VIEWS: answers.others, OLDER: len(answers.older)}
     notes.update({what: n for what, n in found.items() if n})
     return record
 
@@ -120,7 +123,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         inside = sum(len(ent) for ent in doc.ents)
         lost[OUTSIDE] += len([t for t in doc if not t.is_space]) - len(record.missing) - inside
     if answers:
-        lost["weak spans"] += n_weak
+        lost["weak spans"] += n_weak + (0 if known else len(record.ents or []))
         key = zlib.crc32((record.text or "").encode())
         for mark, answer in answers:
             yield {
@@ -148,6 +151,7 @@ class _Answers:
 
     def __init__(self) -> None:
         self.manual: Optional[List[Mark]] = None
+        self.older: Dict[Tuple[int, int, str], Mark] = {}
         self.binary: Dict[Tuple[int, int, str], Tuple[Mark, bool]] = {}
         self.suggested: Dict[str, List[Mark]] = {}
         self.conflicts = 0
@@ -163,14 +167,22 @@ class _Answers:
         elif _is_binary(row):
             self._add_binary(marks, [_answer(span, answer) for span in spans])
         elif _is_manual(row):
-            self.conflicts += self.manual is not None and _keys(self.manual) != _keys(marks)
-            self.manual = marks
+            self._add_manual(marks)
         else:
             self.others += 1
 
+    def _add_manual(self, marks: List[Mark]) -> None:
+        """Where the newest answer has no span, an older one may have been about other labels, or been corrected."""
+        found = _keys(marks)
+        older = {**self.older, **{mark[:3]: mark for mark in self.manual or []}}
+        # Where both have one, the newest is right.
+        left = {
+            key: mark for key, mark in older.items() if all(m.end <= mark.start or mark.end <= m.start for m in marks)
+        }
+        self.conflicts += any(key not in found and key not in left for key in older)
+        self.manual, self.older = marks, left
+
     def _add_binary(self, marks: List[Mark], answers: List[str]) -> None:
-        if answers.count(REJECT) == len(answers) > 1:
-            return  # one of several is wrong, and nobody says which
         for mark, answer in zip(marks, answers, strict=True):
             before = self.binary.get(mark[:3])
             self.conflicts += before is not None and before[1] != (answer == ACCEPT)
@@ -184,26 +196,40 @@ class _Answers:
             found = _keys(self.manual)
             self.conflicts += len(_keys(accepted) - found) + len(_keys(rejected) & found)
             record.ents = self.manual
+            record.missing = [mark[:2] for mark in self.older.values()]
             record.wrong = [mark for mark in rejected if mark[:3] not in found]
         elif self.binary:
             record.ents, record.complete, record.wrong = accepted, False, rejected
         return record
 
 
-def _is_manual(row: Dict[str, Any]) -> bool:
+def _view(row: Dict[str, Any]) -> Any:
     view = row.get("_view_id")
-    # Old rows do not say how they were shown; in the manual interface, they have tokens.
-    return view in _MANUAL if view is not None else "spans" in row or "tokens" in row
+    # A review says what the reviewed rows were.
+    return row.get("view_id", view) if view == _REVIEW else view
+
+
+def _is_manual(row: Dict[str, Any]) -> bool:
+    # Blocks may hold anything, and old rows do not say how they were shown: for spans to be marked, there are tokens.
+    view = _view(row)
+    return view in _MANUAL if view not in (None, _BLOCKS) else "spans" in row or "tokens" in row
 
 
 def _is_binary(row: Dict[str, Any]) -> bool:
-    view = row.get("_view_id")
+    view = _view(row)
     if view is not None:
         return view in _BINARY
     spans = row.get("spans")
     if not isinstance(spans, list) or len(spans) != 1 or not isinstance(spans[0], dict):
         return False
-    return row.get("answer") == REJECT or bool(_SUGGESTED & spans[0].keys())
+    return bool(_SUGGESTED & spans[0].keys()) or (row.get("answer") == REJECT and "tokens" not in row)
+
+
+def _names_wrong(row: Dict[str, Any]) -> bool:
+    """Whether a rejected row says what is wrong: with several spans, nobody says which."""
+    spans = row.get("spans")
+    several = isinstance(spans, list) and len(spans) > 1 and all(_answer(span, REJECT) == REJECT for span in spans)
+    return _is_binary(row) and not several
 
 
 def _answer(span: Any, answer: str) -> str:

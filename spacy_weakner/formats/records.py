@@ -253,7 +253,8 @@ def _covers(text: str, places: Places, mark: Mark) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split())
+    # Label Studio writes a line end within a span as these two characters.
+    return " ".join(text.replace("\\n", " ").split())
 
 
 def _listed(row: Row) -> None:

@@ -30,6 +30,7 @@ def advise(
     proposal: Optional[Dict[str, Any]],
     lists: Mapping[str, float],
     trained: Mapping[str, float],
+    suggest: str = "",
 ) -> List[str]:
     """Say what to do next.
 
@@ -37,11 +38,12 @@ def advise(
     points (List[Point]): The learning curve.
     proposal (Optional[Dict[str, Any]]): Settings that `judge` proposes for the term list, with "before" and "after".
     lists, trained (Mapping[str, float]): F1 of the term lists and of what was trained, where the choice was made.
+    suggest (str): The command that tells which sentences to annotate; empty if there is no text.
     RETURNS (List[str]): Sentences, the most helpful first.
     """
     # What makes models better lifts the winner only as far as they pass the list. (Better labels make both better.)
     behind = max(0.0, max(lists.values(), default=0.0) - max(trained.values(), default=0.0))
-    found = [_more_gold(facts, points, behind), *_better_labels(facts, proposal)]
+    found = [_with_command(_more_gold(facts, points, behind), suggest), *_better_labels(facts, proposal)]
     if facts.size in ("linear", "cnn", "bilstm"):
         room = 100.0 - max(trained.values(), default=0.0)
         text = (
@@ -50,6 +52,10 @@ def advise(
         )
         found.append(Advice(min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * room) - behind, text))
     return [text for _, text in sorted(found, key=lambda advice: -advice.gain)]
+
+
+def _with_command(advice: Advice, suggest: str) -> Advice:
+    return advice._replace(text=f"{advice.text} Which sentences: {suggest}") if suggest else advice
 
 
 def _more_gold(facts: Facts, points: List[Point], behind: float) -> Advice:

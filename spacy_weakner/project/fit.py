@@ -159,7 +159,12 @@ def fit(
         notes=[*prepared.notes, *notes],
         curve=result.points,
         advice=advise(
-            facts, result.points, None if judgement is None else judgement.get("proposal"), of_lists, trained
+            facts,
+            result.points,
+            None if judgement is None else judgement.get("proposal"),
+            of_lists,
+            trained,
+            _suggestion(folders, facts, result.pipelines[winner], winner in listed),
         ),
         code=code_version(),
         reason=result.reason,
@@ -186,8 +191,10 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
     with on_device(workshop.gpu_id):
         best.run(_heads(workshop, facts), weak, [part.training for part in parts])
-    winner = choose(arena.compare(max(listed, key=arena.f1, default=None)), listed, best.combinations)
-    rows = arena.compare(winner)
+    rows = arena.compare()
+    winner = choose(rows, listed, best.combinations)
+    if winner != max(rows, key=lambda row: row.counts.f1).name:
+        rows = arena.compare(baseline=winner)
     trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = (trained_on, by_name(rows)[GOLD_ALONE])
     return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id))
@@ -251,6 +258,14 @@ def _doubts(judgement: Optional[Dict[str, Any]]) -> List[str]:
     """What casts doubt on a list that won."""
     found = [] if judgement is None else judgement.get("warnings", [])
     return [str(warning["text"]) for warning in found if warning.get("kind") == "known"]
+
+
+def _suggestion(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bool) -> str:
+    """The command that tells which sentences to annotate next. A list alone has no doubts."""
+    if not facts.text or is_list:
+        return ""
+    gold = f" --exclude {corpora.annotated}" if has_docs(corpora.annotated) else ""
+    return f"spacy weakner suggest {corpora.text} next.jsonl --model {pipeline}{gold}"
 
 
 def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:

@@ -15,9 +15,6 @@ from .rules import Facts, Rule, Settings
 
 # Points of F1 by which a head alone must be better than a combination.
 CLEARLY = 1.0
-# A list stays unless what is better than it would be so by chance less often than this: one standard error of the
-# difference, the rule for choosing the simplest that may be the best (Breiman et al. 1984).
-CHANCE = 0.32
 
 
 @dataclass
@@ -176,23 +173,19 @@ def interval_text(scores: Dict[str, Any]) -> str:
 
 def choose(rows: List[Comparison], lists: Collection[str] = (), combined: Collection[str] = ()) -> str:
     """The winner: the best F1. Of equals the first, and term lists, which cost nothing, come first: no winner is worse
-    than the list on what it was chosen by, nor better by less than one standard error. A head alone must be clearly
-    better than the combination that it is part of: the best of many is partly the luckiest.
+    than the list on what it was chosen by. A head alone must be clearly better than the combination that it is part of:
+    the best of many is partly the luckiest.
 
-    rows (List[Comparison]): The scores, in the order of the rules; compared with the best term list, if there is one.
+    rows (List[Comparison]): The scores, in the order of the rules.
     lists (Collection[str]): Which of them are term lists.
     combined (Collection[str]): Which of them are combinations of others.
     RETURNS (str): Name of the winner.
     """
     best = max(rows, key=lambda row: row.counts.f1)
     together = max((row for row in rows if row.name in combined), key=lambda row: row.counts.f1, default=best)
-    listed = max((row for row in rows if row.name in lists), key=lambda row: row.counts.f1, default=None)
-    close = together.counts.f1 > max(best.counts.f1 - CLEARLY, listed.counts.f1 if listed else -1.0)
-    winner = together if close else best
-    compared = winner.difference
-    if listed is not None and compared is not None and compared.baseline == listed.name and compared.p > CHANCE:
-        return listed.name
-    return winner.name
+    of_lists = max((row.counts.f1 for row in rows if row.name in lists), default=-1.0)
+    close = together.counts.f1 > max(best.counts.f1 - CLEARLY, of_lists)
+    return together.name if close else best.name
 
 
 def _certainty(scores: Dict[str, Any]) -> str:

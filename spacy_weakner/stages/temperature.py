@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Callable, NamedTuple, Optional, Sequence, Union
+from typing import Callable, NamedTuple, Optional, Union
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -84,7 +84,7 @@ def fit_temperature(
                 Errors.WK003.format(name=name, kind="entity", label=error.args[0], labels=labels)
             ) from error
         before = loss(pipe.temperature)
-        best = find_temperature([loss])
+        best = find_temperature(loss)
         pipe.set_temperature(best)
         with atomic_path(output_path) as temporary:
             nlp.to_disk(temporary)
@@ -100,16 +100,13 @@ def complete(doc: Doc) -> bool:
     return True
 
 
-def find_temperature(losses: Sequence[Callable[[float], float]]) -> float:
+def find_temperature(loss: Callable[[float], float]) -> float:
     """The temperature under which held-out gold is most likely.
 
-    losses (Sequence[Callable[[float], float]]): How unlikely each part of it is at a temperature: see
-        `EntityHead.held_out_loss`.
+    loss (Callable[[float], float]): How unlikely it is at a temperature: see `EntityHead.held_out_loss`.
     RETURNS (float): From `LOWEST` to `HIGHEST`.
     """
-    return math.exp(
-        minimize(lambda x: sum(loss(math.exp(x)) for loss in losses), math.log(LOWEST), math.log(HIGHEST), STEPS)
-    )
+    return math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), STEPS))
 
 
 def minimize(function: Callable[[float], float], low: float, high: float, steps: int) -> float:

@@ -92,12 +92,40 @@ def test_rows_that_say_nothing_are_dropped_and_counted(tmp_path):
 def test_of_answers_that_differ_the_last_counts(tmp_path):
     rows = [manual(span("Anna", "PER")), manual(span("Bob", "PER")), binary("Bob", "PER", "reject")]
     (doc,), report = read(tmp_path, *rows)
-    assert ents(doc) == [("Bob", "PER")] and report.notes[prodigy.CONFLICTS] == 2 and "wrong" not in doc.spans
-    rows = [manual(span("Anna", "PER"), _timestamp=20), manual(span("Bob", "PER"), _timestamp=10)]
-    (doc,), _ = read(tmp_path, *rows)
-    assert ents(doc) == [("Anna", "PER")]
+    assert ents(doc) == [("Bob", "PER")] and report.notes[prodigy.CONFLICTS] == 1 and "wrong" not in doc.spans
+    rows = [manual(span("Anna", "PER"), _timestamp=20), manual(span("Anna", "LOC"), _timestamp=10)]
+    (doc,), report = read(tmp_path, *rows)
+    assert ents(doc) == [("Anna", "PER")] and report.notes[prodigy.CONFLICTS] == 1
     (doc,), report = read(tmp_path, binary("Bob", "PER", "accept"), binary("Bob", "PER", "reject"))
     assert (ents(doc), group(doc, "wrong"), report.notes[prodigy.CONFLICTS]) == ([], [("Bob", "PER")], 1)
+
+
+def test_one_label_after_the_other_makes_no_wrong_gold(tmp_path):
+    """The second pass, about places, has no persons."""
+    rows = [manual(span("Anna", "PER"), span("Bob", "PER")), manual(span("Paris", "LOC")), manual(span("Bob", "PER"))]
+    (doc,), report = read(tmp_path, *rows[:2])
+    assert ents(doc) == [("Paris", "LOC")] and iob(doc) == "-O-OB"
+    assert report.notes == {prodigy.MERGED: 1, prodigy.OLDER: 2}
+    (doc,), _ = read(tmp_path, *rows)
+    assert ents(doc) == [("Bob", "PER")] and iob(doc) == "-OBO-"
+
+
+def test_blocks_and_reviews_are_what_they_show(tmp_path):
+    note = {"text": TEXT, "_view_id": "blocks", "_input_hash": 1, "comment": "fine", "answer": "accept"}
+    (doc,), report = read(tmp_path, note)
+    assert iob(doc) == "-----" and report.notes == {prodigy.OTHER_VIEWS: 1}
+    review = {**manual(span("Anna", "PER"), _view_id="review"), "versions": []}
+    for view, tags in (("ner", "B----"), ("ner_manual", "BOOOO"), (None, "BOOOO")):
+        (doc,), _ = read(tmp_path, review if view is None else {**review, "view_id": view})
+        assert iob(doc) == tags
+
+
+def test_what_is_rejected_must_be_one_span(tmp_path):
+    old = manual(span("Anna", "PER"), key=2, answer="reject")
+    del old["_view_id"]  # marked by hand: perhaps Bob was forgotten
+    several = manual(span("Anna", "PER"), span("Bob", "PER"), key=3, answer="reject", _view_id="ner")
+    (doc,), report = read(tmp_path, old, several, manual(key=4))
+    assert "wrong" not in doc.spans and report.notes == {prodigy.REJECTED: 2}
 
 
 def test_what_nobody_has_answered_is_a_suggestion(tmp_path):
@@ -118,6 +146,15 @@ def test_tokens_of_the_tool_are_kept(tmp_path):
     row = {"text": "Anna", "tokens": cut, "spans": [{"start": 1, "end": 3, "label": "X"}], "answer": "accept"}
     (doc,), _ = read(tmp_path, row)
     assert [t.text for t in doc] == list("Anna") and iob(doc) == "OBIO"
+
+
+def test_any_row_about_a_text_may_have_its_tokens(tmp_path):
+    """Without them, the span would not end at a token border."""
+    cut = [{"text": "An", "start": 0, "end": 2, "id": 0}, {"text": "na", "start": 2, "end": 4, "id": 1}]
+    row = {"text": "Anna", "tokens": cut, "spans": [{"start": 0, "end": 2, "label": "X"}], "answer": "accept"}
+    topic = {"text": "Anna", "_view_id": "classification", "label": "NAMES", "answer": "accept"}
+    (doc,), _ = read(tmp_path, {**row, "_input_hash": 1}, {**topic, "_input_hash": 1})
+    assert ents(doc) == [("An", "X")] and iob(doc) == "BO"
 
 
 def test_questions_about_something_else_hold_no_entities(tmp_path):

@@ -108,6 +108,8 @@ def test_weak_entities_are_no_gold_elsewhere(tmp_path):
     (found,) = read_corpus(tmp_path / "a.jsonl", NLP, format="prodigy")
     assert not found.ents and group(found, "weak:prodigy") == [("Anna", "PER")]
     assert write_corpus(tmp_path / "b.jsonl", [doc], "doccano").lost
+    (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "PER"]], "weak": True, "wrong": [[5, 9, "PER"]]})
+    assert write_corpus(tmp_path / "a.jsonl", [doc], "prodigy").lost == {"weak spans": 1}
 
 
 def test_prodigy_gets_its_tokens(tmp_path):

@@ -52,6 +52,24 @@ def test_predictions_are_weak_labels(tmp_path):
     assert group(doc, "weak:predictions") == [("Bob", "PER")]
 
 
+def test_predictions_may_be_numbers(tmp_path):
+    (doc,), report = converted(write_array(tmp_path / "a.json", [task([{"result": [result(*ANNA)]}], [12, 13])]))
+    assert ents(doc) == [("Anna", "PER")] and report.notes == {label_studio.NUMBERS: 2}
+
+
+def test_line_ends_within_a_span_are_spelled(tmp_path):
+    text = "In New\r\nYork."
+    value = {"start": 3, "end": 12, "text": "New\\n\\nYork", "labels": ["LOC"]}
+    (doc,), _ = converted(write_array(tmp_path / "a.json", [task([{"result": [{"value": value}]}], text=text)]))
+    assert ents(doc) == [("New\r\nYork", "LOC")]
+
+
+def test_an_answer_to_another_question_is_counted(tmp_path):
+    choice = {"from_name": "c", "type": "choices", "value": {"choices": ["good"]}}
+    _, report = converted(write_array(tmp_path / "a.json", [task([{"result": [choice]}])]))
+    assert report.notes == {label_studio.OTHERS: 1, doccano.EMPTY: 1}
+
+
 def test_completions_and_results_of_other_kinds(tmp_path):
     choice = {"from_name": "c", "type": "choices", "value": {"choices": ["good"]}}
     row = {"id": 1, "data": {"review": TEXT}, "completions": [{"result": [result(*ANNA), choice]}]}
@@ -161,8 +179,18 @@ def test_parquet_knows_the_names(tmp_path):
             table.schema.metadata
         )
         parquet.write_table(odd, tmp_path / "c.parquet")
-        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: 'ner_tags' holds .*no name"):
+        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: 'ner_tags' holds the number .*no name"):
             converted(tmp_path / "c.parquet")
+    table = pyarrow.table({"tokens": [["x"]], "ner_tags": [[-2]]}).replace_schema_metadata(table.schema.metadata)
+    parquet.write_table(table, tmp_path / "b.parquet")
+    with pytest.raises(WeaknerError, match=r"row 1.*number -2, which has no name"):
+        converted(tmp_path / "b.parquet")
+    parquet.write_table(table.rename_columns(["tokens", "my_tags"]), tmp_path / "b.parquet")
+    _, report = converted(tmp_path / "b.parquet")
+    assert report.ignored == {"my_tags": 1} and report.suspects == ["my_tags"]
+    parquet.write_table(table.rename_columns(["words", "ner_tags"]).drop(["ner_tags"]), tmp_path / "b.parquet")
+    with pytest.raises(WeaknerError, match=r"row 1: no tokens"):
+        converted(tmp_path / "b.parquet")
     (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(WeaknerError, match=r"WK745.*c\.parquet"):
         converted(tmp_path / "c.parquet")
@@ -265,7 +293,7 @@ def test_the_first_rows_tell_the_format(tmp_path):
 
 
 def test_label_reads_lines_and_refuses_wholes(tmp_path):
-    path = write_lines(tmp_path / "a.jsonl", [{"text": TEXT, "label": [ANNA]}] * 3)
+    path = write_lines(tmp_path / "a.jsonl", [{"tokens": ["Anna", "ran"], "ner_tags": ["B-PER", "O"]}] * 3)
     blocks = corpus_inputs(path, NLP, shard_size=2)
     assert [[ents(doc) for doc in block.read(NLP.vocab)[0]] for block in blocks] == [
         [[("Anna", "PER")]] * 2,
@@ -274,6 +302,8 @@ def test_label_reads_lines_and_refuses_wholes(tmp_path):
     for path in (
         write_array(tmp_path / "a.json", [task()]),
         write_array(tmp_path / "b.json", [{"tokenized_text": ["a"]}]),
+        # What its offsets count may stand in the last line.
+        write_lines(tmp_path / "d.jsonl", [{"text": "\U0001f60a a b c", "label": [[5, 6, "X"]]}]),
         write_lines(tmp_path / "p.jsonl", [{"text": TEXT, "_input_hash": 1, "answer": "accept"}]),
     ):
         with pytest.raises(WeaknerError, match=r"WK740.*spacy weakner convert .*json"):

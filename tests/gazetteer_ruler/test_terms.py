@@ -127,7 +127,7 @@ def test_longest_term(write):
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a", "OP": "?"}]}), 1, "is not a plain word"),
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": {"REGEX": "a"}}]}), 1, "is not a plain word"),
         ("a.jsonl", jsonl({"label": "A", "pattern": ["a"]}), 1, "is not a plain word"),
-        ("a.jsonl", '{"label": "A", "term": "\\ud800"}\n', 1, "broken character"),
+        ("a.jsonl", '{"label": "A", "term": "\\ud800"}\n', 1, "surrogate"),
         ("a.txt", "\nx\n", 2, "plain text gives no labels. Give 'label'"),
         ("a.csv", f"label,term\nA,{'x' * 1001}\n", 2, "1001 characters long (at most 1000)"),
     ],

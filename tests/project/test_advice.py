@@ -64,3 +64,9 @@ def test_what_cannot_pass_the_list_comes_last():
     assert first(make_facts(), points, proposal, best=40.0, listed=84.0)[0] == "A cleaner term list"
     texts = advise(make_facts(), points, proposal, {"list": 84.0}, {"gold alone": 40.0})
     assert any("not enough to pass the term list" in text for text in texts)
+
+
+def test_more_gold_comes_with_the_command_that_chooses_it():
+    facts = make_facts(gold=100, text=50)
+    texts = advise(facts, [], None, {}, {"gold alone": 50.0}, "spacy weakner suggest TEXT")
+    assert sum(text.endswith("Which sentences: spacy weakner suggest TEXT") for text in texts) == 1

@@ -113,6 +113,26 @@ def test_a_run_that_has_not_said_who_it_is(out, monkeypatch):
         pass
 
 
+def test_of_two_that_come_at_once_the_first_to_lock_it_has_it(out, monkeypatch):
+    """The other has made the file, and has not locked it yet."""
+    held, try_lock = [], lock.try_lock
+
+    def late(file_):
+        monkeypatch.setattr(lock, "try_lock", try_lock)
+        held.append(locked(out))
+        held[0].__enter__()
+        return try_lock(file_)
+
+    monkeypatch.setattr(lock, "try_lock", late)
+    with pytest.raises(WeaknerError, match=f"WK787.*process {os.getpid()} "), locked(out):
+        pass
+    assert names(out) == [".out.lock"]
+    with pytest.raises(WeaknerError, match="WK787"), locked(out):
+        pass
+    held[0].__exit__(None, None, None)
+    assert not names(out)
+
+
 @pytest.mark.parametrize(
     "one, other, together",
     [((0, 2), (1, 2), True), ((0, 2), (0, 4), False), ((1, 2), (0, 4), True), ((0, 2), (1, 3), False)]

@@ -109,7 +109,7 @@ def test_an_error_of_a_worker_is_one_message(folder):
 @pytest.mark.parametrize(
     "script, message",
     [
-        ("echo all fine; echo; echo not so >&2; exit 3", r"1 of 2 ended with the exit code 3.*\nall fine\nnot so$"),
+        ("echo all fine; echo; echo not so >&2; exit 3", r"1 of 2 ended with the exit code 3.* \| all fine \| not so$"),
         ("kill -9 $$", "1 of 2 was killed, perhaps because memory ran out"),
         ("kill -15 $$", "1 of 2 was ended by the signal SIGTERM"),
     ],

@@ -21,6 +21,8 @@ LONGEST_WAIT = 600.0
 _LARGEST = 1 << 24  # bytes of an answer
 # The rest of 4xx says that the request itself is wrong.
 _PASSING = (408, 409, 425, 429)
+# Among them are those that may be about the text: it is too long, or a filter does not like it.
+_ABOUT_TEXT = (400, 413, 422)
 
 
 class Reply(NamedTuple):
@@ -42,7 +44,15 @@ class FailedRequest(Exception):
 
 
 class RefusedRequest(Exception):
-    """A request that the server calls wrong, so that it need not be sent again; the message says why."""
+    """A request that the server calls wrong, so that it need not be sent again.
+
+    reason (str): Why.
+    is_about_text (bool): Whether others may be right.
+    """
+
+    def __init__(self, reason: str, is_about_text: bool = False) -> None:
+        super().__init__(reason)
+        self.is_about_text = is_about_text
 
 
 class Stopped(Exception):
@@ -162,7 +172,7 @@ class Endpoint:
         reason = f"{response.status_code} {self._shown(_message(data) or response.reason_phrase)}".strip()
         if response.status_code >= 500 or response.status_code in _PASSING:
             raise _Passing(reason, _seconds(response.headers.get("Retry-After")))
-        raise RefusedRequest(reason)
+        raise RefusedRequest(reason, response.status_code in _ABOUT_TEXT)
 
     def _shown(self, text: str) -> str:
         """What a server or a library says, on one line, without the key."""

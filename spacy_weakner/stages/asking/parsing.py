@@ -12,8 +12,8 @@ from ...annotations.sentences import sentence_key
 _LISTS = ("entities", "ents", "spans", "mentions")
 _PHRASES = ("text", "phrase", "mention", "word", "span", "name", "entity")
 _LABELS = ("label", "type", "entity_type", "entity_group", "category", "tag", "entity")
-_END_OF_THOUGHT = "</think>"
-_FENCED = re.compile(r"\s*```\w*\s*\n(.*)\n\s*```\s*", re.S)
+_THOUGHT, _END_OF_THOUGHT = "<think>", "</think>"
+_FENCE = "```"
 _DECODER = json.JSONDecoder()
 _OPENING = re.compile(r"[\[{]")
 # Prose can hold many brackets, and each may be read to the end.
@@ -43,7 +43,9 @@ def parse_answer(answer: str, text: str, labels: Sequence[str]) -> Optional[Answ
     labels (Sequence[str]): The labels that were asked for; case does not count.
     RETURNS (Optional[Answer]): What it says; None if it says nothing that can be read, as a refusal does.
     """
-    answer = answer.rpartition(_END_OF_THOUGHT)[2]
+    answer = answer.rpartition(_END_OF_THOUGHT)[2].strip()
+    if answer.startswith(_THOUGHT):  # and nothing else
+        return None
     known = {label.casefold(): label for label in labels}
     pairs = _whole_json(answer, known)
     if pairs is None:
@@ -68,9 +70,11 @@ def parse_answer(answer: str, text: str, labels: Sequence[str]) -> Optional[Answ
 
 
 def _whole_json(answer: str, known: Dict[str, str]) -> Optional[List[Pair]]:
-    fenced = _FENCED.fullmatch(answer)
+    if answer.startswith(_FENCE) and answer.endswith(_FENCE):
+        # Its first line may name a language.
+        answer = answer[len(_FENCE) : -len(_FENCE)].partition("\n")[2]
     try:
-        return _pairs(json.loads(answer if fenced is None else fenced[1]), known)
+        return _pairs(json.loads(answer), known)
     except (ValueError, RecursionError):
         return None
 
@@ -78,8 +82,11 @@ def _whole_json(answer: str, known: Dict[str, str]) -> Optional[List[Pair]]:
 def _json_in_prose(answer: str, known: Dict[str, str]) -> Optional[List[Pair]]:
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
     if lines and all(line[0] == "{" and line[-1] == "}" for line in lines):  # an object a line
-        pairs = [_pair(value) for value in _json_values(answer)]
-        if len(pairs) == len(lines) and all(pairs):
+        try:
+            pairs = [_pair(json.loads(line)) for line in lines]
+        except (ValueError, RecursionError):
+            pairs = [None]
+        if all(pairs):
             return [pair for pair in pairs if pair is not None]
     # No single objects: they could be all that can be read of a list that breaks off.
     lists = [_pairs(value, known) for value in _json_values(answer) if isinstance(value, list) or _pair(value) is None]
@@ -166,7 +173,8 @@ def _marked(answer: str, text: str, known: Dict[str, str]) -> List[Any]:
 
 
 def _unmark(answer: str, known: Dict[str, str]) -> Tuple[List[str], List[Tuple[int, int, str]]]:
-    """Pieces of the answer without its marks, and which of them are marked: first, behind the last, label."""
+    """Pieces of the answer without its marks, and which of them are marked: first, behind the last, label. None are if
+    a tag is left open: what it marks is not known."""
     names = "|".join(re.escape(label) for label in known.values())
     mark = re.compile(rf"\[|\](?:\(\s*(?P<link>{names})\s*\))?|<(?P<end>/?)(?P<tag>{names})>", re.I)
     pieces: List[str] = []
@@ -192,4 +200,4 @@ def _unmark(answer: str, known: Dict[str, str]) -> Tuple[List[str], List[Tuple[i
             elif brackets:
                 brackets.pop()
             pieces.append(found[0])
-    return [*pieces, answer[position:]], sorted(places)
+    return [*pieces, answer[position:]], [] if tags else sorted(places)

@@ -92,8 +92,9 @@ class Run:
             cost = self.price.cost(row["tokens_in"], row["tokens_out"])
             self.journal.append(row)
         except RefusedRequest as error:
-            # Some refuse single texts: those that are too long, or that a filter does not like.
             text = one_line(request.text[:60])
+            if error.is_about_text and self.outcome.answered:
+                raise FailedRequest(f"{error}, about '{text}'") from None
             raise WeaknerError(Errors.WK765.format(url=self.endpoint.name, text=text, reason=error)) from None
         finally:
             self.budget.release(most, cost)

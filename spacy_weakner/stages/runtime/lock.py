@@ -15,7 +15,7 @@ import shlex
 import socket
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import wraps
@@ -155,15 +155,16 @@ def _acquire(path: Path, output: Path, quiet: bool) -> IO[str]:
                 file_, new = path.open("r+", encoding="utf-8"), False
             except FileNotFoundError:  # gone this moment
                 continue
+        held: Optional[bool] = False
         try:
-            held = try_lock(file_)
+            held = try_lock(file_)  # of a new one, too, another run may have been the first
             if held is not False and not is_at(file_, path):
                 file_.close()
                 continue
-            before = None if new else _check(file_, held, output)
+            before = None if new and held is not False else _check(file_, held, output)
             Holder.here().write(file_)
         except BaseException:
-            if new:
+            if new and held is not False:
                 path.unlink(missing_ok=True)
             file_.close()
             raise
@@ -197,7 +198,7 @@ def _check_others(path: Path, output: Path, share: Share) -> None:
         try:
             with other.open("r+", encoding="utf-8") as file_:
                 _check(file_, try_lock(file_), output)
-                other.unlink(missing_ok=True)
+                _release(file_, other)
         except FileNotFoundError:
             continue
 
@@ -212,7 +213,8 @@ def _release(file_: IO[str], path: Path) -> None:
     if sys.platform == "win32":
         file_.close()  # what is open cannot be removed
     if ours:
-        path.unlink(missing_ok=True)
+        with suppress(PermissionError):  # there another run may have opened it
+            path.unlink(missing_ok=True)
     file_.close()
 
 

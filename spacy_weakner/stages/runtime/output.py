@@ -61,7 +61,7 @@ def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
         for first in rest:
             names.append(_SHARD_NAME.format(len(names)))
             write_docs(aside / names[-1], chain([first], islice(rest, shard_size - 1)))
-        if not folder.exists() or not (_others(folder) or folder.is_mount()):
+        if not folder.exists() or not (_others(folder) or os.path.ismount(folder)):
             replace(aside, folder, scratch)
         else:
             _fill(folder, aside, names)

@@ -96,7 +96,7 @@ class _Worker:
         if error is not None:
             return WeaknerError(error)
         code = self.process.returncode
-        if code == -signal.SIGKILL:
+        if code == -9:  # SIGKILL, which not every system has a name for
             how = "was killed, perhaps because memory ran out (fewer workers need less)"
         elif code < 0:
             how = f"was ended by the signal {signal.Signals(-code).name}"
@@ -104,7 +104,7 @@ class _Worker:
             how = f"ended with the exit code {code}"
         text += self._log.read_text(encoding="utf-8", errors="replace")
         lines = [line for line in text.splitlines() if line.strip()]
-        tail = "".join(f"\n{line}" for line in lines[-_TAIL_LINES:])
+        tail = "".join(f" | {line}" for line in lines[-_TAIL_LINES:])
         return WeaknerError(Errors.WK313.format(number=self.number, total=total, how=how, tail=tail))
 
 

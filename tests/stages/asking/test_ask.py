@@ -154,6 +154,16 @@ def test_what_is_refused_ends_the_run_with_one_line(server, run, monkeypatch):
     assert len(server.bodies) <= 2
 
 
+def test_a_text_that_is_refused_does_not_end_the_run(server, run):
+    """A filter does not like it, or it is too long; who refuses the first one refuses all."""
+    server.answer = lambda body, number: (400, {}, b"filter") if asked_text(body) == "b" else reply("[]")
+    report, _ = run(["a", "b", "c"], concurrency=1)
+    assert (report.answered, report.failed, report.left) == (2, 1, 1)
+    assert report.failure == "400 filter, about 'b'"
+    with pytest.raises(WeaknerError, match=r"WK765.*'b': 400 filter"):
+        run(["a", "b", "c"])
+
+
 def test_a_request_that_fails_is_left_for_later(server, run):
     server.answer = lambda body, number: (500, {}, b"bad") if asked_text(body) == "b" else reply("[]")
     report, _ = run(["a", "b", "c"], retries=1)

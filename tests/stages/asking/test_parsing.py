@@ -45,6 +45,10 @@ def parse(answer):
         (TEXT, []),
         # no answers
         ("", None),
+        (f'{{"entities": [{json.dumps(ANNA)}, {{"text": "Bob" "label": "PER"}}]}}', None),
+        (f'{{"entities": [{json.dumps(ANNA)},]}}', None),
+        ("<think>[Anna](PER) perhaps, or", None),
+        (TEXT.replace("Anna", "<PER>Anna</PER>").replace("Bob", "<PER>Bob"), None),
         ("I cannot help with that.", None),
         ("There are no entities.", None),
         (json.dumps([ANNA, BOB])[:-20], None),
@@ -65,7 +69,9 @@ def test_what_is_no_label_is_kept_apart():
 
 
 @pytest.mark.parametrize(
-    "answer", ["[" * 100_000, "{}" * 50_000 + "x", "[1] " * 30_000, "<PER>" * 20_000, "](PER)" * 20_000, "9" * 10_000]
+    "answer",
+    ["[" * 100_000, "{}" * 50_000 + "x", "[1] " * 30_000, "<PER>" * 20_000, "](PER)" * 20_000, "9" * 10_000]
+    + ["```" + "\n" * 20_000 + "x"],
 )
 def test_hostile_answers_take_no_time(answer):
     before = time.process_time()
