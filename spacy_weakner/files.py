@@ -156,15 +156,17 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
 
     text (Union[str, bytes]): The JSON.
     **hooks (Any): See `json.loads`.
-    RETURNS (Any): The value; all strings in it can be encoded.
-    RAISES (json.JSONDecodeError): If it is not JSON, is nested too deeply, or holds a number of thousands of digits or
-        a half of a surrogate pair, which JSON can spell.
+    RETURNS (Any): The value; all strings in it can be encoded, and all integers be made floats.
+    RAISES (json.JSONDecodeError): If it is not JSON, is nested too deeply, or holds a number of hundreds of digits or a
+        half of a surrogate pair, which JSON can spell.
     """
     try:
         text = text if isinstance(text, str) else text.decode("utf-8-sig")
         value = json.loads(text, **hooks)
         if _HALVES.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
+        if _DIGITS.search(text):
+            json.loads(text, **{**hooks, "parse_int": parse_integer})
     except json.JSONDecodeError:
         raise
     except RecursionError as error:
@@ -180,6 +182,26 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
     return value
 
 
+def parse_integer(digits: str) -> int:
+    """Read an integer of JSON.
+
+    digits (str): How it is written.
+    RETURNS (int): The number; it can be made a float.
+    RAISES (ValueError): If it cannot.
+    """
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("a number has too many digits")
+    return int(digits)
+
+
+def is_text(value: Any) -> bool:
+    """Whether something is a string that a Doc can hold: one without halves of surrogate pairs.
+
+    value (Any): What was read.
+    """
+    return isinstance(value, str) and _HALF.search(value) is None
+
+
 def _sample(path: Path, line: bytes) -> bytes:
     with open_packed(path) as file_:
         return file_.read(SAMPLE) + line
@@ -187,4 +209,7 @@ def _sample(path: Path, line: bytes) -> bytes:
 
 # Only then can a string hold a half.
 _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+_MOST_DIGITS = 300
+_DIGITS = re.compile(rf"[0-9]{{{_MOST_DIGITS}}}")
+_HALF = re.compile("[\ud800-\udfff]")
 _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}

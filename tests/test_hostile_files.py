@@ -3,9 +3,11 @@
 import json
 import zlib
 
+import numpy
 import pytest
 import spacy
 import srsly
+from spacy.attrs import ENT_TYPE, NORM, SPACY
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.jsonl import parse_row
@@ -40,12 +42,20 @@ def test_messages_are_one_line_and_short():
 
 @pytest.mark.parametrize(
     "text, reason",
-    [(DEEP, "too deeply"), (LONG, "digits"), (HALF, "surrogate"), ("{", "Expecting"), (b"\xff", "UTF-8")],
+    [
+        (DEEP, "too deeply"),
+        (LONG, "digits"),
+        (f'{{"a": {LONG[:400]}}}', "digits"),  # which no float can hold
+        (HALF, "surrogate"),
+        ("{", "Expecting"),
+        (b"\xff", "UTF-8"),
+    ],
 )
 def test_json_has_one_kind_of_error(text, reason):
     with pytest.raises(json.JSONDecodeError, match=reason):
         parse_json(text)
     assert parse_json('{"a": "\\ud83d\\ude0a"}') == {"a": "😊"}
+    assert parse_json(json.dumps([LONG, 2**64])) == [LONG, 2**64]
 
 
 @pytest.mark.parametrize("text", [DEEP, '{"a": ' + LONG + "}", HALF])
@@ -80,6 +90,26 @@ def forge(path, change):
     path.write_bytes(zlib.compress(srsly.msgpack_dumps(message)))
 
 
+def replaced(old, new):
+    """A column of tokens is another one."""
+
+    def change(message):
+        message["attrs"] = [int(new) if key == old else key for key in message["attrs"]]
+
+    return change
+
+
+def no_string(column):
+    """A hash in a column of tokens is that of no string."""
+
+    def change(message):
+        tokens = numpy.frombuffer(message["tokens"], "uint64").reshape(-1, len(message["attrs"])).copy()
+        tokens[0, message["attrs"].index(column)] = 12345
+        message["tokens"] = tokens.tobytes()
+
+    return change
+
+
 def user_data(**values):
     def change(message):
         keys = {("weakner." + key): value for key, value in values.items()}
@@ -95,6 +125,10 @@ def user_data(**values):
         lambda message: message.update(span_groups=[b"x", b"y"]),
         lambda message: message.update(lengths=message["lengths"][:4]),
         lambda message: message["user_data"].pop(),
+        lambda message: message.update(cats=[3, {}]),
+        replaced(NORM, SPACY),
+        no_string(NORM),
+        no_string(ENT_TYPE),
         user_data(confidence="0.5"),
         user_data(confidence=7.0),
         user_data(tags=["O"]),
@@ -146,12 +180,12 @@ def test_damaged_configs(tmp_path, text):
         assert "c.cfg" in str(error)
 
 
-@pytest.mark.parametrize("cfg", [[], {}, {"labels": "AB", "attr": "LOWER"}, {"labels": [1], "attr": "LOWER"}])
+@pytest.mark.parametrize("cfg", [[], {}, *({"labels": own, "attr": "LOWER"} for own in ("AB", [1], ["\ud800"]))])
 def test_damaged_settings_of_a_stored_component(tmp_path, cfg):
     nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler").add_terms(["aspirin"], label="DRUG")
     nlp.to_disk(tmp_path / "nlp")
-    srsly.write_json(tmp_path / "nlp" / "gazetteer_ruler" / "cfg", cfg)
+    (tmp_path / "nlp" / "gazetteer_ruler" / "cfg").write_text(json.dumps(cfg))
     with pytest.raises(WeaknerError, match=r"WK800.*gazetteer_ruler"):
         load_pipeline(tmp_path / "nlp")
 

@@ -63,6 +63,7 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
                 doc = next(docs, None)
             if doc is not None:
                 _check_strings(doc)
+                _check_places(doc)
                 check_stored(doc)
         except Exception as error:  # wrong contents can fail anywhere in spaCy
             raise _damaged(path, error) from error
@@ -140,6 +141,13 @@ def _check_strings(doc: Doc) -> None:
     labels = {span.label for group in doc.spans.values() for span in group}
     for key in {*numpy.unique(doc.to_array(_HASHES)).tolist(), *labels}:
         _ = strings[int(key)]
+
+
+def _check_places(doc: Doc) -> None:
+    """Check that the tokens stand where their lengths and blanks say."""
+    places: Any = doc.to_array(["IDX", "LENGTH", "SPACY"]).astype("int64")
+    if len(doc) and (places[0, 0] or (numpy.diff(places[:, 0]) != places[:-1, 1:].sum(axis=1)).any()):
+        raise ValueError("tokens do not stand where their text does")
 
 
 def _damaged(path: Path, error: Exception) -> WeaknerError:

@@ -16,7 +16,8 @@ from .tool import Context, Tool
 SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
 DISCONTINUOUS = "discontinuous entities, so that nothing is known about what lies between their ends"
 OTHERS = "annotations that are no entities (relations, events, attributes, notes), passed over"
-_ENTITY = re.compile(r"(\S[^\t]*?) (\d+ \d+(?:;\d+ \d+)*)")
+# Python refuses to read integers of thousands of digits.
+_ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
 
 
 class Standoff(NamedTuple):

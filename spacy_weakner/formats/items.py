@@ -9,7 +9,7 @@ from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple
 from ..annotations.jsonl import at_line, json_errors, parse_value, refuse_constant
 from ..annotations.rows import RowError
 from ..encodings import NULS, SAMPLE, wrong_encoding
-from ..files import open_packed, read_lines
+from ..files import open_packed, parse_integer, read_lines
 
 LINE, ITEM, ROW = "line", "item", "row"
 PARQUET = ".parquet"
@@ -17,7 +17,7 @@ _BLOCK = 1 << 20
 # A string that is cut off is reported where it begins, everything else where it ends.
 _CUT_OFF = "Unterminated string"
 _NEAR = 16
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_integer)
 
 
 class Place(NamedTuple):

@@ -7,9 +7,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.tokens import Doc
 
+from ..annotations.rows import RowError, show
 from ..errors import Errors, WeaknerError
-from ..files import existing
+from ..files import existing, parse_json
 from .huggingface import KEYS, TAGS, write
+from .items import ROW, Place, at
 from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
 
 _KEY = b"huggingface"
@@ -34,8 +36,9 @@ def read_table(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
                 for row in batch.to_pylist():
                     number += 1
                     yield number, _with_names(path, number, row, names)
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+    # Sizes that a damaged file gives can be beyond all memory, and its strings no UTF-8.
+    except (pyarrow.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise WeaknerError(Errors.WK745.format(path=path, reason=reason)) from error
 
 
@@ -103,7 +106,7 @@ def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...
     """Names of the tags of each column that has them."""
     found: Dict[str, Tuple[str, ...]] = {}
     try:
-        features = json.loads(metadata.get(_KEY, b"{}")).get("info", {}).get("features", {})
+        features = parse_json(metadata.get(_KEY, b"{}")).get("info", {}).get("features", {})
         for column in KEYS:
             feature = features.get(column)
             inner = feature.get("feature") if isinstance(feature, dict) else None
@@ -118,14 +121,18 @@ def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...
 def _with_names(path: Path, number: int, row: Dict[str, Any], names: Dict[str, Tuple[str, ...]]) -> Dict[str, Any]:
     for column, tags in names.items():
         values = row.get(column)
-        if values is not None:
-            names_of = dict(enumerate(tags))
-            try:
-                row[column] = [None if value is None or value in UNKNOWN else names_of[value] for value in values]
-            except KeyError as error:
-                reason = f"'{column}' holds the number {error}, which has no name (there are {len(tags)})"
-                raise WeaknerError(Errors.WK103.format(path=path, unit="row", line=number, reason=reason)) from error
+        if isinstance(values, list):  # what is none is refused where the row is read
+            with at(path, Place(ROW, number)):
+                row[column] = [_name(value, column, tags) for value in values]
     return row
+
+
+def _name(value: Any, column: str, tags: Tuple[str, ...]) -> Optional[str]:
+    if value is None or value in UNKNOWN:
+        return None
+    if type(value) is not int or not 0 <= value < len(tags):
+        raise RowError(f"'{column}' holds the number {show(value)}, which has no name (there are {len(tags)})")
+    return tags[value]
 
 
 def _parquet() -> Any:

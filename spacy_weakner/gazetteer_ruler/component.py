@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from ..aggregation.policies import POLICIES
 from ..annotations.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
-from ..files import atomic_path, existing
+from ..files import atomic_path, existing, is_text
 from ..training.batches import BatchPipe
 from ..training.factories import register_component
 from ..ty import Entity
@@ -379,7 +379,7 @@ class GazetteerRuler(BatchPipe):
 
 def _is_sound(cfg: Any) -> bool:
     labels = cfg.get("labels") if isinstance(cfg, dict) else None
-    return isinstance(labels, list) and all(isinstance(label, str) for label in labels) and "attr" in cfg
+    return isinstance(labels, list) and all(map(is_text, labels)) and "attr" in cfg
 
 
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:

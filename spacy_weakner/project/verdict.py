@@ -1,12 +1,15 @@
 """What was trained, how it compares, and which pipeline is the one to use."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Optional
 
 from ..files import existing, parse_json, write_text
+from ..quality.bootstrap import Difference
 from ..quality.compare import Comparison
+from ..quality.scores import Counts
 from .layout import reading
 from .rules import Facts, Rule, Settings
 
@@ -89,7 +92,7 @@ class Verdict:
             data["left_out"] = [Rule(**each) for each in data["left_out"]]
             data["facts"], data["settings"] = Facts(**data["facts"]), Settings(**data["settings"])
             verdict = cls(**data)
-            _ = verdict.best
+            _check(verdict)
             return verdict
 
     def lines(self) -> List[str]:
@@ -118,6 +121,38 @@ class Verdict:
         lines += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
         lines += [f"Careful: {text}." for text in self.doubts]
         return lines
+
+
+def _check(verdict: Verdict) -> None:
+    """Check the kinds of values, and that all can be said.
+
+    verdict (Verdict): What was read.
+    RAISES (ValueError): If a value is of another kind; (KeyError, StopIteration): if something is missing.
+    """
+    facts, texts = verdict.facts, [*verdict.doubts, *verdict.notes, *verdict.advice, verdict.code, verdict.reason]
+    texts += [verdict.winner, facts.size, *(text for each in verdict.left_out for text in (each.name, each.why))]
+    numbers: List[Any] = [facts.gold, facts.dev, facts.text, facts.gold_words, facts.text_words, facts.lists]
+    numbers += [
+        facts.sources,
+        *verdict.settings,
+        *(point[key] for point in verdict.curve for key in ("sentences", "f1")),
+    ]
+    numbers += [number for number in (facts.precision, facts.recall, facts.f1) if number is not None]
+    for each in verdict.contenders:
+        texts += [each.name, each.path, each.why]
+        if each.scores is not None:
+            numbers += [each.scores[key] for key in ("f1", "p", "r", *Counts._fields)]
+            for part, fields in (("interval", ("low", "high")), ("difference", Difference._fields)):
+                found = each.scores.get(part)
+                numbers += [found[key] for key in fields if key != "baseline"] if found is not None else []
+                texts += [found[key] for key in fields if key == "baseline"] if found is not None else []
+    if not all(isinstance(text, str) for text in texts) or not all(map(_is_number, numbers)):
+        raise ValueError("a value is of another kind")
+    verdict.lines()
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def scores_text(scores: Dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..files import is_text
 from ..ty import Tick
 from .sparse import check_readable
 from .teacher import Teacher
@@ -102,7 +103,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     def _check_stored(self) -> None:
         labels: Any = self.cfg.get("labels")
-        if not isinstance(labels, list) or not all(isinstance(own, str) and own for own in labels):
+        if not isinstance(labels, list) or not all(is_text(own) and own for own in labels):
             labels = [None, None]
         if len({*labels}) < len(labels):
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="its labels in 'cfg' are no list of names"))

@@ -174,6 +174,13 @@ def test_parquet_knows_the_names(tmp_path):
     parquet.write_table(table.replace_schema_metadata({}), tmp_path / "b.parquet")
     docs, _ = converted(tmp_path / "b.parquet", labels=names)
     assert ents(docs[0]) == [("Anna B", "PER")]
+    for wrong in (3, -7, 0.5, True):
+        odd = pyarrow.table({"tokens": [["Anna"]], "ner_tags": [[wrong]]}).replace_schema_metadata(
+            table.schema.metadata
+        )
+        parquet.write_table(odd, tmp_path / "c.parquet")
+        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: 'ner_tags' holds the number .*no name"):
+            converted(tmp_path / "c.parquet")
     table = pyarrow.table({"tokens": [["x"]], "ner_tags": [[-2]]}).replace_schema_metadata(table.schema.metadata)
     parquet.write_table(table, tmp_path / "b.parquet")
     with pytest.raises(WeaknerError, match=r"row 1.*number -2, which has no name"):
@@ -213,6 +220,9 @@ def test_brat_folders(tmp_path):
     assert [t.text for t in doc if t.ent_iob == 0 and not t.is_space] == ["Aches", "of", "and", "legs"]
     assert iob(other) == "OO" and weak.get_id(doc) == "d1"
     assert report.notes == {brat.DISCONTINUOUS: 1, brat.OTHERS: 2}
+    (folder / "d2.ann").write_text(f"T1\tA 0 {'9' * 5000}\tNo\n")
+    with pytest.raises(WeaknerError, match=r"d2\.ann, line 1"):
+        converted(folder)
     (folder / "d2.txt").unlink()
     with pytest.raises(WeaknerError, match=r"WK747.*d2\.ann.*d2\.txt"):
         converted(folder)

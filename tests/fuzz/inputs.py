@@ -23,11 +23,15 @@ from typing import Any, Dict, NamedTuple, Optional
 
 import spacy
 import typer
+from spacy.tokenizer import Tokenizer
 
 from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.rows import RowCounts
 from spacy_weakner.errors import LONGEST
+from spacy_weakner.formats.reading import read_corpus
 
-from .kinds import KINDS, OUT, Files, Kind
+from .kind import OUT, Files, Kind
+from .kinds import KINDS
 
 SECONDS = 20
 GOOD, REFUSED = "success", "error of ours"
@@ -102,12 +106,13 @@ def _judge(kind: Kind, folder: Path, code: int, errors: str) -> Outcome:
     if leftovers:
         return Outcome("leftovers", "\n".join([*leftovers, message]))
     if code == 0:
-        return _whole(folder)
+        return _whole(kind, folder)
     if code != 1 or (not message and kind.run.__name__ != "run"):
         return Outcome(f"exit code {code}", message)
     if message and (message.count("✘") != 1 or len(message.splitlines()) > 1 or len(message) > LONGEST + 20):
         return Outcome("message", message)
-    if not kind.kept and [path for path in folder.glob(f"{OUT}*") if path.suffix != ".json" and not _is_bare(path)]:
+    reports = () if kind.to else (".json",)
+    if not kind.kept and [path for path in folder.glob(f"{OUT}*") if path.suffix not in reports and not _is_bare(path)]:
         return Outcome("output after an error", message)
     return Outcome(REFUSED, message)
 
@@ -116,14 +121,21 @@ def _is_bare(path: Path) -> bool:
     return path.is_dir() and not any(inner.suffix == ".spacy" for inner in path.rglob("*"))
 
 
-def _whole(folder: Path) -> Outcome:
+def _whole(kind: Kind, folder: Path) -> Outcome:
+    nlp = spacy.blank("xx")
+    nlp.tokenizer = Tokenizer(nlp.vocab)  # only of white space, so that it can take any text
     for path in folder.glob(f"{OUT}*"):
-        if path.suffix == ".spacy" or path.is_dir():
-            try:
-                for _ in read_docs(path, spacy.blank("xx").vocab):
-                    pass
-            except Exception:
-                return Outcome("output that cannot be read", traceback.format_exc())
+        try:
+            if kind.to:
+                docs = read_corpus(path, nlp, format=kind.to, misaligned="drop", counts=RowCounts())
+            elif path.suffix == ".spacy" or path.is_dir():
+                docs = read_docs(path, nlp.vocab)
+            else:
+                continue
+            for _ in docs:
+                pass
+        except Exception:
+            return Outcome("output that cannot be read", traceback.format_exc())
     return Outcome(GOOD)
 
 
@@ -180,6 +192,7 @@ def main() -> None:
     parser.add_argument("--replay", type=Path, help="a damaged file of the kind, to try again")
     parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="folder for what fails")
     options = parser.parse_args()
+    spacy.blank("xx")  # loads all plugins, which takes its time
     if options.replay is not None:
         if options.only is None:
             parser.error("--replay needs --only")

@@ -5,9 +5,7 @@ A new format is one entry in `KINDS`.
 
 import io
 import json
-import zlib
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -17,80 +15,17 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import spacy
 import srsly
-from typer.main import get_command
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.rows import doc_from_row
-from spacy_weakner.cli._util import reporting
-from spacy_weakner.cli.app import app
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
 from spacy_weakner.project.rules import Facts, Settings
 
+from . import exports, questions
+from .corpora import ROWS, gold, inside_spacy
+from .kind import OUT, Files, Kind, command, function, jsonl, text
 from .mutators import mutate, mutate_binary, mutate_json
-
-Files = Dict[str, bytes]
-Mutator = Callable[[Random, bytes], bytes]
-OUT = "out"  # whatever begins with it is output
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What is fuzzed.
-
-    name (str): Its name.
-    target (str): The file that is damaged.
-    run (Callable[[Path], None]): Works in a folder with the files; raises `typer.Exit`, or leaves its code, as the
-        command line does.
-    files (Callable[[], Files]): Valid files by path.
-    mutator (Mutator): Damages the file.
-    kept (bool): Whether output that is there before may stay after an error.
-    """
-
-    name: str
-    target: str
-    run: Callable[[Path], Any]
-    files: Callable[[], Files] = field(repr=False)
-    mutator: Mutator = mutate
-    kept: bool = False
-
-
-def command(*arguments: str) -> Callable[[Path], Any]:
-    """A command of the command line; arguments that name files are those of the folder."""
-
-    language = () if arguments[0] in ("mask", "aggregate") else ("--lang", "xx")  # which starts at once
-
-    def run(folder: Path) -> Any:
-        found = [str(folder / word[1:]) if word.startswith("@") else word for word in (*arguments, *language)]
-        return get_command(app)(found, standalone_mode=False)
-
-    return run
-
-
-def function(call: Callable[[Path], Any]) -> Callable[[Path], Any]:
-    """A function whose errors are told as a command would."""
-
-    def run(folder: Path) -> None:
-        with reporting():
-            call(folder)
-
-    return run
-
 
 # Valid files
 
-ROWS: List[Dict[str, Any]] = [
-    {"id": "s1", "tokens": ["New", "York", "rocks", "."], "ents": [[0, 2, "CITY"]], "cats": {"TRAVEL": 1.0}},
-    {
-        "tokens": ["Anna", "took", "aspirin"],
-        "spaces": [True, True, False],
-        "ents": [[0, 1, "PER"]],
-        "missing": [[2, 3]],
-    },
-    {"text": "Bob met Anna in Paris.", "ents": [{"start": 0, "end": 3, "label": "PER"}, [16, 21, "CITY"]]},
-    {"tokens": ["aspirin", "helps"], "weak_ents": {"terms": [[0, 1, "DRUG", 0.7]], "other": None}, "ents": None},
-    {"tokens": ["Anna", "x"], "weak": True, "confidence": 0.5, "ents": [], "gold": [[0, 1, "PER"]], "gold_missing": []},
-    {"text": "Only text here. Two sentences."},
-]
 CONLL = "-DOCSTART- O\n\nNew B-CITY\nYork I-CITY\nrocks O\n\nAnna B-PER\nx O\n"
 TEXT = "New York rocks. Anna took aspirin.\n\nBob met Anna in Paris.\n"
 TERMS = {
@@ -125,27 +60,8 @@ DUMP = (
 )
 
 
-def text(**files: str) -> Callable[[], Files]:
-    """Files of texts; "__" in a name stands for the dot."""
-    return lambda: {name.replace("__", "."): value.encode() for name, value in files.items()}
-
-
-def jsonl(rows: List[Dict[str, Any]]) -> str:
-    """Rows as lines."""
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n"
-
-
-@cache
-def _gold() -> bytes:
-    nlp = spacy.blank("xx")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.spacy"
-        write_docs(path, [doc_from_row(row, nlp) for row in ROWS])
-        return path.read_bytes()
-
-
 def _labelled(**files: str) -> Callable[[], Files]:
-    return lambda: {"gold.spacy": _gold(), **text(**files)()}
+    return lambda: {"gold.spacy": gold(), **text(**files)()}
 
 
 _ALL_SOURCES = {"sources__cfg": SOURCES, "answers__jsonl": jsonl(ANSWERS), "patterns__jsonl": PATTERNS}
@@ -185,7 +101,7 @@ def _run_pipeline(folder: Path) -> None:
 
 
 def _masked(folder: Path) -> None:
-    (folder / "gold.spacy").write_bytes(_gold())
+    (folder / "gold.spacy").write_bytes(gold())
     with redirect_stdout(io.StringIO()):
         _MASK(folder)
 
@@ -195,19 +111,6 @@ def _made(make: Callable[[Path], Any]) -> Callable[[], Files]:
 
 
 # What is within
-
-
-def _inside_spacy(random: Random, data: bytes) -> bytes:
-    """A `.spacy` file with sound compression and wrong contents."""
-    message = srsly.msgpack_loads(zlib.decompress(data))
-    if random.random() < 0.3:
-        return zlib.compress(mutate_binary(random, zlib.decompress(data)))
-    for _ in range(random.choice([1, 1, 3])):
-        message = mutate_json(random, message)
-    try:
-        return zlib.compress(srsly.msgpack_dumps(message))
-    except (ValueError, TypeError, OverflowError, UnicodeError):
-        return data
 
 
 def _forged_table(random: Random, data: bytes) -> bytes:
@@ -260,9 +163,10 @@ def _config(folder: Path) -> None:
 
 
 def _verdict(folder: Path) -> None:
+    from spacy_weakner.project.conclude import verdict_section
     from spacy_weakner.project.verdict import Verdict
 
-    Verdict.load(folder / "v.json")
+    verdict_section(Verdict.load(folder / "v.json"))
 
 
 def _preparation(folder: Path) -> None:
@@ -283,13 +187,23 @@ CALIBRATION = {"score": "viterbi", "unit": "sentence", **STEPS, "sources": {"a":
 FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
 _SIZES = ["gold", "dev", "test", "text", "gold_words", "text_words"]
 PREPARED = {**dict.fromkeys(_SIZES, 3), "chosen_by": "dev", "notes": []}
+_SCORES: Dict[str, Any] = {
+    **{"tp": 8, "fp": 2, "fn": 2, "p": 80.0, "r": 80.0, "f1": 80.0, "words_per_second": 1000},
+    "interval": {"low": 70.0, "high": 90.0},
+    "difference": {"baseline": "gold", "f1": -5.0, "low": -9.0, "high": 1.0, "p": 0.5},
+}
 VERDICT = {
     "winner": "gold",
     "chosen_by": "dev",
-    "contenders": [{"name": "gold", "path": "x", "why": "y", "scores": None}],
-    "left_out": [],
-    "facts": dict.fromkeys(Facts._fields, 0),
+    "contenders": [
+        {"name": "gold", "path": "x", "why": "y", "scores": {**_SCORES, "difference": None}},
+        {"name": "list", "path": "z", "why": "y", "scores": _SCORES},
+    ],
+    "left_out": [{"name": "weak", "trained": False, "why": "so"}],
+    "facts": {**dict.fromkeys(Facts._fields, 3), "size": "cnn", "f1": None, "weak": True, "chosen_by": "dev"},
     "settings": dict.fromkeys(Settings._fields, 1),
+    "curve": [{"sentences": 10, "f1": 50.5}, {"sentences": 20, "f1": 60.5}],
+    "notes": ["so"],
 }
 CONFIG = '[paths]\ntrain = "x"\n\n[training]\nmax_steps = 10\nseed = ${vars.seed}\n\n[vars]\nseed = 1\na = [1,2]\n'
 _LABEL = ("label", "@gold.spacy", f"@{OUT}.spacy")
@@ -308,7 +222,7 @@ def _anchors(name: str, content: str, output: str = f"@{OUT}.spacy") -> Kind:
 
 def _terms(name: str, rows: str) -> Kind:
     run = command(*_LABEL, "--terms", f"@{name}", "--term-label", "X")
-    return Kind(f"terms-{name[6:]}", name, run, lambda: {"gold.spacy": _gold(), name: rows.encode()})
+    return Kind(f"terms-{name[6:]}", name, run, lambda: {"gold.spacy": gold(), name: rows.encode()})
 
 
 def _sources(name: str, target: str) -> Kind:
@@ -320,8 +234,8 @@ _KINDS = [
     Kind("conll", "a.conll", command("convert", "@a.conll", f"@{OUT}.jsonl"), text(a__conll=CONLL)),
     Kind("text", "a.txt", command("convert", "@a.txt", f"@{OUT}"), text(a__txt=TEXT)),
     Kind("spacy", "gold.spacy", _FROM_SPACY, _labelled(), mutate_binary),
-    Kind("spacy-inside", "gold.spacy", _FROM_SPACY, _labelled(), _inside_spacy),
-    Kind("aggregate", "gold.spacy", command("aggregate", "@gold.spacy", f"@{OUT}.spacy"), _labelled(), _inside_spacy),
+    Kind("spacy-inside", "gold.spacy", _FROM_SPACY, _labelled(), inside_spacy),
+    Kind("aggregate", "gold.spacy", command("aggregate", "@gold.spacy", f"@{OUT}.spacy"), _labelled(), inside_spacy),
     *(_terms(name, rows) for name, rows in TERMS.items()),
     _sources("sources", "sources.cfg"),
     _sources("patterns", "patterns.jsonl"),
@@ -349,4 +263,4 @@ _KINDS = [
     Kind("check-terms", "terms.csv", command(*_CHECK, "--terms", "@terms.csv"), text(terms__csv=TERMS["terms.csv"])),
     Kind("check-sources", "sources.cfg", command(*_CHECK, "--sources", "@sources.cfg"), text(**_ALL_SOURCES)),
 ]
-KINDS: Dict[str, Kind] = {kind.name: kind for kind in _KINDS}
+KINDS: Dict[str, Kind] = {kind.name: kind for kind in [*_KINDS, *exports.KINDS, *questions.KINDS]}

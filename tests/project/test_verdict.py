@@ -94,6 +94,31 @@ def test_damaged_verdicts(tmp_path, text):
         Verdict.load(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"notes": [3]},
+        {"advice": 3},
+        {"chosen_by": "x"},
+        {"curve": [{"sentences": "ten", "f1": 1.0}]},
+        {"settings": {"gold_steps": None}},
+        {"facts": {"f1": [80.0]}},
+        {"contenders": [{"name": "gold alone", "path": 3, "why": "", "scores": None}]},
+        {"contenders": [{"name": "gold alone", "path": "x", "why": "", "scores": {**SCORES, "tp": "8"}}]},
+        {"contenders": [{"name": "gold alone", "path": "x", "why": "", "scores": {**SCORES, "interval": {"low": 1}}}]},
+    ],
+)
+def test_values_of_another_kind(tmp_path, change):
+    path = tmp_path / "verdict.json"
+    full(tmp_path).save(path)
+    data = json.loads(path.read_text())
+    for key, value in change.items():
+        data[key] = {**data[key], **value} if isinstance(value, dict) else value
+    path.write_text(json.dumps(data))
+    with pytest.raises(WeaknerError, match=r"WK681.*verdict\.json"):
+        Verdict.load(path)
+
+
 def test_a_winner_that_is_no_candidate(tmp_path):
     path = tmp_path / "verdict.json"
     full(tmp_path).save(path)

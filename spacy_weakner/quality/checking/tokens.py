@@ -1,10 +1,12 @@
 """Whether the tokenizer makes the tokens of the gold: entities that begin or end within one cannot be found."""
 
-from typing import Callable, List, NamedTuple, Sequence, Tuple
+from itertools import compress
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ...annotations.runs import longest_run
 from ...tokenizers import create_word_tokenizer
 from .corpora import CheckedCorpus, Sentence
 from .findings import FIRST, Findings, listed, percent, plural
@@ -46,6 +48,9 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
         findings.warning(corpus.where, f"{message} With --misaligned {misaligned} they are changed.", shifted)
 
 
+_Text = Tuple[str, Optional[List[Tuple[int, int]]]]
+
+
 class _Comparison(NamedTuple):
     sentences: int
     other: int
@@ -66,8 +71,14 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
         return
     step = -(-len(sentences) // LIMIT)
     sentences = sentences[::step]
-    here = _compare(sentences, nlp.tokenizer)
-    words = _compare(sentences, create_word_tokenizer(nlp))
+    texts = [_text(sentence) for sentence in sentences]
+    short = [not longest_run(text, nlp) for text, _ in texts]
+    if not all(short):
+        message = f"{plural(short.count(False), 'sentence')} with tokens of which a tokenizer takes very long"
+        findings.info(corpus.where, f"{message}: they were not compared with those that it would make.")
+    sentences, texts = list(compress(sentences, short)), list(compress(texts, short))
+    here = _compare(sentences, texts, nlp.tokenizer)
+    words = _compare(sentences, texts, create_word_tokenizer(nlp))
     if here.other <= _MUCH * here.sentences:
         return
     better = words.other < 0.7 * here.other
@@ -92,11 +103,10 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
     add(corpus.where, message, cure)
 
 
-def _compare(sentences: Sequence[Sentence], tokenizer: Callable[[str], Doc]) -> _Comparison:
+def _compare(sentences: Sequence[Sentence], texts: Sequence[_Text], tokenizer: Callable[[str], Doc]) -> _Comparison:
     other = entities = cut = 0
     shown: List[str] = []
-    for sentence in sentences:
-        text, borders = (sentence.text, None) if sentence.spaced else natural_text(sentence.words)
+    for sentence, (text, borders) in zip(sentences, texts, strict=True):
         doc = tokenizer(text)
         tokens = [token for token in doc if not token.text.isspace()]
         entities += len(sentence.entities)
@@ -110,6 +120,10 @@ def _compare(sentences: Sequence[Sentence], tokenizer: Callable[[str], Doc]) -> 
         if len(shown) < FIRST:
             shown.append(_difference(sentence.words, [token.text for token in tokens]))
     return _Comparison(len(sentences), other, entities, cut, list(dict.fromkeys(shown)))
+
+
+def _text(sentence: Sentence) -> _Text:
+    return (sentence.text, None) if sentence.spaced else natural_text(sentence.words)
 
 
 def natural_text(words: Sequence[str]) -> Tuple[str, List[Tuple[int, int]]]:

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Union
 
 from ...annotations.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range
-from ...files import existing, read_lines
+from ...files import existing, parse_json, read_lines
 from ..runtime.hashes import hash_settings, hash_text
 
 if sys.version_info >= (3, 11):
@@ -157,7 +157,7 @@ def _parameters(extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
     try:
         # Through JSON in any case, which knows no NaN.
         text = extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra))
-        found = json.loads(text, parse_constant=_refuse)
+        found = parse_json(text, parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or any(name in found for name in _FIXED):
@@ -217,7 +217,7 @@ def _is_label(label: str) -> bool:
 def _read(path: Path) -> Any:
     text = "\n".join(read_lines(path))
     try:
-        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        return tomllib.loads(text) if path.suffix == ".toml" else parse_json(text)
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise WeaknerError(Errors.WK763.format(path=path, reason=reason)) from error

@@ -10,6 +10,7 @@ from ...annotations.sentences import sentence_key
 from .costs import Price
 
 _SHOWN = 3
+_MOST = 1 << 53  # tokens; what is more is no count
 
 
 @dataclass
@@ -118,4 +119,4 @@ def _digest(key: str) -> bytes:
 
 
 def _count(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value < _MOST else 0

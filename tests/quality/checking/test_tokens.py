@@ -39,6 +39,11 @@ def test_another_tokenizer_is_proposed(check):
     assert not found(check({"tokenizer": WORDS}, gold=gold), "warning")
 
 
+def test_tokens_of_which_the_tokenizer_takes_hours_are_not_split_again(check):
+    report = check(gold=[{"tokens": ["(" * 100_000, "Anna"], "ents": [[1, 2, "PER"]]}])
+    assert any("1 sentence with tokens of which a tokenizer takes very long" in line for line in found(report, "info"))
+
+
 def test_other_splits_without_harm_are_worth_a_note(check):
     gold = [{"tokens": ["Anna's", "cat", str(i)], "ents": [[1, 2, "PET"]]} for i in range(60)]
     report = check(gold=gold)
