@@ -9,7 +9,7 @@ from ..annotations.rows import RowError
 from ..encodings import NULS, SAMPLE, wrong_encoding
 from ..errors import Errors, WeaknerError
 from ..files import open_packed, read_lines
-from .items import LINE, Item, Place, at
+from .location import LINE, Item, Place, at
 from .records import Mark, Record, make_mark
 from .tool import Context, Tool
 

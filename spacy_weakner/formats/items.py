@@ -2,47 +2,21 @@
 
 import codecs
 import json
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Iterable, Iterator, Optional, Tuple
 
-from ..annotations.jsonl import at_line, json_errors, parse_value, refuse_constant
+from ..annotations.jsonl import json_errors, parse_value, refuse_constant
 from ..annotations.rows import RowError
 from ..encodings import NULS, SAMPLE, wrong_encoding
 from ..files import open_packed, parse_integer, read_lines
+from .location import ITEM, LINE, ROW, Item, Place, at
 
-LINE, ITEM, ROW = "line", "item", "row"
 PARQUET = ".parquet"
 _BLOCK = 1 << 20
 # A string that is cut off is reported where it begins, everything else where it ends.
 _CUT_OFF = "Unterminated string"
 _NEAR = 16
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_integer)
-
-
-class Place(NamedTuple):
-    """Where a record stands.
-
-    unit (str): "line", or "item" of an array, or "row" of a table.
-    number (int): From 1.
-    """
-
-    unit: str
-    number: int
-
-
-Item = Tuple[Place, Any]
-
-
-@contextmanager
-def at(path: Path, place: Place) -> Iterator[None]:
-    """Turn a `RowError` into an error that names file and place.
-
-    path (Path): The file.
-    place (Place): The place.
-    """
-    with at_line(path, place.number, place.unit):
-        yield
 
 
 class Items:

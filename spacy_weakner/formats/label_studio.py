@@ -10,7 +10,7 @@ from ..annotations import weak
 from ..annotations.foreign import labels_key
 from ..annotations.rows import RowError, show
 from .doccano import EMPTY
-from .items import Item
+from .location import Item
 from .offsets import UTF16, Places
 from .records import Mark, Record, a_list, an_object, make_mark, record_of
 from .tool import Context, Tool

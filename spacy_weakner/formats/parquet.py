@@ -11,7 +11,7 @@ from ..annotations.rows import RowError, show
 from ..errors import Errors, WeaknerError
 from ..files import existing, parse_json
 from .huggingface import KEYS, TAGS, write
-from .items import ROW, Place, at
+from .location import ROW, Place, at
 from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
 
 _KEY = b"huggingface"

@@ -19,7 +19,7 @@ from spacy.tokens import Doc
 from ..annotations import weak
 from ..annotations.foreign import is_prodigy
 from ..annotations.rows import RowError, show
-from .items import Item
+from .location import Item
 from .records import Mark, Record, a_list, an_object, make_mark, record_of
 from .tool import Context, Tool
 

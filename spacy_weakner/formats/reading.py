@@ -20,7 +20,8 @@ from ..annotations.weak import get_id
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, read_lines
 from . import brat
-from .items import PARQUET, Item, Items, at, is_array
+from .items import PARQUET, Items, is_array
+from .location import Item, at
 from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
 from .offsets import AUTO, UNITS
 from .records import Record, as_row

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Tuple
 
 from ..annotations.rows import RowCounts
-from .items import Item, Place
+from .location import Item, Place
 from .offsets import CODE_POINTS
 from .records import Record
 

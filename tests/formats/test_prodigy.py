@@ -7,7 +7,8 @@ import pytest
 from spacy_weakner.annotations import weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.formats import prodigy
-from spacy_weakner.formats.items import Items, Place
+from spacy_weakner.formats.items import Items
+from spacy_weakner.formats.location import Place
 
 from .util import converted, ents, group, iob, write_lines
 
