@@ -38,9 +38,11 @@ def start(
     RETURNS (Process[bytes]): The process.
     """
     command = [sys.executable, "-m", __name__, module, *arguments]
+    # Not buffered, so that the log ends with what went wrong.
+    plain = {"ANSI_COLORS_DISABLED": "1", "PYTHONUNBUFFERED": "1", **environment}
     with log.open("wb") as file_:
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=file_, env={**environment}, **more)
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=file_, env=plain, **more)
 
 
 def said(process: "Process[bytes]") -> Tuple[Optional[str], str]:
