@@ -21,18 +21,19 @@ class WeaknerError(ValueError):
         super().__init__(one_line(str(message)))
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, longest: int = LONGEST) -> str:
     """Make a text fit to be printed as a message: on one line, not too long, without characters that control terminals.
 
     text (str): The text.
+    longest (int): The result is shorter.
     RETURNS (str): Such characters are escaped, and what is too long loses its middle.
     """
     if not text.isprintable():
         text = "".join(map(_escaped, text))
-    if len(text) < LONGEST:
+    if len(text) < longest:
         return text
-    end = LONGEST // 3
-    return text[: LONGEST - 1 - end - len(_CUT)] + _CUT + text[-end:]
+    end = longest // 3
+    return text[: longest - 1 - end - len(_CUT)] + _CUT + text[-end:]
 
 
 def _escaped(char: str) -> str:

@@ -5,14 +5,20 @@ import gzip
 import json
 import os
 import re
+import sys
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Iterable, Iterator, Union
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Tuple, Union
 
 from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
 from .scratch import scratch_folder
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 @contextmanager
@@ -180,6 +186,31 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
         hooked = bool(hooks) and "digits" not in str(error)
         raise json.JSONDecodeError(str(error) if hooked else "a number has too many digits", "", 0) from error
     return value
+
+
+def read_object(path: Path, message: str) -> Any:
+    """Read a JSON or TOML file.
+
+    path (Path): The file.
+    message (str): What to say if it is something else, or an object of JSON has a name twice: from `Errors`, with
+        places for `path` and `reason`.
+    RETURNS (Any): What it holds.
+    RAISES (WeaknerError): If so, or it cannot be read.
+    """
+    text = "\n".join(read_lines(path))
+    try:
+        if path.suffix not in (".json", ".toml"):
+            raise ValueError("its name has to end in .json or .toml")
+        return tomllib.loads(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise WeaknerError(message.format(path=path, reason=" ".join(str(error).split()))) from error
+
+
+def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a name stands there twice: {', '.join(name for name, _ in pairs)}")
+    return found
 
 
 def parse_integer(digits: str) -> int:

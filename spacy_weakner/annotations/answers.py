@@ -30,6 +30,20 @@ def is_answer(row: Mapping[str, Any]) -> bool:
     return isinstance(row.get(KEY), str) and isinstance(row.get(ASKED), str)
 
 
+def is_torn(line: bytes) -> bool:
+    """Whether a killed process has left the last line of a file unfinished: it does not end, and is no row.
+
+    line (bytes): The line with its end.
+    """
+    if not line or line.endswith(b"\n"):
+        return False
+    try:
+        parse_row(line.decode("utf-8"))
+    except (RowError, UnicodeDecodeError):
+        return True
+    return False
+
+
 def holds_answers(path: Path) -> bool:
     """Whether a file is one of `ask`: its first row tells."""
     try:

@@ -4,7 +4,6 @@ IO, IOB1, BIO (IOB2), IOBES, BIOES and BILUO need no declaration, since one deco
 U begin an entity, and so does any tag after "O" or after another type; E, L, S and U end it.
 """
 
-import re
 from pathlib import Path
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -17,13 +16,13 @@ from ..ty import Entity
 from .entities import set_entities
 from .jsonl import at_line
 from .rows import RowError, row_from_doc, show
+from .tags import TAG
 
 MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
 _BYTE_ORDER_MARK = "\ufeff"
 # Where token and tag stand: from 1 on, or from the end.
 COLUMNS = (1, -1)
-_TAG = re.compile(r"([BIESLU])-(\S.*)")
 
 
 class _Line(NamedTuple):
@@ -112,7 +111,7 @@ def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
     start: Optional[int] = None
     label = ""
     for i, tag in enumerate([*tags, None]):
-        match = _TAG.fullmatch(tag or "")
+        match = TAG.fullmatch(tag or "")
         prefix, type_ = match.groups() if match else ("O", "")
         if start is not None and (prefix in "OBSU" or type_ != label):
             entities.append((start, i, label))
@@ -153,7 +152,7 @@ def _check_readable(path: Path, line: _Line, doc: Doc) -> None:
         and not {"\n", "\0"} & set(text)
         and token != DOC_START
         and not token.startswith(_BYTE_ORDER_MARK)
-        and (tag == "O" or tag in MISSING_TAGS or _TAG.fullmatch(tag))
+        and (tag == "O" or tag in MISSING_TAGS or TAG.fullmatch(tag))
     )
     if not ok:
         raise WeaknerError(
@@ -181,7 +180,7 @@ def _is_comment(raw: str, columns: Sequence[str], width: Optional[int]) -> bool:
     if len(columns) < 2 or width not in (None, len(columns)):
         return True
     tag = columns[-1]
-    return tag != "O" and tag not in MISSING_TAGS and not _TAG.fullmatch(tag)
+    return tag != "O" and tag not in MISSING_TAGS and not TAG.fullmatch(tag)
 
 
 def _check_width(columns: Sequence[str], width: Optional[int]) -> None:
@@ -197,7 +196,6 @@ def _check_tag(tag: str) -> Optional[str]:
         return None
     if tag == "O":
         return tag
-    match = _TAG.fullmatch(tag)
-    if match is None:
+    if not TAG.fullmatch(tag):
         raise RowError(f"'{tag}' is no tag: expected O, -, or one of B I E S L U with a type, like B-PER")
     return tag

@@ -1,19 +1,20 @@
 """Rows of other annotation tools, told by their keys. In rows of ours, their labels would be passed over: the sentence
 would seem to be without annotation. The formats are read in `spacy_weakner.formats`."""
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any, Optional
+
+from .tags import TAG
 
 # Where our rows keep labels; see `rows`.
 _OWN = ("ents", "spans", "weak_ents", "gold")
 _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
-_SPANS = ("label", "labels", "entities", "annotations")
-_TAGS = ("ner_tags", "tags", "ner", "labels", "label")
-_TAG = re.compile(r"O|[BIESLU]-\S.*")
+# Where others keep spans, and tags.
+SPANS = ("label", "labels", "entities", "annotations")
+TAGS = ("ner_tags", "tags", "ner", "labels", "label")
 
 
 def tool_of(row: Any) -> Optional[str]:
@@ -60,7 +61,7 @@ def find_tags(row: Any) -> Optional[str]:
     RETURNS (Optional[str]): The key, if there is one.
     """
     tokens = row.get("tokens")
-    return next((key for key in _TAGS if _are_tags(row.get(key), tokens)), None)
+    return next((key for key in TAGS if _are_tags(row.get(key), tokens)), None)
 
 
 def find_spans(row: Any) -> Optional[str]:
@@ -69,7 +70,7 @@ def find_spans(row: Any) -> Optional[str]:
     row (Any): The row.
     RETURNS (Optional[str]): The key, if there is one.
     """
-    return next((key for key in _SPANS if _are_spans(row.get(key))), None)
+    return next((key for key in SPANS if _are_spans(row.get(key))), None)
 
 
 def labels_key(row: Any) -> Optional[str]:
@@ -113,4 +114,8 @@ def _are_tags(value: Any, tokens: Any) -> bool:
     numbers = all(type(tag) is int for tag in value)
     if all(tag is None for tag in value):
         return False
-    return numbers or all(tag is None or (isinstance(tag, str) and _TAG.fullmatch(tag)) for tag in value)
+    return numbers or all(tag is None or (isinstance(tag, str) and _is_tag(tag)) for tag in value)
+
+
+def _is_tag(tag: str) -> bool:
+    return tag == "O" or TAG.fullmatch(tag) is not None

@@ -7,6 +7,7 @@
 | IOBES  | B-LOC E-LOC S-LOC           | kept apart                    |
 """
 
+import re
 from functools import lru_cache
 from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
@@ -22,6 +23,8 @@ from .weak import SoftLabels, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
+# Of a token in an entity, as files of any scheme spell it.
+TAG = re.compile(r"([BIESLU])-(\S.*)")
 
 IntTags = NDArray[numpy.int64]
 BoolMask = NDArray[numpy.bool_]

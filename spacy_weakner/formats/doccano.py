@@ -1,16 +1,15 @@
 """doccano: `{"text": ..., "label": [[0, 4, "PER"]]}`, or objects under "entities", with relations beside them."""
 
 from collections import Counter
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator
 
 from spacy.tokens import Doc
 
-from ..annotations.foreign import find_spans
+from ..annotations.foreign import SPANS, find_spans
 from ..annotations.rows import RowError, show
-from .records import Mark, Record, a_list, an_object, make_mark, record_of
+from .records import Mark, Record, a_list, an_object, make_mark, record_of, triple_mark
 from .tool import Context, Tool
 
-_KEYS = ("label", "labels", "entities", "annotations")
 _TEXTS = ("text", "data")
 EMPTY = "texts without a single span, read as complete: nobody says whether they have been annotated"
 RELATIONS = "relations, passed over"
@@ -28,7 +27,7 @@ def read(row: Any, context: Context) -> Record:
     text = next((row[key] for key in _TEXTS if isinstance(row.get(key), str)), None)
     if text is None:
         raise RowError(f"no text: expected a string under 'text', got {show(row)}")
-    key = find_spans(row) or next((key for key in _KEYS if key in row), None)
+    key = find_spans(row) or next((key for key in SPANS if key in row), None)
     spans = None if key is None else a_list(row[key], key)
     if spans == []:
         context.counts.notes[EMPTY] += 1
@@ -53,10 +52,7 @@ def _mark(item: Any) -> Mark:
     if isinstance(item, dict):
         start, end = (item.get("start_offset", item.get("start")), item.get("end_offset", item.get("end")))
         return make_mark(start, end, item.get("label"), item)
-    parts: List[Any] = a_list(item, "a span")
-    if len(parts) != 3:
-        raise RowError(f"expected [start, end, label], got {show(item)}")
-    return make_mark(parts[0], parts[1], parts[2], item)
+    return triple_mark(item)
 
 
 DOCCANO = Tool(read, sure=False, write=write)

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator
 from spacy.tokens import Doc
 
 from ..annotations.rows import RowError, row_from_doc, show
-from .records import Record, a_list, an_object, make_mark
+from .records import Record, a_list, an_object, triple_mark
 from .tool import Context, Tool
 
 
@@ -23,11 +23,7 @@ def read(row: Any, context: Context) -> Record:
         raise RowError(f"no 'tokenized_text': {show(row)}")
     ents = None
     if row.get("ner") is not None:
-        ents = []
-        for item in a_list(row["ner"], "ner"):
-            if not isinstance(item, list) or len(item) != 3:
-                raise RowError(f"expected [start, last, label], got {show(item)}")
-            ents.append(make_mark(item[0], item[1], item[2], item, last=True))
+        ents = [triple_mark(item, last=True) for item in a_list(row["ner"], "ner")]
     return Record(tokens=a_list(row["tokenized_text"], "tokenized_text"), ents=ents, id=row.get("id"))
 
 

@@ -7,14 +7,13 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 from spacy.tokens import Doc
 
 from ..annotations.conll import bio_tags, decode_tags
-from ..annotations.foreign import find_tags
+from ..annotations.foreign import TAGS, find_tags
 from ..annotations.rows import RowError, row_from_doc, show
 from .records import Mark, Record, a_list, an_object
 from .tags import UNKNOWN, check_tag, tag_names
 from .tool import Context, Tool
 
-KEYS = ("ner_tags", "tags", "ner", "labels", "label")
-TAGS = "ner_tags"
+NER_TAGS = "ner_tags"
 
 
 def read(row: Any, context: Context) -> Record:
@@ -29,7 +28,7 @@ def read(row: Any, context: Context) -> Record:
     if not isinstance(row.get("tokens"), list):
         raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
     tokens = row["tokens"]
-    key = find_tags(row) or next((key for key in KEYS if key in row), None)
+    key = find_tags(row) or next((key for key in TAGS if key in row), None)
     record = Record(tokens=tokens, id=row.get("id") or None)
     if key is None or row[key] is None:
         others = [name for name, value in row.items() if key is None and isinstance(value, list) and name != "tokens"]
@@ -58,7 +57,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     yield {
         "id": row.get("id", ""),
         "tokens": row["tokens"],
-        TAGS: [None if tag == "-" else tag for tag in tags],
+        NER_TAGS: [None if tag == "-" else tag for tag in tags],
     }
 
 

@@ -7,10 +7,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.tokens import Doc
 
+from ..annotations.foreign import TAGS
 from ..annotations.rows import RowError, show
 from ..errors import Errors, WeaknerError
 from ..files import existing, parse_json
-from .huggingface import KEYS, TAGS, write
+from .huggingface import NER_TAGS, write
 from .location import ROW, Place, at
 from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
 
@@ -57,7 +58,7 @@ def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
         [
             ("id", pyarrow.string()),
             ("tokens", pyarrow.list_(pyarrow.string())),
-            (TAGS, pyarrow.list_(pyarrow.int64())),
+            (NER_TAGS, pyarrow.list_(pyarrow.int64())),
         ]
     )
     # Which tags there are is known at the end, where the file takes its metadata. (A stored schema would hide them.)
@@ -66,9 +67,9 @@ def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
     with parquet.ParquetWriter(path, schema, store_schema=False) as writer:
         for rows in _batches(docs, lost):
             for row in rows:
-                for tag in row[TAGS]:
+                for tag in row[NER_TAGS]:
                     _number(tag, numbers)
-                row[TAGS] = [numbers[tag] for tag in row[TAGS]]
+                row[NER_TAGS] = [numbers[tag] for tag in row[NER_TAGS]]
             writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
             n += len(rows)
         names = [tag for tag in numbers if tag is not None]
@@ -98,7 +99,7 @@ def _features(names: List[str]) -> Dict[str, Any]:
     return {
         "id": text,
         "tokens": {"feature": text, "_type": "List"},
-        TAGS: {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "List"},
+        NER_TAGS: {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "List"},
     }
 
 
@@ -107,7 +108,7 @@ def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...
     found: Dict[str, Tuple[str, ...]] = {}
     try:
         features = parse_json(metadata.get(_KEY, b"{}")).get("info", {}).get("features", {})
-        for column in KEYS:
+        for column in TAGS:
             feature = features.get(column)
             inner = feature.get("feature") if isinstance(feature, dict) else None
             if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and is_tag_names(inner["names"]):

@@ -20,7 +20,7 @@ from ..annotations import weak
 from ..annotations.foreign import is_prodigy
 from ..annotations.rows import RowError, show
 from .location import Item
-from .records import Mark, Record, a_list, an_object, make_mark, record_of
+from .records import Mark, Record, a_list, an_object, make_mark, record_of, triple_mark
 from .tool import Context, Tool
 
 SOURCE = "prodigy"
@@ -238,8 +238,8 @@ def _answer(span: Any, answer: str) -> str:
 
 
 def _mark(span: Any, row: Dict[str, Any]) -> Mark:
-    if isinstance(span, list) and len(span) == 3:
-        return make_mark(span[0], span[1], span[2], span)
+    if isinstance(span, list):
+        return triple_mark(span)
     span = an_object(span, "a span")
     start, end = span.get("start"), span.get("end")
     if start is None and end is None:

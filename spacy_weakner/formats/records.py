@@ -88,6 +88,14 @@ def make_mark(
     return Mark(start, end + last, label.strip(), number, text if isinstance(text, str) else None)
 
 
+def triple_mark(item: Any, *, last: bool = False) -> Mark:
+    """Make a span of `[start, end, label]`; see `make_mark`."""
+    if not isinstance(item, list) or len(item) != 3:
+        raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show(item)}")
+    start, end, label = item
+    return make_mark(start, end, label, item, last=last)
+
+
 def a_list(value: Any, what: str) -> List[Any]:
     """A list, where one is expected; null is an empty one.
 

@@ -6,7 +6,7 @@ from typing import Any, Iterator, List
 from spacy.tokens import Doc
 
 from ..annotations.rows import RowError, show
-from .records import Record, a_list, make_mark, record_of
+from .records import Record, a_list, record_of, triple_mark
 from .tool import Context, Tool
 
 
@@ -23,11 +23,7 @@ def read(row: Any, context: Context) -> Record:
     text, annotations = row
     ents = None
     if annotations.get("entities") is not None:
-        ents = []
-        for item in a_list(annotations["entities"], "entities"):
-            if not isinstance(item, list) or len(item) != 3:
-                raise RowError(f"expected [start, end, label], got {show(item)}")
-            ents.append(make_mark(item[0], item[1], item[2], item))
+        ents = [triple_mark(item) for item in a_list(annotations["entities"], "entities")]
     return Record(text=text, ents=ents, cats=annotations.get("cats"))
 
 

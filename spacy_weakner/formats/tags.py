@@ -1,15 +1,14 @@
 """Names of tags that datasets hold as numbers."""
 
-import re
 from functools import lru_cache
 from typing import Sequence, Tuple
 
 from ..annotations.rows import RowError
+from ..annotations.tags import TAG
 
 # What stands where nothing is known: in labels of Transformers, and in ClassLabel.
 UNKNOWN = (-100, -1)
 OUTSIDE = "O"
-_TAG = re.compile(r"[BIESLU]-\S.*")
 
 
 @lru_cache(maxsize=16)
@@ -21,7 +20,7 @@ def tag_names(names: Tuple[str, ...]) -> Tuple[str, ...]:
     RAISES (RowError): If some have a prefix, and others not.
     """
     types = [name for name in names if name != OUTSIDE]
-    if not any(_TAG.fullmatch(name) for name in types):
+    if not any(TAG.fullmatch(name) for name in types):
         return tuple(name if name == OUTSIDE else f"I-{name}" for name in names)
     return tuple(name if name == OUTSIDE else check_tag(name) for name in names)
 
@@ -33,7 +32,7 @@ def check_tag(tag: str) -> str:
     RETURNS (str): The tag.
     RAISES (RowError): If it is none.
     """
-    if tag != OUTSIDE and not _TAG.fullmatch(tag):
+    if tag != OUTSIDE and not TAG.fullmatch(tag):
         raise RowError(f"'{tag}' is no tag: expected O, or one of B I E S L U with a type, like B-PER")
     return tag
 

@@ -1,16 +1,10 @@
 """The questions that stand for entity labels."""
 
-import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional
 
 from ..errors import Errors, WeaknerError
-from ..files import parse_json, read_lines
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from ..files import read_object
 
 
 def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] = None) -> Dict[str, str]:
@@ -25,7 +19,7 @@ def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] 
     if (path is None) == (queries is None):
         raise WeaknerError(Errors.WK033)
     if path is not None:
-        return check_queries(_read(Path(path)), str(path))
+        return check_queries(read_object(Path(path), Errors.WK035), str(path))
     return check_queries(queries, "[initialize]")
 
 
@@ -44,21 +38,3 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
         if not all(isinstance(own, str) and own.strip() for own in words):
             raise WeaknerError(Errors.WK034.format(where=where, label=label))
     return dict(queries)
-
-
-def _read(path: Path) -> Any:
-    text = "\n".join(read_lines(path))
-    try:
-        if path.suffix not in (".json", ".toml"):
-            raise ValueError("its name has to end in .json or .toml")
-        return tomllib.loads(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
-    except ValueError as error:
-        reason = " ".join(str(error).split())
-        raise WeaknerError(Errors.WK035.format(path=path, reason=reason)) from error
-
-
-def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"a label stands there twice: {', '.join(label for label, _ in pairs)}")
-    return found

@@ -132,20 +132,19 @@ def _check(verdict: Verdict) -> None:
     facts, texts = verdict.facts, [*verdict.doubts, *verdict.notes, *verdict.advice, verdict.code, verdict.reason]
     texts += [verdict.winner, facts.size, *(text for each in verdict.left_out for text in (each.name, each.why))]
     numbers: List[Any] = [facts.gold, facts.dev, facts.text, facts.gold_words, facts.text_words, facts.lists]
-    numbers += [
-        facts.sources,
-        *verdict.settings,
-        *(point[key] for point in verdict.curve for key in ("sentences", "f1")),
-    ]
+    numbers += [facts.sources, *verdict.settings]
+    numbers += [point[key] for point in verdict.curve for key in ("sentences", "f1")]
     numbers += [number for number in (facts.precision, facts.recall, facts.f1) if number is not None]
     for each in verdict.contenders:
         texts += [each.name, each.path, each.why]
         if each.scores is not None:
             numbers += [each.scores[key] for key in ("f1", "p", "r", *Counts._fields)]
-            for part, fields in (("interval", ("low", "high")), ("difference", Difference._fields)):
-                found = each.scores.get(part)
-                numbers += [found[key] for key in fields if key != "baseline"] if found is not None else []
-                texts += [found[key] for key in fields if key == "baseline"] if found is not None else []
+            interval, difference = each.scores.get("interval"), each.scores.get("difference")
+            if interval is not None:
+                numbers += [interval["low"], interval["high"]]
+            if difference is not None:
+                texts.append(difference["baseline"])
+                numbers += [difference[key] for key in Difference._fields if key != "baseline"]
     if not all(isinstance(text, str) for text in texts) or not all(map(_is_number, numbers)):
         raise ValueError("a value is of another kind")
     verdict.lines()

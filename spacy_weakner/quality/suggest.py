@@ -114,7 +114,7 @@ def suggest(
     to (Optional[str]): Format of the output; None: its ending tells.
     lang (str): Language of raw text and of terms.
     tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
-    format (Optional[str]): Format of the input; None: the suffixes tell.
+    format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     seed (int): Decides between sentences of which as much is expected.
     overwrite (bool): Replace an output that exists.

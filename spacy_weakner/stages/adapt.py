@@ -134,7 +134,7 @@ def adapt(
         pass them on.
     lang (str): Language of raw text, which is split into sentences; "xx" for several.
     tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
-    format (Optional[str]): Format of the inputs: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
+    format (Optional[str]): Format of the inputs, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     progress (bool): Show how far it has come.
     RETURNS (AdaptReport): What was done.

@@ -115,7 +115,7 @@ def ask(
     retries (int): How often a request is sent again (after 429, 5xx, a lost connection), with growing pauses.
     limit (Optional[int]): Ask about at most so many different texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
-    format (Optional[str]): Format of the corpus: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
+    format (Optional[str]): Format of the corpus, as for `convert`; None: the files tell.
     lang (str): Language of the texts.
     tokenizer (Optional[str]): Name of a registered tokenizer, as for `label`.
     sentences (bool): Split text without annotations into sentences, as for `label`.

@@ -60,7 +60,7 @@ def label(
     lang (str): Language of raw text and of terms.
     tokenizer (Optional[str]): Name of the registered tokenizer that splits raw text and terms; should be that of the
         corpus.
-    format (Optional[str]): Format of the input: "jsonl", "conll", "text", "spacy". None: the suffixes tell.
+    format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are to be left out.
         Sentences are equal if they differ only in case and white space.

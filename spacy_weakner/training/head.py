@@ -103,9 +103,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     def _check_stored(self) -> None:
         labels: Any = self.cfg.get("labels")
-        if not isinstance(labels, list) or not all(is_text(own) and own for own in labels):
-            labels = [None, None]
-        if len({*labels}) < len(labels):
+        are_names = isinstance(labels, list) and all(is_text(own) and own for own in labels)
+        if not are_names or len({*labels}) < len(labels):
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="its labels in 'cfg' are no list of names"))
         head = self.model.maybe_get_ref("head")
         stored = None if head is None or head.has_dim("nO") is not True else head.get_dim("nO")

@@ -30,12 +30,22 @@ def assemble(
     nlp = spacy.load(first, exclude=names)
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # that of one component
-    for n, path in enumerate(lists.values(), start=1):
-        add_part(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", annotate_ents=False)
+    add_lists(nlp, lists, annotate_ents=False)
     for name, path in members.items():
         writes = {"scores": True, "threshold": threshold} if decides else {"annotate_ents": False, "n_best": N_BEST}
-        add_part(nlp, path, HEAD, name, **writes)
+        _add_part(nlp, path, HEAD, name, **writes)
     return nlp
+
+
+def add_lists(nlp: Language, lists: Mapping[str, Path], **changes: Any) -> None:
+    """Add term lists.
+
+    nlp (Language): The pipeline that gets them.
+    lists (Mapping[str, Path]): Pipelines of term lists, by source.
+    **changes (Any): Settings that they have here.
+    """
+    for n, path in enumerate(lists.values(), start=1):
+        _add_part(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", **changes)
 
 
 def add_combiner(nlp: Language, *, sources: Sequence[str], members: Sequence[str]) -> Any:
@@ -49,15 +59,8 @@ def add_combiner(nlp: Language, *, sources: Sequence[str], members: Sequence[str
     return nlp.add_pipe(COMBINER, config={"sources": list(sources), "predictions": list(members)})
 
 
-def add_part(nlp: Language, path: Path, component: str, name: str, **changes: Any) -> None:
-    """Add a trained component of another pipeline.
-
-    nlp (Language): The pipeline that gets it.
-    path (Path): The other one.
-    component (str): Name of the component there.
-    name (str): The name that it gets.
-    **changes (Any): Settings that it has here.
-    """
+def _add_part(nlp: Language, path: Path, component: str, name: str, **changes: Any) -> None:
+    """Add a trained component of another pipeline, under a new name and with some changed settings."""
     config = load_config(path / "config.cfg", interpolate=True)
     settings: Dict[str, Any] = dict(config["components"][component])
     factory = settings.pop("factory")

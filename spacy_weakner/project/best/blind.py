@@ -5,8 +5,7 @@ from typing import Mapping
 
 from ...files import atomic_path
 from ...gazetteer_ruler.entities import SHORTER
-from ..lists import RULER
-from .assembling import HEAD, add_part, assemble
+from .assembling import HEAD, add_lists, assemble
 
 # Of what is less probable, too little is right. Chosen on public data, as the rule is (best.md).
 THRESHOLD = 0.6
@@ -25,9 +24,7 @@ def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
     RETURNS (Path): The folder.
     """
     nlp = assemble({}, {HEAD: head}, decides=True, threshold=THRESHOLD)
-    for n, path in enumerate(lists.values(), start=1):
-        name = RULER if len(lists) == 1 else f"{RULER}_{n}"
-        add_part(nlp, path, RULER, name, annotate_ents=True, overwrite=SHORTER)
+    add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
     with atomic_path(output) as temporary:
         nlp.to_disk(temporary)
     return output

@@ -121,8 +121,9 @@ class Best:
         """Let a head take part by itself, with the lists that it may read."""
         lists = self.lists if member.reads else {}
         pipeline = self.workshop.models / f"{member.name}-alone"
-        nlp, *parts = [assemble(lists, {member.name: path}, decides=True) for path in (member.whole, *member.folds)]
+        nlp = assemble(lists, {member.name: member.whole}, decides=True)
         if self.dev is None:
+            parts = [assemble(lists, {member.name: path}, decides=True) for path in member.folds]
             judged = [judge(part, fold.held_out) for part, fold in zip(parts, self.arena.folds, strict=True)]
         else:
             judged = [judge(nlp, self.dev)]

@@ -61,10 +61,13 @@ def places_of_candidates(candidates: Iterable[Tuple[Entity, Optional[float]]]) -
     candidates (Iterable[Tuple[Entity, Optional[float]]]): With their probabilities; those without one are passed over.
     RETURNS (List[Place]): From left to right.
     """
-    scored = [(entity, float(score)) for entity, score in candidates if score is not None and score >= LEAST]
+    scores: Dict[Entity, float] = {}
+    for entity, score in candidates:
+        if score is not None and score >= LEAST:
+            scores[entity] = max(float(score), scores.get(entity, 0.0))
     places = []
-    for group in overlapping(entity for entity, _ in scored):
-        members = {entity: max(s for e, s in scored if e == entity) for entity in group}
+    for group in overlapping(scores):
+        members = {entity: scores[entity] for entity in group}
         best = max(members, key=lambda entity: (members[entity], entity))
         nothing = max(0.0, 1.0 - sum(members.values()))
         taken = members[best] >= nothing

@@ -71,7 +71,7 @@ class Pool:
         if sentence.key in self._sentences:
             self.copies += 1
             return
-        chance = hash_text(f"{self._seed} {sentence.key}")
+        chance = self._chance(sentence)
         self._push(self._best, self._size, (sentence.score, chance, sentence.key), sentence)
         for label, score in sentence.by_label.items():
             heap = self._best_of.setdefault(label, [])
@@ -79,11 +79,10 @@ class Pool:
 
     def sentences(self) -> List[Sentence]:
         """RETURNS (List[Sentence]): What was kept, the best first."""
-        order = sorted(
-            self._sentences.values(),
-            key=lambda sentence: (-sentence.score, hash_text(f"{self._seed} {sentence.key}")),
-        )
-        return order
+        return sorted(self._sentences.values(), key=lambda sentence: (-sentence.score, self._chance(sentence)))
+
+    def _chance(self, sentence: Sentence) -> str:
+        return hash_text(f"{self._seed} {sentence.key}")
 
     def _push(
         self, heap: List[Tuple[float, str, str]], size: int, item: Tuple[float, str, str], sentence: Sentence

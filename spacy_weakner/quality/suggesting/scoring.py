@@ -16,6 +16,7 @@ from ...annotations.weak import (
     weak_group,
     weak_sources,
 )
+from ...ty import Entity
 from .models import Model
 from .places import Place, doubt_by_label, places_of_candidates
 from .pool import Sentence
@@ -61,7 +62,11 @@ class Scorer:
                 for n, (model, entities) in enumerate(zip(self.models, said, strict=False), start=1):
                     name = model.name if model.name not in votes else f"{model.name} ({n})"
                     votes[name] = Vote([entity for entity, _ in entities[i]], True)
-                scored = [pairs for pairs in _predicted(doc).values() if any(score is not None for _, score in pairs)]
+                scored = [
+                    pairs
+                    for pairs in _groups(doc, PREDICTED_PREFIX).values()
+                    if any(score is not None for _, score in pairs)
+                ]
                 self.heard |= len(votes) > 1 or bool(scored)
                 asked = [own[i] for own in unsure] + [places_of_candidates(pairs) for pairs in scored]
                 self.read += 1
@@ -87,11 +92,7 @@ def _sentence(doc: Doc, asked: List[List[Place]], disputed: List[Place]) -> Sent
         score=sum(by_label.values()) / scale,
         by_label={label: doubt / scale for label, doubt in sorted(by_label.items())},
         place=worst,
-        groups={
-            name: list(zip(group_entities(doc, name), group_scores(doc, name), strict=True))
-            for name in doc.spans
-            if name.startswith((WEAK_PREFIX, PREDICTED_PREFIX))
-        },
+        groups=_groups(doc, WEAK_PREFIX, PREDICTED_PREFIX),
     )
 
 
@@ -99,6 +100,6 @@ def _read(doc: Doc, source: str) -> Vote:
     return Vote(group_entities(doc, weak_group(source)), is_complete(doc, source))
 
 
-def _predicted(doc: Doc) -> "Dict[str, List[Tuple[Tuple[int, int, str], Optional[float]]]]":
-    names = [name for name in doc.spans if name.startswith(PREDICTED_PREFIX)]
+def _groups(doc: Doc, *prefixes: str) -> Dict[str, List[Tuple[Entity, Optional[float]]]]:
+    names = [name for name in doc.spans if name.startswith(prefixes)]
     return {name: list(zip(group_entities(doc, name), group_scores(doc, name), strict=True)) for name in names}

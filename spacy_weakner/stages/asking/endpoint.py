@@ -11,14 +11,14 @@ from typing import Any, Dict, NamedTuple, Optional
 
 import httpx
 
-from ...errors import Errors, WeaknerError
-from .wording import one_line
+from ...errors import Errors, WeaknerError, one_line
 
 FIRST_DELAY = 1.0  # seconds
 LONGEST_DELAY = 60.0
 # Who asks to wait longer is not waited for.
 LONGEST_WAIT = 600.0
 _LARGEST = 1 << 24  # bytes of an answer
+_LONGEST = 200  # letters of what a server says
 # The rest of 4xx says that the request itself is wrong.
 _PASSING = (408, 409, 425, 429)
 # Among them are those that may be about the text: it is too long, or a filter does not like it.
@@ -176,7 +176,7 @@ class Endpoint:
 
     def _shown(self, text: str) -> str:
         """What a server or a library says, on one line, without the key."""
-        return one_line(text if self._key is None else text.replace(self._key, "***"))
+        return _said(text if self._key is None else text.replace(self._key, "***"))
 
 
 def read_key(name: Optional[str]) -> Optional[str]:
@@ -190,7 +190,7 @@ def read_key(name: Optional[str]) -> Optional[str]:
         return None
     key = os.environ.get(name, "").strip()
     if not key:
-        raise WeaknerError(Errors.WK766.format(name=one_line(name), reason="is not set"))
+        raise WeaknerError(Errors.WK766.format(name=name, reason="is not set"))
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise WeaknerError(Errors.WK766.format(name=name, reason="holds what can be no key"))
     return key
@@ -216,13 +216,17 @@ def _read_reply(data: bytearray) -> Reply:
         usage = row.get("usage") or {}
         counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        raise _Passing(f"no answer of the expected form: {one_line(data[:200].decode('utf-8', 'replace'))}") from None
+        raise _Passing(f"no answer of the expected form: {_said(data[:_LONGEST].decode('utf-8', 'replace'))}") from None
     if isinstance(content, list):  # of parts
         content = "".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part.get("text")))
     # Half a surrogate pair, which JSON can spell, has no place in a file.
     text = content.encode("utf-8", "replace").decode("utf-8") if _is_text(content) else ""
     tokens_in, tokens_out = (count if type(count) is int and 0 <= count < 1 << 40 else None for count in counts)
     return Reply(text, choice.get("finish_reason") == "length", tokens_in, tokens_out)
+
+
+def _said(text: str) -> str:
+    return one_line(" ".join(text.split()), _LONGEST)
 
 
 def _is_text(value: Any) -> bool:

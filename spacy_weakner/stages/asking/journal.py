@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Dict, Optional, Type
 
-from ...annotations.answers import is_answer
+from ...annotations.answers import is_answer, is_torn
 from ...annotations.jsonl import at_line, parse_row
 from ...annotations.rows import RowError
 from ...errors import Errors, WeaknerError
@@ -87,7 +87,7 @@ class Journal:
         # With a buffer of its own.
         with self.path.open("rb") as lines:
             for number, raw in enumerate(lines, start=1):
-                if not raw.endswith(b"\n") and not _is_whole(raw):
+                if is_torn(raw):
                     self._cut(raw, number, position)
                     return
                 text = decode_line(raw, self.path, number, position)
@@ -112,13 +112,6 @@ def _answer(line: str) -> Dict[str, Any]:
     if not is_answer(row):
         raise RowError(_FOREIGN)
     return row
-
-
-def _is_whole(raw: bytes) -> bool:
-    try:
-        return is_answer(parse_row(raw.decode("utf-8")))
-    except (RowError, UnicodeDecodeError):
-        return False
 
 
 def _write(file_: BinaryIO, data: bytes) -> None:

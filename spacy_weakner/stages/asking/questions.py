@@ -2,21 +2,16 @@
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Union
 
+from ...annotations.jsonl import parse_value
 from ...annotations.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range
-from ...files import existing, parse_json, read_lines
+from ...files import existing, read_lines, read_object
 from ..runtime.hashes import hash_settings, hash_text
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TEXT, LABELS = "{{text}}", "{{labels}}"
 PROMPT = f"""Find the named entities in a text. They are of these kinds:
@@ -157,7 +152,7 @@ def _parameters(extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
     try:
         # Through JSON in any case, which knows no NaN.
         text = extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra))
-        found = parse_json(text, parse_constant=_refuse)
+        found = parse_value(text)
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or any(name in found for name in _FIXED):
@@ -192,7 +187,7 @@ def read_labels(labels: Union[str, Path, Mapping[str, str]]) -> Dict[str, str]:
     if isinstance(labels, Mapping):
         found: Any = dict(labels)
     elif str(labels).endswith((".json", ".toml")):
-        found = _read(existing(Path(labels)))
+        found = read_object(existing(Path(labels)), Errors.WK763)
     else:
         names = [name.strip() for name in str(labels).split(",")]
         found = dict.fromkeys(names, "")
@@ -206,21 +201,8 @@ def read_labels(labels: Union[str, Path, Mapping[str, str]]) -> Dict[str, str]:
     return dict(found)
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
-
-
 def _is_label(label: str) -> bool:
     return bool(label) and label == label.strip() and label.isprintable()
-
-
-def _read(path: Path) -> Any:
-    text = "\n".join(read_lines(path))
-    try:
-        return tomllib.loads(text) if path.suffix == ".toml" else parse_json(text)
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise WeaknerError(Errors.WK763.format(path=path, reason=reason)) from error
 
 
 def _response_format(labels: Any) -> Dict[str, Any]:

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Optional, Set
 
 from ...annotations.answers import ASKED, KEY
-from ...errors import Errors, WeaknerError
+from ...errors import Errors, WeaknerError, one_line
 from ...progress import Progress
 from .costs import Budget, Price, estimate_request, estimate_tokens, most_in_request
 from .endpoint import Endpoint, FailedRequest, RefusedRequest, Reply, Stopped
 from .journal import Journal
 from .parsing import parse_answer
 from .questions import Question, Request
-from .wording import one_line
 
 # So many requests in a row that fail for good say that the server is down.
 _HOPELESS = 5
+_SHOWN = 60  # letters of a text
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Run:
             cost = self.price.cost(row["tokens_in"], row["tokens_out"])
             self.journal.append(row)
         except RefusedRequest as error:
-            text = one_line(request.text[:60])
+            text = one_line(" ".join(request.text.split()), _SHOWN)
             if error.is_about_text and self.outcome.answered:
                 raise FailedRequest(f"{error}, about '{text}'") from None
             raise WeaknerError(Errors.WK765.format(url=self.endpoint.name, text=text, reason=error)) from None

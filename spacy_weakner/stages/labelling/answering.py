@@ -7,8 +7,8 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from spacy.tokens import Doc
 
-from ...annotations.answers import ASKED, is_answer
-from ...annotations.jsonl import at_line, parse_row
+from ...annotations.answers import ASKED, is_answer, is_torn
+from ...annotations.jsonl import at_line
 from ...annotations.rows import Row, RowError
 from ...annotations.sentences import sentence_key
 from ...errors import Errors, WeaknerError
@@ -101,11 +101,8 @@ def _check_end(path: Path) -> None:
         lines.seek(0)
         for raw in lines:
             last = raw
-    try:
-        if last:
-            parse_row(last.decode("utf-8"))
-    except (RowError, UnicodeDecodeError):
-        raise WeaknerError(Errors.WK773.format(path=path)) from None
+    if is_torn(last):
+        raise WeaknerError(Errors.WK773.format(path=path))
 
 
 def _agree(samples: List[Found]) -> Found:

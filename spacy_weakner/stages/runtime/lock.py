@@ -26,6 +26,7 @@ from typing import IO, Callable, Iterator, List, Optional, ParamSpec, Tuple, Typ
 from spacy.util import logger
 
 from ...errors import Errors, Warnings, WeaknerError
+from ...files import parse_json
 from ...scratch import TAKE_OVER, is_at, place_beside, remove_leftovers, try_lock, writing
 
 _LONGEST = 160  # letters of a command
@@ -66,7 +67,7 @@ class Holder:
         """Read what `write` has written; None: nothing yet."""
         file_.seek(0)
         try:
-            data = json.loads(file_.read())
+            data = parse_json(file_.read())
             return cls(**{**data, "pid": int(data["pid"])})
         except (ValueError, TypeError, KeyError, OSError):
             return None
