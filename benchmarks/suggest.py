@@ -1,6 +1,7 @@
 """What suggested sentences are worth: F1 of `crf_ner` after 50, 100 and 200 of them, against as many random ones.
 
     python benchmarks/suggest.py --data DIR [--datasets bc5cdr,conll03] [--encoder linear|cnn] [--seeds 0,1,2] [--dev]
+    python benchmarks/suggest.py --data DIR --encoder minilm --transformer FOLDER --seeds 0
 
 `--data` holds a folder per data set. The text is train without its gold, in an order drawn with the seed, 4,000
 sentences of it; whoever annotates gives the gold. Both begin with the same 25 random sentences. `random` goes on in
@@ -13,7 +14,7 @@ import argparse
 import json
 import random
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from common import EVIDENCE, ROOT, Evidence, Run, config_file, evaluate, find, line_chart, mean_and_spread, train
 from spacy.tokens import Doc
@@ -30,8 +31,8 @@ TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 START, ROUNDS = 25, (50, 100, 200)
 TEXTS = 4000
 SUGGEST, RANDOM, WORDS = METHODS = ("suggest", "random", "random, as many words")
-# Of the CNN. The linear CRF is trained until it converges.
-STEPS = 400
+# The linear CRF is trained until it converges.
+STEPS = {"cnn": 400, "minilm": 250}
 
 
 class Place(NamedTuple):
@@ -40,6 +41,7 @@ class Place(NamedTuple):
     dataset, encoder, seed: As in the row.
     folder (Path): Takes its corpora and pipelines.
     test (Path): What it is scored on.
+    transformer (Optional[str]): Folder of the Transformer.
     """
 
     dataset: str
@@ -47,6 +49,7 @@ class Place(NamedTuple):
     seed: int
     folder: Path
     test: Path
+    transformer: Optional[str]
 
 
 def main() -> None:
@@ -55,7 +58,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / BENCHMARK)
     parser.add_argument("--datasets", default="bc5cdr,conll03")
-    parser.add_argument("--encoder", default="linear", choices=("linear", "cnn"))
+    parser.add_argument("--encoder", default="linear", choices=("linear", *STEPS))
+    parser.add_argument("--transformer", default=None, help="folder of the Transformer, for minilm")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--dev", action="store_true", help="score on dev, and keep no row")
     parser.add_argument("--render", action="store_true", help="only write the page")
@@ -76,7 +80,8 @@ def run(dataset: str, seed: int, arguments: argparse.Namespace, evidence: Eviden
         if not (folder / f"{split}.spacy").exists():
             convert(find(arguments.data / dataset, split), folder / f"{split}.spacy", tokenizer=TOKENIZER)
     own = folder / f"{arguments.encoder}-{seed}"
-    place = Place(dataset, arguments.encoder, seed, own, folder / f"{'dev' if arguments.dev else 'test'}.spacy")
+    test = folder / f"{'dev' if arguments.dev else 'test'}.spacy"
+    place = Place(dataset, arguments.encoder, seed, own, test, arguments.transformer)
     docs = draw(folder / "train.spacy", seed)
     text = own / "text.spacy"
     if not text.exists():
@@ -134,9 +139,13 @@ def trained(docs: List[Doc], method: str, place: Place) -> Tuple[Path, float]:
         corpus = place.folder / f"start-{START}.spacy"
         write_docs(corpus, docs)
         values.update({"paths.train": str(corpus), "paths.dev": str(corpus)})
-    if place.encoder == "cnn":
-        values.update({"training.max_steps": STEPS, "training.patience": 0, "training.eval_frequency": STEPS})
-    output, seconds = train(config_file("crf_ner", place.encoder), place.folder / name, values)
+    if place.encoder in STEPS:
+        steps = STEPS[place.encoder]
+        values.update({"training.max_steps": steps, "training.patience": 0, "training.eval_frequency": steps})
+    if place.transformer:
+        values["paths.transformer"] = place.transformer
+    size = "transformer" if place.transformer else place.encoder
+    output, seconds = train(config_file("crf_ner", size), place.folder / name, values)
     return output / "model-last", seconds
 
 
@@ -160,7 +169,7 @@ def score(docs: List[Doc], method: str, place: Place, evidence: Evidence, n: int
 def render(rows: List[Dict[str, Any]]) -> None:
     """Write the page, and draw its curves."""
     page = (EVIDENCE / f"{BENCHMARK}.template.md").read_text(encoding="utf-8")
-    for encoder in ("linear", "cnn"):
+    for encoder in ("linear", *STEPS):
         for dataset in ("bc5cdr", "conll03"):
             some = [row for row in rows if (row["encoder"], row["dataset"]) == (encoder, dataset)]
             page = page.replace(f"{{{dataset}-{encoder}}}", table(some) if some else "(not run yet)")
