@@ -12,6 +12,7 @@ from .analyze import analyze_cli
 from .anchors import anchors_cli
 from .ask import ask_cli
 from .augment import augment_cli
+from .bias import bias_cli
 from .calibrate import calibrate_cli
 from .check import check_cli
 from .clean import clean_cli
@@ -75,6 +76,7 @@ app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
 app.command("pick")(pick_cli)
 app.command("mask")(mask_cli)
 app.command("temperature")(temperature_cli)
+app.command("bias")(bias_cli)
 app.command("conformal")(conformal_cli)
 app.command("fit")(fit_cli)
 app.command("verdict")(verdict_cli)

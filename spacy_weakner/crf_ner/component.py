@@ -104,7 +104,7 @@ class CRFNer(TaggingHead[Target]):
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        emissions = self.token_outputs([eg.predicted for eg in used])
+        emissions = self._biased(self.token_outputs([eg.predicted for eg in used]))
         tags = [self.scheme.from_example(eg) for eg in used]
         parameters = self._parameters()
 
@@ -126,7 +126,7 @@ class CRFNer(TaggingHead[Target]):
         scheme, parameters = self.scheme, self._parameters()
         wanted = self.scores or not self.annotate_ents
         limited = self.threshold > 0.0
-        batch = self._restrict_to_free_tokens(docs, pad(outputs))
+        batch = self._restrict_to_free_tokens(docs, pad(self._biased(outputs)))
         paths = viterbi(parameters, batch)
         found = [trim_whitespace(doc, scheme.decode(path.tags)) for doc, path in zip(docs, paths, strict=True)]
         if not wanted and not limited and not self.n_best:
@@ -152,7 +152,7 @@ class CRFNer(TaggingHead[Target]):
         """
 
         def marginals(_: List[Doc], emissions: List[Floats2d]) -> List[Floats2d]:
-            batch = pad(emissions)
+            batch = pad(self._biased(emissions))
             found = batch.unpad(self._lattice(self._parameters(), batch).token_marginals())
             return [rows.astype("float32") for rows in found]
 
@@ -167,7 +167,7 @@ class CRFNer(TaggingHead[Target]):
         """
 
         def score(_: List[Doc], emissions: List[Floats2d]) -> List[PathScore]:
-            tags, parameters, batch = self.scheme.tags, self._parameters(), pad(emissions)
+            tags, parameters, batch = self.scheme.tags, self._parameters(), pad(self._biased(emissions))
             log_z = self._lattice(parameters, batch).log_z[numpy.argsort(batch.order)]
             result = []
             for path, total in zip(viterbi(parameters, batch), log_z, strict=True):
@@ -180,6 +180,10 @@ class CRFNer(TaggingHead[Target]):
     def _parameters(self) -> CRFParameters:
         parameters = crf_parameters(self.model)
         return parameters.constrained(*self.scheme.allowed_transitions()) if self.constrain else parameters
+
+    def _biased(self, emissions: List[Floats2d]) -> List[Floats2d]:
+        towards_outside: Any = self.bias * (numpy.arange(self.n_outputs) == 0)
+        return [own + towards_outside for own in emissions] if self.bias else emissions
 
     def _lattice(self, parameters: CRFParameters, batch: Batch) -> Lattice:
         cooled = Batch(batch.emissions / self.temperature, batch.lengths, batch.order)

@@ -298,7 +298,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         golds = [to.boundaries for to in super().encode_targets(used)]  # the gold, whatever a teacher says
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
-            scores = self._scores(vectors)
+            scores = self._judged(vectors)
             found = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, wanted, strict=True)]
             if self._matcher is None:
                 return found
@@ -341,7 +341,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         self, docs: List[Doc], outputs: List[Floats3d], threshold: float, preset: List[BoolMask]
     ) -> List[Dict[Entity, Tuple[float, float]]]:
         """Entities that may overlap, as `find_entities` gives them."""
-        boundaries, matcher = self._scores(outputs), self._matcher
+        boundaries, matcher = self._judged(outputs), self._matcher
         n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
         spans = [pair_boundaries(probabilities(own) > threshold, self.max_width, n_ends) for own in boundaries]
         if matcher is None:
@@ -358,6 +358,10 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     def _scores(self, vectors: Any, model: Optional[Model] = None) -> List[Array]:
         """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
         return score_boundaries((self.model if model is None else model).get_ref("head"), list(vectors))
+
+    def _judged(self, vectors: Any) -> List[Array]:
+        """The same with the bias: what "O" gains, they lose."""
+        return [own - self.bias for own in self._scores(vectors)] if self.bias else self._scores(vectors)
 
     def _pairs(self, target: Boundaries, scores: Array) -> Pairs:
         """What a sentence teaches on matches."""

@@ -211,6 +211,11 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         scores = self.model.get_ref("head").predict(inputs) + self._votes(docs, every, is_train)[0]
         return ops.to_numpy(scores)
 
+    def _judge(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> Any:
+        """The same with the bias, as in prediction."""
+        scores = self._score(docs, vectors, spans)
+        return scores + numpy.asarray(self.bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
+
     def _votes(self, docs: List[Doc], spans: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
         """What sources say of spans, for their scores; and what takes a gradient back to its weights."""
         if not self.model.has_ref("votes"):
@@ -227,7 +232,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
-            parts = _split(self._score(docs, vectors, spans), spans)
+            parts = _split(self._judge(docs, vectors, spans), spans)
             labels = [_labels(own, len(some), self.max_width) for own, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
@@ -288,7 +293,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         spans = [_allowed(doc, self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
             return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0), numpy.zeros(0)) for own in spans]
-        scores = self._score(docs, vectors, spans)
+        scores = self._judge(docs, vectors, spans)
         labels = scores.argmax(axis=1)
         entities = numpy.flatnonzero(labels)
         rows, best = numpy.arange(len(entities)), labels[entities]
@@ -316,7 +321,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             if not any(map(len, spans)):
                 return [[] for _ in docs]
             result = []
-            for own, scores in zip(spans, _split(self._score(docs, vectors, spans), spans), strict=True):
+            for own, scores in zip(spans, _split(self._judge(docs, vectors, spans), spans), strict=True):
                 probabilities = numpy.exp(log_softmax(scores, self.temperature))[:, 1:]
                 rows, labels = numpy.nonzero(probabilities >= _LEAST)
                 found = zip(own[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)

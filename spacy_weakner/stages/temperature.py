@@ -4,18 +4,9 @@ import math
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional, Union
 
-from spacy.tokens import Doc
-from spacy.training import Example
-
-from ..annotations.corpus import read_docs
-from ..annotations.entities import set_entities
-from ..annotations.gold import find_gold
-from ..errors import Errors, WeaknerError
-from ..files import atomic_path, check_output
-from ..training.entities import EntityHead
 from .runtime.devices import on_device
+from .runtime.held_out import HeldOut
 from .runtime.lock import holding
-from .runtime.predictions import Predictor
 
 # Where temperatures are sought, and how exactly.
 LOWEST, HIGHEST, STEPS = 0.05, 20.0, 20
@@ -60,44 +51,15 @@ def fit_temperature(
     RAISES (WeaknerError): For missing input, a pipeline without such a component, or no complete gold.
     """
     output_path = Path(output_path)
-    check_output([Path(gold), *([Path(model)] if Path(model).exists() else [])], [output_path])
-    if output_path.exists():
-        raise WeaknerError(Errors.WK300.format(path=output_path))
     with on_device(gpu_id):
-        asked = Predictor(
-            model,
-            component,
-            lambda pipe: isinstance(pipe, EntityHead),
-            "has probabilities that can be calibrated",
-            "a head for entities",
-        )
-        nlp, name, pipe = asked.nlp, asked.name, asked.pipe
-        docs = list(filter(complete, read_docs(Path(gold), nlp.vocab)))
-        if not docs:
-            raise WeaknerError(Errors.WK342.format(path=gold))
-        examples = [Example(copy, doc) for copy, doc in zip(asked.bare(docs), docs, strict=True)]
-        try:
-            loss = pipe.held_out_loss(examples)
-        except KeyError as error:
-            labels = ", ".join(pipe.labels)
-            raise WeaknerError(
-                Errors.WK003.format(name=name, kind="entity", label=error.args[0], labels=labels)
-            ) from error
+        held_out = HeldOut.read(output_path, model, gold, component)
+        pipe = held_out.pipe
+        loss = pipe.held_out_loss(held_out.examples)
         before = loss(pipe.temperature)
         best = find_temperature(loss)
         pipe.set_temperature(best)
-        with atomic_path(output_path) as temporary:
-            nlp.to_disk(temporary)
-        return TemperatureReport(name, best, before, loss(best), len(examples))
-
-
-def complete(doc: Doc) -> bool:
-    """Whether everything is known about the entities of a Doc with tokens; its gold becomes `doc.ents` then."""
-    found = find_gold(doc)
-    if not len(doc) or found is None or found.missing:
-        return False
-    set_entities(doc, sorted(found.entities), [True] * len(doc))
-    return True
+        held_out.save(output_path)
+        return TemperatureReport(held_out.name, best, before, loss(best), len(held_out.examples))
 
 
 def find_temperature(loss: Callable[[float], float]) -> float:

@@ -147,7 +147,7 @@ class TokenNer(TaggingHead[TokenTarget]):
         rows = numpy.flatnonzero(tags != MISSING)
         if not len(rows):  # what is annotated does not align
             raise WeaknerError(Errors.WK025.format(name=self.name))
-        return lambda temperature: -float(read_scores(outputs, temperature).joint()[rows, tags[rows]].mean())
+        return lambda temperature: -float(read_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
 
     def starting_votes(self, strengths: Sequence[Strength]) -> Array:
         """Weights of the votes: what votes for any tag, and not for "O", votes for an entity."""
@@ -186,11 +186,11 @@ class TokenNer(TaggingHead[TokenTarget]):
         """The best tag of every token, and the probabilities of the entities that they make."""
         result = []
         for doc, scores in zip(docs, outputs, strict=True):
-            joint = read_scores(scores).joint()
+            joint = read_scores(scores, bias=self.bias).joint()
             joint[self.preset_tokens(doc), 1:] = -numpy.inf
             tags = joint.argmax(axis=1)
             entities = trim_whitespace(doc, self.scheme.decode(tags.tolist()))
-            cooled = read_scores(scores, self.temperature).joint()[numpy.arange(len(tags)), tags]
+            cooled = read_scores(scores, self.temperature, self.bias).joint()[numpy.arange(len(tags)), tags]
             result.append(Prediction(entities, [float(numpy.exp(cooled[i:j].sum())) for i, j, _ in entities]))
         return result
 
@@ -200,7 +200,7 @@ class TokenNer(TaggingHead[TokenTarget]):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        found = (read_scores(own, self.temperature).joint() for own in self.token_outputs(docs))
+        found = (read_scores(own, self.temperature, self.bias).joint() for own in self.token_outputs(docs))
         return [numpy.exp(own).astype("float32") for own in found]
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
@@ -211,10 +211,10 @@ class TokenNer(TaggingHead[TokenTarget]):
         """
         result, names = [], self.scheme.tags
         for scores in self.token_outputs(docs):
-            joint = read_scores(scores).joint()
+            joint = read_scores(scores, bias=self.bias).joint()
             tags = joint.argmax(axis=1)
             rows = numpy.arange(len(tags))
-            cooled = read_scores(scores, self.temperature).joint()[rows, tags].sum()
+            cooled = read_scores(scores, self.temperature, self.bias).joint()[rows, tags].sum()
             result.append(PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled)))
         return result
 

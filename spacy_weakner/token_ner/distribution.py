@@ -47,15 +47,16 @@ class TokenScores(NamedTuple):
         return self.gradient(entity, joint[:, 1:])
 
 
-def read_scores(outputs: Array, temperature: float = 1.0) -> TokenScores:
+def read_scores(outputs: Array, temperature: float = 1.0, bias: float = 0.0) -> TokenScores:
     """Log-probabilities of some tokens.
 
     outputs (Array): Shape (n_tokens, n_tags), on the host: b, then z.
     temperature (float): Divides them.
+    bias (float): Added to the score of "O": what b loses.
     RETURNS (TokenScores): In float64.
     """
     outputs = numpy.asarray(outputs, dtype="float64")
-    binary = outputs[:, :1]
+    binary = outputs[:, :1] - bias
     entity = numpy.concatenate([numpy.zeros_like(binary), binary], axis=1)
     return TokenScores(log_softmax(entity, temperature), log_softmax(outputs[:, 1:], temperature))
 

@@ -91,7 +91,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
         self.overwrite = overwrite
-        self.cfg["temperature"] = 1.0
+        self.cfg.update({"temperature": 1.0, "bias": 0.0})
 
     # Calibration
 
@@ -109,6 +109,52 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         if not 0.0 < temperature < math.inf:
             raise WeaknerError(Errors.WK005.format(setting="temperature", value=temperature, expected="above 0"))
         self.cfg["temperature"] = float(temperature)
+
+    @property
+    def bias(self) -> float:
+        """RETURNS (float): Added to the scores of "O" before anything is decided: above 0, less is found, and more
+        precisely; 0 until it is fitted. It is no part of the training."""
+        return float(self.cfg["bias"])
+
+    def set_bias(self, bias: float) -> None:
+        """Change the bias; it is saved with the component.
+
+        bias (float): Finite.
+        RAISES (WeaknerError): If it is not.
+        """
+        if not math.isfinite(bias):
+            raise WeaknerError(Errors.WK005.format(setting="bias", value=bias, expected="a finite number"))
+        self.cfg["bias"] = float(bias)
+
+    def entities_under(self, docs: Iterable[Doc], biases: Sequence[float]) -> List[List[List[Entity]]]:
+        """What would be found under some biases. The model runs once.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        biases (Sequence[float]): The biases.
+        RETURNS (List[List[List[Entity]]]): Per Doc and bias its entities.
+        """
+        own = self.bias
+
+        def read(docs: List[Doc], outputs: OutputsT) -> List[List[List[Entity]]]:
+            found = []
+            for bias in biases:
+                self.set_bias(bias)
+                found.append([prediction.entities for prediction in self.decode(docs, outputs)])
+            return [list(each) for each in zip(*found, strict=True)]
+
+        try:
+            return self.map_outputs(docs, read, [[] for _ in biases])
+        finally:
+            self.set_bias(own)
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        try:
+            self.set_temperature(self.temperature)
+            self.set_bias(self.bias)
+        except (TypeError, ValueError) as error:
+            reason = f"its temperature or bias in 'cfg' is no such number ({error})"
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
 
     @abstractmethod
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:

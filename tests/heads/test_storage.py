@@ -25,6 +25,7 @@ def test_a_reloaded_pipeline_is_the_same(load, head, tmp_path, reload):
     ours = nlp.get_pipe(head)
     if head != CATEGORY:
         ours.set_temperature(2.0)
+        ours.set_bias(0.1)
     other = reload(nlp, tmp_path)
     theirs = other.get_pipe(head)
     docs = [raw(nlp, text) for text in TEXTS]

@@ -9,7 +9,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...annotations.corpus import bare_copy, read_docs
-from ...stages.temperature import complete, find_temperature
+from ...stages.runtime.held_out import complete
+from ...stages.temperature import find_temperature
 
 
 class Judged(NamedTuple):
