@@ -10,18 +10,23 @@ weak.jsonl. Rows go to docs/evidence/negative-sampling.jsonl as runs end, and do
 written anew at the end.
 """
 
+import argparse
 import json
+import time
+from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from common import EVIDENCE, Run, count, dev_scores, line_chart, sample
+from common import EVIDENCE, Evidence, Run, count, dev_scores, line_chart, sample
 from experiment import Experiment, add_encoder, main, options
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.stages.aggregate import aggregate
+from spacy_weakner.stages.bias import fit_bias
 from spacy_weakner.stages.mask import mask
 
+N_OTHERS = 1000
 CURVES = EVIDENCE / "negative-sampling-curves.jsonl"
 
 
@@ -32,12 +37,16 @@ class Method(NamedTuple):
     config (str): What its config's name ends in.
     settings (Dict[str, Any]): Other settings of the config.
     unmatched (str): What tokens without annotation are to it: "outside" or "missing".
+    oracle (bool): Whether the pipeline of `uniform` is its oracle.
+    length (int): How many times as long as others it is trained.
     """
 
     component: str
     config: str = ""
     settings: Dict[str, Any] = {}
     unmatched: str = "outside"
+    oracle: bool = False
+    length: int = 1
 
 
 METHODS = {
@@ -48,15 +57,25 @@ METHODS = {
     "uniform": Method("span_ner"),
     "weighted": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": False}),
     "weighted_with_o": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": True}),
+    "uniform_twice": Method("span_ner", length=2),
+    "excluded": Method("span_ner", ".oracle", oracle=True),
+    "weighted_oracle": Method(
+        "span_ner", ".weighted", {"components.span_ner.sampler.include_outside": False}, oracle=True
+    ),
 }
+BIASED = " + bias"
 
 
 class NegativeSampling(Experiment):
     """Classifiers of spans that are trained on few negatives, and what they are compared with."""
 
     benchmark = "negative-sampling"
-    methods = tuple(METHODS)
+    methods = tuple(name + ending for name in METHODS for ending in ("", BIASED))
     models_in = "{encoder}-{steps}-{eval_frequency}"
+
+    def __init__(self, arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
+        super().__init__(arguments, seed, evidence)
+        self.split = "other-dev" if arguments.dev else "test"
 
     def sizes(self, name: str) -> Tuple[int, int]:
         """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
@@ -73,11 +92,20 @@ class NegativeSampling(Experiment):
         name (str): The method.
         RETURNS (Tuple[Path, float]): The pipeline, and the seconds of its training.
         """
+        if name.endswith(BIASED):
+            return self.biased(name[: -len(BIASED)])
         method, run = METHODS[name], self.row(name)
+        oracle: Dict[str, Any] = {}
+        before = 0.0
+        if method.oracle:
+            path, before = self.train("uniform")
+            oracle = {"initialize.components": {"span_ner": {"oracle": str(path)}}}
         settings = {
+            "training.max_steps": method.length * self.arguments.steps,
             "training.eval_frequency": self.arguments.eval_frequency,
             "training.patience": 0,
             **method.settings,
+            **oracle,
             **self.with_encoder(f"components.{method.component}.model.tok2vec"),
             **dict(setting.split("=", 1) for setting in self.arguments.set),
         }
@@ -85,12 +113,27 @@ class NegativeSampling(Experiment):
         model, seconds = self.fit(f"{method.component}{method.config}", run.method, corpus, settings)
         if self.seed == 0 and not self.arguments.dev:
             keep_curve(run, dev_scores(model.parent))
-        return model, seconds
+        return model, seconds + before
+
+    def biased(self, name: str) -> Tuple[Path, float]:
+        """A method whose bias was chosen on dev."""
+        model, seconds = self.train(name)
+        output, started = model.parent / "biased", time.perf_counter()
+        if not output.exists():
+            report = fit_bias(output, model, self.corpus("dev"))
+            print(
+                f"    {name}: bias {report.bias:+.1f}, F1 on dev {report.before:.1f} to {report.after:.1f}", flush=True
+            )
+        return output, seconds + time.perf_counter() - started
 
     def make_corpora(self) -> None:
         """Make the corpora of this seed: dev, test, and train with and without the holes marked as such."""
         self.converted("test", self.corpus("test"))
         self.make_dev()
+        # To tune on: dev sentences that neither checkpoints nor biases were chosen by.
+        chosen = {doc.text for doc in read_docs(self.corpus("dev"), Vocab())}
+        others = (doc for doc in read_docs(self.corpus("all-dev"), Vocab()) if doc.text not in chosen)
+        write_docs(self.corpus("other-dev"), islice(others, N_OTHERS))
         noise = self.source
         split = "train" if not noise or noise == "kb" or noise.startswith("p0") else f"train-{noise}"
         everything = self.converted(split, self.corpus("all-train"), source="weak")

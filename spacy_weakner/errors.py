@@ -127,7 +127,7 @@ class Errors:
         "[WK026] In the span group '{key}' the span '{text}' has several labels ({labels}), but it can have one only. "
         "Keep one of them."
     )
-    WK027 = "[WK027] A weighted sampler needs the model's probabilities of the candidates."
+    WK027 = "[WK027] A sampler that weighs or excludes candidates needs their probabilities."
     WK028 = (
         "[WK028] '{name}' learns from earlier states of its model or from augmented sentences, which it cannot while "
         "it listens to the encoder of another component. Give it an encoder of its own in its [model.tok2vec]."
@@ -568,6 +568,15 @@ class Errors:
     WK697 = (
         "[WK697] The layer '{layer}' in 'linear' gives no indicator features, which is all that stands there: "
         "spacy_weakner.IndicatorFeatures.v1. An encoder belongs into 'tok2vec'."
+    )
+    WK698 = (
+        "[WK698] '{name}' excludes by an oracle (exclude = {exclude}), and has none. Give a pipeline that was trained "
+        "with uniform negatives, in [initialize.components.{name}] oracle = PATH, or set exclude = 0."
+    )
+    WK699 = "[WK699] {path} is no oracle for the sampling of negatives: it has no component of the factory '{factory}'."
+    WK700 = (
+        "[WK700] {path} is no oracle for '{name}': it knows the labels {own}, and what is trained knows {labels}. "
+        "Train both on the same labels."
     )
     WK705 = (
         "[WK705] spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "

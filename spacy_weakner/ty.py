@@ -19,12 +19,15 @@ class Tick(NamedTuple):
     epoch (int): Epochs done so far; stays 0 while a corpus streams.
     progress (float): Share of the training done, in [0, 1].
     interval (int): Steps between renewals; 0: there are none.
+    n_epochs (float): How many epochs the training will have, as far as is known: while the first one lasts, as many as
+        if it ended now.
     """
 
     step: int
     epoch: int
     progress: float
     interval: int = 0
+    n_epochs: float = 1.0
 
 
 class PathScore(NamedTuple):

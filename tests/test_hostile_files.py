@@ -16,10 +16,10 @@ from spacy_weakner.errors import LONGEST, WeaknerError
 from spacy_weakner.files import expand_home, parse_json
 from spacy_weakner.gazetteer_ruler.terms import iter_terms, make_term_list
 from spacy_weakner.mrc_ner.queries import make_queries
+from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.stages.labelling.sources import read_sources
 from spacy_weakner.stages.mask import mask
 from spacy_weakner.stages.runtime.folds import read_folds
-from spacy_weakner.stages.runtime.pipelines import load_pipeline
 from spacy_weakner.stages.runtime.receipts import Receipt
 from spacy_weakner.stages.runtime.training import flat_config
 

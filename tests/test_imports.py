@@ -26,6 +26,7 @@ ROWS = [
         "scratch",
         "torch_io",
         "tokenizers",
+        "pipelines",
         "losses",
         "batching",
     },

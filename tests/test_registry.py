@@ -29,6 +29,7 @@ from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.objective import Objective
+from spacy_weakner.ty import Tick
 
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
@@ -396,7 +397,7 @@ def test_queries():
     [
         ("AllNegatives", {}, 15),
         ("UniformNegativeSampler", {}, 2),
-        ("UniformNegativeSampler", {"ratio": 0.7, "rounding": "ceil"}, 4),
+        ("UniformNegativeSampler", {"ratio": 0.7, "rounding": "ceil", "exclude": 0.5}, 4),
         ("WeightedNegativeSampler", {}, 2),
         (
             "WeightedNegativeSampler",
@@ -406,6 +407,7 @@ def test_queries():
                 "exponent": 4.0,
                 "n_epochs": 10.0,
                 "include_outside": True,
+                "exclude": 0.25,
             },
             6,
         ),
@@ -413,7 +415,7 @@ def test_queries():
 )
 def test_samplers(name, arguments, size):
     sampler = make("misc", f"spacy_weakner.{name}.v1", **arguments)
-    drawn = sampler(15, 5, numpy.log(numpy.full((15, 2), 0.5)), 0.5)
+    drawn = sampler(15, 5, numpy.log(numpy.full((15, 2), 0.5)), Tick(0, 0, 0.5))
     assert len({*drawn.tolist()}) == size
     assert {key: getattr(sampler, key) for key in arguments} == arguments
 

@@ -9,10 +9,10 @@ from ..annotations.corpus import bare_copy, read_docs, write_docs
 from ..annotations.weak import copy_group, weak_group
 from ..files import atomic_path
 from ..gazetteer_ruler.terms import Term, make_term_list
+from ..pipelines import blank_pipeline, load_pipeline
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.preparing import ruler_settings
 from ..stages.labelling.sources import Source, read_sources
-from ..stages.runtime.pipelines import blank_pipeline, load_pipeline
 
 RULER = "gazetteer_ruler"
 

@@ -13,7 +13,7 @@ from ..annotations.tags import same_tokens
 from ..annotations.weak import doc_entities, group_entities, group_scores, weak_group, weak_sources
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..stages.runtime.pipelines import load_pipeline
+from ..pipelines import load_pipeline
 from ..ty import Entity
 
 # Docs of the test set that are in memory at once.

@@ -13,9 +13,9 @@ from ..annotations.gold import find_gold
 from ..annotations.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing
+from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..stages.runtime.devices import on_device
-from ..stages.runtime.pipelines import load_pipeline
 from ..ty import EntityThresholds
 from .scores import as_json
 from .thresholds import Scored, Threshold, Thresholds, fit_thresholds

@@ -13,8 +13,8 @@ from ..annotations import weak
 from ..annotations.corpus import read_docs, stream_docs
 from ..annotations.gold import Gold, find_gold
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..pipelines import blank_pipeline
 from ..stages.aggregate import METHODS, UNION
-from ..stages.runtime.pipelines import blank_pipeline
 from .bootstrap import Bootstrap, Interval, f1, precision, recall
 from .judging.combining import Labels, combined_labels
 from .judging.concerns import Concern, Figures, concerns

@@ -12,13 +12,13 @@ from ..annotations.gold import find_gold
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..formats.writing import output_format, write_corpus
+from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..stages.labelling.blocks import corpus_inputs
 from ..stages.labelling.sources import read_sources
 from ..stages.labelling.stage import Label, Plan
 from ..stages.runtime.devices import on_device
 from ..stages.runtime.output import check_there
-from ..stages.runtime.pipelines import blank_pipeline
 from ..stages.runtime.stage import memory_zones
 from .suggesting.annotating import annotated
 from .suggesting.choosing import choose

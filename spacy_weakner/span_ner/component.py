@@ -1,6 +1,7 @@
 """Named-entity recognition by classifying spans."""
 
 from collections import defaultdict
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -23,7 +24,8 @@ from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
 from .decoding import Candidates, select
 from .losses import cross_entropy, unlikelihood
-from .samplers import NegativeSampler, entropy
+from .oracle import Oracle
+from .samplers import START, NegativeSampler, entropy
 from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
 from .votes import VotedSpans, starting_span_weights
@@ -90,6 +92,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         self.spans_key = spans_key
         self.incorrect_spans_key = incorrect_spans_key
         self._counts: Dict[str, float] = defaultdict(float)
+        self._oracle: Optional[Oracle] = None
 
     @property
     def n_outputs(self) -> int:
@@ -109,6 +112,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         *,
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
+        oracle: Optional[Path] = None,
     ) -> None:
         """Find the labels and build the model; warn of entities that are too wide to be found, and of a span
         group to learn from that no example has.
@@ -116,9 +120,13 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
-        RAISES (WeaknerError): If there are no labels.
+        oracle (Optional[Path]): A pipeline with a `span_ner` of the same labels, trained before, by which the sampler
+            chooses. It is no part of what is trained here.
+        RAISES (WeaknerError): If there are no labels, the oracle is unusable, or the sampler wants one and has none.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
+        self._oracle = None if oracle is None else Oracle(oracle, self.name, self.labels)
+        self._check_oracle()
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def encode_target(self, example: Example) -> SpanTarget:
@@ -158,14 +166,18 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         """Choose the spans of an update."""
         offsets = numpy.cumsum([0, *(target.n_tokens for target in targets)])
         candidates = [self._candidates(target) for target in targets]
+        docs = [target.doc for target in targets]
         log_probabilities: List[Any] = [None] * len(targets)
-        if self.sampler.weighted:
-            log_probabilities = self._score_candidates(vectors, candidates, [target.doc for target in targets])
-        progress = self._tick.progress if self._tick is not None else 0.0
+        self._check_oracle()
+        if self._oracle is not None:
+            log_probabilities = self._oracle(docs, candidates)
+        elif self.sampler.weighted:
+            log_probabilities = self._score_candidates(vectors, candidates, docs)
+        tick = START if self._tick is None else self._tick
         spans, labels, wrong, wrong_labels = [], [], [], []
         negatives = audited = missampled = 0
         for target, own, given, offset in zip(targets, candidates, log_probabilities, offsets, strict=False):
-            drawn = own[self.sampler(len(own), target.n_tokens, given, progress)] if len(own) else own
+            drawn = own[self.sampler(len(own), target.n_tokens, given, tick)] if len(own) else own
             spans += [target.spans + offset, drawn + offset]
             labels += [target.labels, numpy.zeros(len(drawn), dtype="int64")]
             wrong.append(target.wrong_spans + offset)
@@ -182,6 +194,10 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             audited,
             missampled,
         )
+
+    def _check_oracle(self) -> None:
+        if self.sampler.exclude and self._oracle is None:
+            raise WeaknerError(Errors.WK698.format(name=self.name, exclude=self.sampler.exclude))
 
     def _candidates(self, target: SpanTarget) -> Spans:
         # All spans that nothing is known about.
@@ -316,19 +332,31 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             start and end.
         """
 
-        def read(docs: List[Doc], vectors: List[Floats2d]) -> List[List[Tuple[Entity, float]]]:
-            spans = [_allowed(doc, numpy.zeros(len(doc), dtype=bool), self.max_width) for doc in docs]
-            if not any(map(len, spans)):
-                return [[] for _ in docs]
-            result = []
-            for own, scores in zip(spans, _split(self._judge(docs, vectors, spans), spans), strict=True):
-                probabilities = numpy.exp(log_softmax(scores, self.temperature))[:, 1:]
-                rows, labels = numpy.nonzero(probabilities >= _LEAST)
-                found = zip(own[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)
-                result.append([((start, end, self.labels[label]), score) for (start, end), label, score in found])
-            return result
+        docs = list(docs)
+        spans = [_allowed(doc, numpy.zeros(len(doc), dtype=bool), self.max_width) for doc in docs]
+        result = []
+        for own, scores in zip(spans, self.span_log_probabilities(docs, spans), strict=True):
+            probabilities = numpy.exp(scores)[:, 1:]
+            rows, labels = numpy.nonzero(probabilities >= _LEAST)
+            found = zip(own[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)
+            result.append([((start, end, self.labels[label]), score) for (start, end), label, score in found])
+        return result
 
-        return self.map_outputs(docs, read, [])
+    def span_log_probabilities(self, docs: Iterable[Doc], spans: Sequence[Spans]) -> List[Any]:
+        """What some spans are.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
+        RETURNS (List[Any]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
+        """
+
+        def read(docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> List[Any]:
+            if not any(map(len, spans)):
+                return [nothing for _ in docs]
+            return _split(log_softmax(self._judge(docs, vectors, spans), self.temperature), spans)
+
+        nothing: Any = numpy.zeros((0, self.n_outputs))
+        return self.map_outputs(docs, read, nothing, spans)
 
     def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:
         found = zip(candidates.spans[chosen].tolist(), candidates.labels[chosen].tolist(), strict=True)

@@ -14,30 +14,37 @@ import numpy
 from numpy.typing import NDArray
 
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..ty import Tick
 
 Floats = NDArray[numpy.float64]
 Indices = NDArray[numpy.int64]
 ROUNDINGS = ("ceil", "floor_plus_one")
+START = Tick(0, 0, 0.0)
 
 
 @runtime_checkable
 class NegativeSampler(Protocol):
     """Draws negatives.
 
-    weighted (bool): Whether it wants to know what the model thinks of every span, and how far the training is.
+    weighted (bool): Whether it wants to know what is thought of every span, by an oracle or the model that learns, and
+        how far the training is.
+    exclude (float): What an oracle has to think of a span at least for it to be drawn: its probability of "O". 0: no
+        oracle is needed.
     """
 
     weighted: bool
+    exclude: float
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
         """Draw negatives for one sentence, with numpy's global generator (which spaCy seeds with [training] seed).
 
         n_candidates (int): Number of spans that are not annotated.
         n_tokens (int): Length of the sentence.
-        log_probabilities (Optional[Floats]): If `weighted`, shape (n_candidates, n_labels); label 0 is "O".
-        progress (float): Share of the training done, in [0, 1].
+        log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels), by the oracle, if there is one, or else by
+            the model, if `weighted`; label 0 is "O".
+        tick (Tick): How far the training is.
         RETURNS (Indices): Which of the candidates are taken, none of them twice.
         """
 
@@ -61,9 +68,10 @@ class AllNegatives:
     """All that is not annotated is "O": for complete annotations, and as a baseline."""
 
     weighted = False
+    exclude = 0.0
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
         return numpy.arange(n_candidates)
 
@@ -75,20 +83,24 @@ class UniformNegativeSampler:
     ratio (float): λ: negatives per token. (With 0 only spans that are known to be wrong are seen as "O"; without these
         a model finds entities everywhere.)
     rounding (str): "ceil" takes ⌈λn⌉ of them, as in the papers; "floor_plus_one" ⌊λn⌋ + 1, as in the authors' code.
+    exclude (float): Candidates whose probability of "O" is lower by the oracle, a pipeline that was trained before, are
+        not drawn: long trainings learn the unlabelled entities among the negatives by heart. 0: there is no oracle.
     """
 
     ratio: float = 0.35
     rounding: str = "ceil"
+    exclude: float = 0.0
     weighted = False
 
     def __post_init__(self) -> None:
-        _check(self.ratio, self.rounding)
+        _check(self.ratio, self.rounding, self.exclude)
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
         size = number_of_negatives(n_tokens, n_candidates, self.ratio, self.rounding)
-        return numpy.random.permutation(n_candidates)[:size]
+        candidates = allowed(n_candidates, log_probabilities, self.exclude)
+        return numpy.random.permutation(candidates)[:size]
 
 
 @dataclass(frozen=True)
@@ -101,63 +113,84 @@ class WeightedNegativeSampler:
     and k spans are drawn without replacement with weights e. T = √(C (1 - progress)), but at least 1, falls from nearly
     uniform weights, while the model knows little, to sharp ones.
 
-    The model's probabilities are those of the vectors of the update at hand, so the encoder's dropout is on, while the
-    scorer's is off.
+    Where there is an oracle, the probabilities are its own (Section 4). Else they are the model's, of the vectors of
+    the update at hand, so that the encoder's dropout is on, while the scorer's is off.
 
     The paper leaves open whether the maximum is over "O" too. If it is, v is 0 wherever "O" is most likely, and weights
     are nearly uniform. If it is over the entity labels alone, the sampling is much sharper; on CoNLL-2003 with four of
     five entities hidden and a small encoder it hit so many of them that little was found, so it is not the default.
 
-    ratio, rounding: As in `UniformNegativeSampler`.
+    ratio, rounding, exclude: As in `UniformNegativeSampler`.
     exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
-    n_epochs (float): C: the larger, the more uniform the sampling starts.
+    n_epochs (Optional[float]): C: the larger, the more uniform the sampling starts. None (the paper): the number of
+        epochs of the training, at least 1.
     include_outside (bool): Whether the maximum is over "O" too.
     """
 
     ratio: float = 0.35
     rounding: str = "ceil"
     exponent: float = 8.0
-    n_epochs: float = 40.0
+    n_epochs: Optional[float] = None
     include_outside: bool = True
+    exclude: float = 0.0
     weighted = True
 
     def __post_init__(self) -> None:
-        _check(self.ratio, self.rounding)
+        _check(self.ratio, self.rounding, self.exclude)
         check_range("exponent", self.exponent, 0.0, 100.0)
-        check_range("n_epochs", self.n_epochs, 1.0, None)
+        if self.n_epochs is not None:
+            check_range("n_epochs", self.n_epochs, 1.0, None)
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, progress: float = 0.0
+        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
         size = number_of_negatives(n_tokens, n_candidates, self.ratio, self.rounding)
         if log_probabilities is None:
             raise WeaknerError(Errors.WK027)
-        if not size:
+        candidates = allowed(n_candidates, log_probabilities, self.exclude)
+        if not size or not len(candidates):
             return numpy.zeros(0, dtype="int64")
-        weights = self.log_weights(log_probabilities, progress)
-        return sample_without_replacement(weights, size)
+        weights = self.log_weights(log_probabilities[candidates], tick)
+        return candidates[sample_without_replacement(weights, size)]
 
-    def temperature(self, progress: float) -> float:
+    def temperature(self, tick: Tick) -> float:
         """T.
 
-        progress (float): Share of the training done.
+        tick (Tick): How far the training is.
         RETURNS (float): At least 1.
         """
-        return max(1.0, math.sqrt(self.n_epochs * (1.0 - progress)))
+        n_epochs = max(1.0, tick.n_epochs) if self.n_epochs is None else self.n_epochs
+        return max(1.0, math.sqrt(n_epochs * (1.0 - tick.progress)))
 
-    def log_weights(self, log_probabilities: Floats, progress: float) -> Floats:
+    def log_weights(self, log_probabilities: Floats, tick: Tick) -> Floats:
         """r / T, the logarithm of e up to a constant.
 
         log_probabilities (Floats): Shape (n_candidates, n_labels); label 0 is "O".
-        progress (float): Share of the training done.
+        tick (Tick): How far the training is.
         RETURNS (Floats): Shape (n_candidates,).
         """
         log_z = numpy.asarray(log_probabilities, dtype="float64")
         z = numpy.exp(log_z)
         others = z if self.include_outside else z[:, 1:]
         difference = z[:, 0] - others.max(axis=1)
-        result: Floats = entropy(log_z) * (1.0 + difference) ** self.exponent / self.temperature(progress)
+        result: Floats = entropy(log_z) * (1.0 + difference) ** self.exponent / self.temperature(tick)
         return result
+
+
+def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: float) -> Indices:
+    """Which candidates may be drawn.
+
+    n_candidates (int): Their number.
+    log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels), by an oracle; label 0 is "O".
+    exclude (float): The least probability of "O"; 0: all may be drawn.
+    RETURNS (Indices): Ascending.
+    RAISES (WeaknerError): If there is no oracle to exclude by.
+    """
+    if not exclude:
+        return numpy.arange(n_candidates)
+    if log_probabilities is None:
+        raise WeaknerError(Errors.WK027)
+    return numpy.flatnonzero(log_probabilities[:, 0] >= math.log(exclude))
 
 
 def entropy(log_probabilities: Floats) -> Floats:
@@ -185,6 +218,7 @@ def sample_without_replacement(log_weights: Floats, size: int) -> Indices:
     return numpy.argpartition(-keys, size)[:size]
 
 
-def _check(ratio: float, rounding: str) -> None:
+def _check(ratio: float, rounding: str, exclude: float) -> None:
     check_range("ratio", ratio, 0.0, 1000.0)
+    check_range("exclude", exclude, 0.0, 1.0)
     check_choice("rounding", rounding, ROUNDINGS)

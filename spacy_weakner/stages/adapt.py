@@ -14,12 +14,12 @@ from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quie
 from ..errors import Errors, WeaknerError
 from ..files import check_output
 from ..formats.reading import input_files, read_corpus
+from ..pipelines import blank_pipeline
 from ..scratch import remove_leftovers
 from .adapting.masking import Plan
 from .adapting.pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 from .adapting.runs import claimed, finished, published, work_folder
 from .runtime.hashes import hash_path
-from .runtime.pipelines import blank_pipeline
 
 MAX_LENGTH = 256
 PRECISIONS = ("no", "bf16", "fp16")

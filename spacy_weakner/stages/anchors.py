@@ -10,6 +10,7 @@ from ..annotations.corpus import SUFFIX, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
 from ..formats.reading import input_files
+from ..pipelines import blank_pipeline
 from ..progress import Progress
 from .anchoring import hypertext, wikitext
 from .anchoring.limits import MAX_PAGE, MAX_SECONDS, PageReader
@@ -17,7 +18,6 @@ from .anchoring.pages import DUMP, HTML, SUFFIXES, WIKITEXT, page_format, read_p
 from .anchoring.sentences import AnchorsReport, Sentences
 from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
-from .runtime.pipelines import blank_pipeline
 
 LABEL = "Entity"
 MIN_ANCHORS = 4

@@ -17,10 +17,10 @@ from ..formats.names import FORMATS, OUTPUTS
 from ..formats.offsets import AUTO
 from ..formats.reading import input_files, read_corpus
 from ..formats.writing import output_format, write_corpus
+from ..pipelines import blank_pipeline
 from ..progress import Progress
 from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
-from .runtime.pipelines import blank_pipeline
 
 _SHARDS = "spacy"
 

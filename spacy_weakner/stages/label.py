@@ -6,13 +6,13 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
+from ..pipelines import blank_pipeline, load_pipeline
 from .labelling.report import LabelReport, make_report
 from .labelling.sources import SettingError, Source, make_source, read_sources
 from .labelling.stage import Label, Plan, label_by_workers
 from .runtime.devices import on_device
 from .runtime.hashes import check_regular, hash_path
 from .runtime.lock import locked
-from .runtime.pipelines import blank_pipeline, load_pipeline
 from .runtime.shards import WHOLE, Part
 
 TERMS_SOURCE = "gazetteer"

@@ -46,6 +46,7 @@ class TrainingClock:
         self.total_steps = total_steps
         self.total_epochs = total_epochs
         self.interval = interval
+        self._steps_per_epoch: Optional[float] = None
 
     def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
         """Tick; spaCy calls this before every update.
@@ -55,7 +56,7 @@ class TrainingClock:
         """
         step, epoch = int(args["step"]), int(args["epoch"])
         done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
-        tick = Tick(step, epoch, min(1.0, done), self.interval)
+        tick = Tick(step, epoch, min(1.0, done), self.interval, self._n_epochs(step, epoch))
         for _, pipe in nlp.pipeline:
             if hasattr(pipe, "tick"):
                 pipe.tick(tick)
@@ -63,3 +64,10 @@ class TrainingClock:
             for name, pipe in nlp.pipeline:
                 if hasattr(pipe, "renew"):
                     pipe.renew(annotated(nlp, name, self.corpus(nlp)))
+
+    def _n_epochs(self, step: int, epoch: int) -> float:
+        if not self.total_steps:
+            return float(self.total_epochs or 1)
+        if epoch and self._steps_per_epoch is None:
+            self._steps_per_epoch = step / epoch
+        return self.total_steps / (self._steps_per_epoch or step + 1)

@@ -93,7 +93,7 @@ def _small_model() -> Dict[str, Any]:
 
 
 def _run_pipeline(folder: Path) -> None:
-    from spacy_weakner.stages.runtime.pipelines import load_pipeline
+    from spacy_weakner.pipelines import load_pipeline
 
     nlp = load_pipeline(folder / "nlp")
     for doc in nlp.pipe(["New York rocks, big Aspirin.", "IBM " * 20]):

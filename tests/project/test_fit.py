@@ -7,6 +7,7 @@ import pytest
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.project import arena as arenas
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.best.calibrating import judge
@@ -14,7 +15,6 @@ from spacy_weakner.project.fit import VERDICT, fit
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import GOLD_ALONE, LIST_AND_HEAD, PACES, TERM_LIST, WEAK_ALONE, Rule
 from spacy_weakner.project.verdict import Verdict
-from spacy_weakner.stages.runtime.pipelines import load_pipeline
 
 from ..util import make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, write_ruler

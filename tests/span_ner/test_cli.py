@@ -83,8 +83,9 @@ def test_fill_config_adds_every_setting(project):
         "ratio": 0.7,
         "rounding": "ceil",
         "exponent": 8.0,
-        "n_epochs": 40.0,
+        "n_epochs": None,
         "include_outside": True,
+        "exclude": 0.0,
     }
     settings = {"max_width": 10, "nested": False, "spans_key": None, "incorrect_spans_key": None, "overwrite": False}
     assert {key: component[key] for key in settings} == settings

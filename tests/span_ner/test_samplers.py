@@ -15,10 +15,12 @@ from spacy_weakner.span_ner.samplers import (
     number_of_negatives,
     sample_without_replacement,
 )
+from spacy_weakner.ty import Tick
 
 from ..util import fix_seed
 
 DRAWS = 10000
+BEGIN, END = Tick(0, 0, 0.0, n_epochs=40.0), Tick(1, 40, 1.0, n_epochs=40.0)
 # Probabilities of "O" and two labels, of five spans.
 Z = numpy.asarray(
     [(0.98, 0.01, 0.01), (0.8, 0.15, 0.05), (0.5, 0.4, 0.1), (0.34, 0.33, 0.33), (0.05, 0.9, 0.05)], dtype="float64"
@@ -163,23 +165,23 @@ def test_weights_by_hand(include_outside):
     v, r, early, late, _ = ORACLE[include_outside]
     sampler = WeightedNegativeSampler(include_outside=include_outside)
     numpy.testing.assert_allclose(numpy.multiply(UNCERTAINTY, (1 + numpy.asarray(v)) ** 8), r, rtol=2e-5, atol=1e-6)
-    log_weights = sampler.log_weights(numpy.log(Z), 1.0)
+    log_weights = sampler.log_weights(numpy.log(Z), END)
     numpy.testing.assert_allclose(log_weights, r, rtol=1e-6, atol=1e-6)
-    numpy.testing.assert_allclose(sampler.log_weights(numpy.log(Z), 0.0) * sqrt(40), log_weights, rtol=1e-12)
+    numpy.testing.assert_allclose(sampler.log_weights(numpy.log(Z), BEGIN) * sqrt(40), log_weights, rtol=1e-12)
     numpy.testing.assert_allclose(normalised(log_weights), late, atol=1e-6)
-    numpy.testing.assert_allclose(normalised(sampler.log_weights(numpy.log(Z), 0.0)), early, atol=1e-6)
+    numpy.testing.assert_allclose(normalised(sampler.log_weights(numpy.log(Z), BEGIN)), early, atol=1e-6)
 
 
 @pytest.mark.parametrize("include_outside", [True, False])
 def test_inclusion_probabilities(include_outside):
     sampler = WeightedNegativeSampler(ratio=0.5, include_outside=include_outside)
     expected = ORACLE[include_outside][4]
-    e = normalised(sampler.log_weights(numpy.log(Z), 0.0))
+    e = normalised(sampler.log_weights(numpy.log(Z), BEGIN))
     exact = [e[i] + sum(e[j] * e[i] / (1 - e[j]) for j in range(5) if j != i) for i in range(5)]
     numpy.testing.assert_allclose(exact, expected, atol=1e-6)
     counts = numpy.zeros(5)
     for _ in range(DRAWS):
-        counts[sampler(5, 4, numpy.log(Z), 0.0)] += 1
+        counts[sampler(5, 4, numpy.log(Z), BEGIN)] += 1
     assert_frequencies(counts, expected, DRAWS)
 
 
@@ -198,14 +200,20 @@ def test_a_draw_without_replacement_is_one_after_the_other():
     [(40, 0.0, sqrt(40)), (40, 0.5, sqrt(20)), (40, 0.975, 1.0), (40, 1.0, 1.0), (1, 0.5, 1.0), (10, 0.2, sqrt(8))],
 )
 def test_temperature(n_epochs, progress, expected):
-    assert WeightedNegativeSampler(n_epochs=n_epochs).temperature(progress) == pytest.approx(expected)
+    assert WeightedNegativeSampler(n_epochs=n_epochs).temperature(Tick(0, 0, progress)) == pytest.approx(expected)
+    assert WeightedNegativeSampler().temperature(Tick(0, 0, progress, n_epochs=n_epochs)) == pytest.approx(expected)
+
+
+def test_without_a_number_of_epochs_it_is_that_of_the_training():
+    assert WeightedNegativeSampler().temperature(Tick(0, 0, 0.0, n_epochs=0.25)) == 1.0
+    assert WeightedNegativeSampler(n_epochs=9.0).temperature(Tick(0, 0, 0.0, n_epochs=100.0)) == 3.0
 
 
 def test_the_drawing_gets_sharper():
     # The most probable of the five is drawn with 0.777 in the beginning, with 0.999748 in the end.
     sampler = WeightedNegativeSampler(ratio=0.25, include_outside=False)
-    for progress, column in ((0.0, 2), (1.0, 3)):
-        first = [sampler(5, 4, numpy.log(Z), progress)[0] for _ in range(DRAWS)]
+    for tick, column in ((BEGIN, 2), (END, 3)):
+        first = [sampler(5, 4, numpy.log(Z), tick)[0] for _ in range(DRAWS)]
         counts = numpy.bincount(first, minlength=5)
         assert_frequencies(counts, ORACLE[False][column], DRAWS)
 
@@ -216,10 +224,10 @@ def test_probabilities_zero_and_one(sampler):
     with numpy.errstate(divide="ignore"):
         logs = numpy.log(certain)
     numpy.testing.assert_allclose(entropy(logs), [0, 0, log(2), log(2)])
-    for progress in (0.0, 1.0):
-        assert numpy.isfinite(sampler.log_weights(logs, progress)).all()
-        assert sorted(sampler(4, 100, logs, progress).tolist()) == [0, 1, 2, 3]
-        assert len({*sampler(4, 6, logs, progress).tolist()}) == 3
+    for tick in (BEGIN, END):
+        assert numpy.isfinite(sampler.log_weights(logs, tick)).all()
+        assert sorted(sampler(4, 100, logs, tick).tolist()) == [0, 1, 2, 3]
+        assert len({*sampler(4, 6, logs, tick).tolist()}) == 3
 
 
 @pytest.mark.parametrize("n_labels", [2, 3, 40])
@@ -227,8 +235,8 @@ def test_weights_beyond_the_range_of_exp(n_labels):
     sampler = WeightedNegativeSampler(ratio=1.0, exponent=100.0, n_epochs=1.0, include_outside=False)
     logs = log_z(50, n_labels)
     logs[7] = numpy.log([0.9, *[0.1 / (n_labels - 1)] * (n_labels - 1)])
-    assert sampler.log_weights(logs, 0.0).max() > 1000
-    found = sampler(50, 5, logs, 0.0).tolist()
+    assert sampler.log_weights(logs, BEGIN).max() > 1000
+    found = sampler(50, 5, logs, BEGIN).tolist()
     assert 7 in found
     assert len({*found}) == 5
 
@@ -236,7 +244,7 @@ def test_weights_beyond_the_range_of_exp(n_labels):
 def test_a_high_exponent_avoids_what_is_likely_an_entity():
     logs = numpy.log([(0.8, 0.1, 0.1), (0.34, 0.33, 0.33)])
     samplers = {mu: WeightedNegativeSampler(exponent=mu, include_outside=False) for mu in (0.0, 8.0)}
-    weights = {mu: normalised(sampler.log_weights(logs, 1.0)) for mu, sampler in samplers.items()}
+    weights = {mu: normalised(sampler.log_weights(logs, END)) for mu, sampler in samplers.items()}
     assert weights[0.0][1] > 0.5 > weights[8.0][1]
 
 
@@ -245,12 +253,12 @@ def test_with_two_labels_outside_takes_part_or_not():
     u = -(0.9 * log(0.9) + 0.1 * log(0.1))
     for include_outside, v in ((True, 0.0), (False, 0.8)):
         sampler = WeightedNegativeSampler(include_outside=include_outside)
-        assert sampler.log_weights(logs, 1.0)[0] == pytest.approx(u * (1 + v) ** 8)
+        assert sampler.log_weights(logs, END)[0] == pytest.approx(u * (1 + v) ** 8)
 
 
 def test_which_of_the_labels_is_the_most_probable_does_not_matter():
     logs = numpy.log([(0.5, 0.1, 0.4), (0.5, 0.4, 0.1), (0.4, 0.5, 0.1)])
-    same, as_same, other = WeightedNegativeSampler(include_outside=False).log_weights(logs, 1.0)
+    same, as_same, other = WeightedNegativeSampler(include_outside=False).log_weights(logs, END)
     assert same == pytest.approx(as_same)
     assert same > other
 
@@ -258,8 +266,40 @@ def test_which_of_the_labels_is_the_most_probable_does_not_matter():
 def test_log_probabilities_are_not_written_to():
     logs = log_z(10)
     before = logs.copy()
-    WeightedNegativeSampler()(10, 10, logs, 0.5)
+    WeightedNegativeSampler()(10, 10, logs, BEGIN)
     assert (logs == before).all()
+
+
+# An oracle
+
+
+@pytest.mark.parametrize("make", [UniformNegativeSampler, WeightedNegativeSampler])
+def test_what_an_oracle_takes_for_an_entity_is_not_drawn(make):
+    """Of "O" the five spans have 0.98, 0.8, 0.5, 0.34 and 0.05."""
+    for exclude, left in [(0.0, 5), (0.05, 5), (0.051, 4), (0.5, 3), (0.9, 1), (1.0, 0)]:
+        sampler = make(ratio=2.0, exclude=exclude)
+        assert sorted(sampler(5, 4, numpy.log(Z) + 1e-12, BEGIN).tolist()) == [*range(left)]
+        few = make(ratio=0.5, exclude=exclude)
+        for _ in range(50):
+            drawn = few(5, 4, numpy.log(Z) + 1e-12, BEGIN).tolist()
+            assert len({*drawn}) == len(drawn) == min(2, left)
+            assert {*drawn} <= {*range(left)}
+
+
+def test_those_left_are_drawn_as_if_there_were_no_others():
+    uniform, counts = UniformNegativeSampler(0.5, exclude=0.4), numpy.zeros(5)
+    weighted, weighted_counts = WeightedNegativeSampler(0.25, exclude=0.4), numpy.zeros(5)
+    for _ in range(DRAWS):
+        counts[uniform(5, 4, numpy.log(Z))] += 1
+        weighted_counts[weighted(5, 4, numpy.log(Z), BEGIN)] += 1
+    assert_frequencies(counts, [2 / 3, 2 / 3, 2 / 3, 0, 0], DRAWS)
+    assert_frequencies(weighted_counts, [*normalised(weighted.log_weights(numpy.log(Z[:3]), BEGIN)), 0, 0], DRAWS)
+
+
+@pytest.mark.parametrize("make", [UniformNegativeSampler, WeightedNegativeSampler])
+def test_without_an_oracle_nothing_can_be_excluded(make):
+    with pytest.raises(WeaknerError, match="WK027"):
+        make(exclude=0.5)(5, 4)
 
 
 # Settings
@@ -270,6 +310,8 @@ def test_log_probabilities_are_not_written_to():
     [
         ({"ratio": -0.1}, "ratio"),
         ({"ratio": float("nan")}, "ratio"),
+        ({"exclude": -0.1}, "exclude"),
+        ({"exclude": 1.1}, "exclude"),
         ({"rounding": "floor"}, "rounding"),
         ({"rounding": "floor"}, "ceil or floor_plus_one"),
     ],
@@ -296,7 +338,7 @@ def test_who_wants_to_know_what_the_model_thinks():
 def test_the_seed_decides(sampler):
     def draw(seed):
         fix_seed(seed)
-        return [sampler(100, 20, log_z(100), 0.0).tolist() for _ in range(3)]
+        return [sampler(100, 20, log_z(100), BEGIN).tolist() for _ in range(3)]
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)

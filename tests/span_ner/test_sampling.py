@@ -10,6 +10,7 @@ from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.samplers import (
+    START,
     AllNegatives,
     UniformNegativeSampler,
     WeightedNegativeSampler,
@@ -40,12 +41,13 @@ class SpySampler:
     """Takes the first candidate, and writes down what it is told."""
 
     weighted = True
+    exclude = 0.0
 
     def __init__(self):
         self.calls = []
 
-    def __call__(self, n_candidates, n_tokens, log_probabilities=None, progress=0.0):
-        self.calls.append((n_candidates, n_tokens, log_probabilities, progress))
+    def __call__(self, n_candidates, n_tokens, log_probabilities=None, tick=None):
+        self.calls.append((n_candidates, n_tokens, log_probabilities, tick))
         return numpy.arange(min(1, n_candidates))
 
 
@@ -100,7 +102,7 @@ def test_a_sampler_that_is_not_weighted_gets_no_probabilities(nlp, ner):
     ner.sampler = spy = SpySampler()
     spy.weighted = False
     nlp.update([make_example(nlp, TEXT)], sgd=False)
-    assert spy.calls == [(15, 5, None, 0.0)]
+    assert spy.calls == [(15, 5, None, START)]
 
 
 @pytest.mark.parametrize("texts", [["Bob"], ["Bob", ""]])
@@ -150,8 +152,8 @@ def test_the_temperature_follows_the_clock(monkeypatch):
     found = []
     temperature = WeightedNegativeSampler.temperature
 
-    def spy(self, progress):
-        found.append(temperature(self, progress))
+    def spy(self, tick):
+        found.append(temperature(self, tick))
         return found[-1]
 
     monkeypatch.setattr(WeightedNegativeSampler, "temperature", spy)

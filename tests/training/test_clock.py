@@ -94,7 +94,16 @@ def tick(clock, nlp, *pairs):
 def test_progress_in_steps():
     nlp, recorder = recorded()
     tick(TrainingClock(total_steps=4), nlp, (0, 0), (1, 0), (2, 1), (4, 2), (5, 2))
-    assert recorder.ticks == [Tick(0, 0, 0.0), Tick(1, 0, 0.25), Tick(2, 1, 0.5), Tick(4, 2, 1.0), Tick(5, 2, 1.0)]
+    assert [tick[:3] for tick in recorder.ticks] == [(0, 0, 0.0), (1, 0, 0.25), (2, 1, 0.5), (4, 2, 1.0), (5, 2, 1.0)]
+
+
+def test_the_number_of_epochs_is_known_after_the_first():
+    nlp, recorder = recorded()
+    tick(TrainingClock(total_steps=12), nlp, (0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (9, 2))
+    assert [tick.n_epochs for tick in recorder.ticks] == [12.0, 6.0, 4.0, 3.0, 3.0, 3.0, 3.0]
+    nlp, recorder = recorded()
+    tick(TrainingClock(total_epochs=7), nlp, (0, 0), (5, 1))
+    assert [tick.n_epochs for tick in recorder.ticks] == [7.0, 7.0]
 
 
 def test_progress_in_epochs():

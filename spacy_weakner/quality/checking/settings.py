@@ -12,9 +12,9 @@ from spacy.language import Language
 from ...configs.recipes import SIZES
 from ...errors import WeaknerError
 from ...files import expand_home
+from ...pipelines import blank_pipeline
 from ...stages.runtime.config_values import config_differences
 from ...stages.runtime.devices import on_device
-from ...stages.runtime.pipelines import blank_pipeline
 from .findings import Findings, listed
 
 # What an encoder needs beside the base install: packages, and the extra that brings them.

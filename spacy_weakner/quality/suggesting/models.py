@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ...annotations.corpus import bare_copy
 from ...annotations.weak import copy_group, doc_entities, weak_group, weak_sources
-from ...stages.runtime.pipelines import load_pipeline, run_before
+from ...pipelines import load_pipeline, run_before
 from ...ty import CandidateScorer, Entity, TokenDistributions
 from .places import Place, places_of_candidates, places_of_tokens
 

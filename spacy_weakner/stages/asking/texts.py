@@ -5,8 +5,8 @@ from typing import Any, Iterator, Optional, Set
 
 from ...annotations.sentences import sentence_key
 from ...formats.reading import read_corpus
+from ...pipelines import blank_pipeline
 from ..runtime.hashes import hash_text
-from ..runtime.pipelines import blank_pipeline
 
 
 class Texts:

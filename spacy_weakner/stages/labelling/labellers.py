@@ -9,8 +9,8 @@ from spacy.tokens import Doc, Span
 
 from ...annotations.corpus import bare_copy
 from ...annotations.weak import doc_entities, group_entities, group_scores, set_source, weak_group
+from ...pipelines import load_pipeline
 from ...ty import Entity
-from ..runtime.pipelines import load_pipeline
 from .answering import AnswerFile
 from .importing import LabelFile
 from .mentions import Found

@@ -7,7 +7,7 @@ from typing import DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
 from spacy.tokens import Doc
 
 from ...errors import Errors, WeaknerError
-from ..runtime.pipelines import load_pipeline
+from ...pipelines import load_pipeline
 from ..runtime.shards import WHOLE, Part
 from ..runtime.stage import Report, Statistics
 from .sources import Source

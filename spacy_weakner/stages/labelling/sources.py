@@ -26,8 +26,8 @@ from thinc.api import Config
 from ...annotations.rows import MISALIGNED
 from ...errors import Errors, WeaknerError
 from ...files import existing, expand_home, parse_json, read_lines
+from ...pipelines import asks_language_model
 from ..runtime.hashes import hash_model
-from ..runtime.pipelines import asks_language_model
 
 KINDS = ("terms", "pipeline", "patterns", "file", "answers")
 # Labels that were made before, for the texts that they name.

@@ -12,9 +12,9 @@ from spacy.util import minibatch
 from ...annotations.sentences import sentence_key
 from ...annotations.weak import weak_group
 from ...errors import Errors, WeaknerError
+from ...pipelines import blank_pipeline, load_pipeline
 from ...scratch import scratch_folder
 from ..runtime.devices import on_device
-from ..runtime.pipelines import blank_pipeline, load_pipeline
 from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.stage import Stage
 from ..runtime.workers import Task, run_workers

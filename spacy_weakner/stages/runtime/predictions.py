@@ -11,8 +11,8 @@ from ...annotations.corpus import bare_copy
 from ...annotations.tags import TagScheme, make_scheme
 from ...annotations.weak import copy_group, weak_group
 from ...errors import Errors, WeaknerError
+from ...pipelines import load_pipeline, run_before
 from ...ty import Entity, PathScore, PathScorer, TokenDistributions
-from .pipelines import load_pipeline, run_before
 
 _DISTRIBUTIONS = "gives distributions over tags"
 

@@ -1,4 +1,4 @@
-"""Pipelines that stages read corpora and label with."""
+"""Pipelines: blank ones to read corpora with, trained ones, and parts of these."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import get_package_path
 
-from ...errors import Errors, WeaknerError
+from .errors import Errors, WeaknerError
 
 # Factories of spacy-llm: "llm", "llm_ner", ...
 _LANGUAGE_MODEL = re.compile(r'^\s*factory\s*=\s*"llm(_\w+)?"', re.M)

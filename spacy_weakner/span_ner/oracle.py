@@ -1,0 +1,61 @@
+"""A trained classifier of spans that says what spans of a training corpus are.
+
+What is drawn as "O" can be steered by the model that learns; but a model that has begun to take the unlabelled entities
+for "O" draws ever more of them. A model that was trained before, with uniform negatives, and stays as it is does not
+(the first form of the weights in the paper on weighted sampling, Section 4).
+"""
+
+from pathlib import Path
+from typing import Any, List, Sequence
+
+import numpy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..annotations.corpus import bare_copy
+from ..annotations.weak import copy_group, weak_group
+from ..errors import Errors, WeaknerError
+from ..pipelines import load_pipeline, run_before
+from .candidates import Spans
+from .samplers import Floats
+
+FACTORY = "span_ner"
+
+
+class Oracle:
+    """A frozen pipeline with a `span_ner`.
+
+    path (Path): The pipeline.
+    name (str): Name of the component that learns.
+    labels (Sequence[str]): The labels of the component that learns, in its order.
+    RAISES (WeaknerError): If it cannot be loaded, has no such component, or knows other labels.
+    """
+
+    def __init__(self, path: Path, name: str, labels: Sequence[str]) -> None:
+        self.nlp: Language = load_pipeline(path)
+        names = [own for own in self.nlp.pipe_names if self.nlp.get_pipe_meta(own).factory == FACTORY]
+        if not names:
+            raise WeaknerError(Errors.WK699.format(path=path, factory=FACTORY))
+        self.name = names[0]
+        pipe: Any = self.nlp.get_pipe(self.name)
+        own = list(pipe.labels)
+        if {*own} != {*labels}:
+            known = {"own": ", ".join(own), "labels": ", ".join(labels)}
+            raise WeaknerError(Errors.WK700.format(path=path, name=name, **known))
+        self._pipe = pipe
+        self._columns = [0, *(1 + own.index(label) for label in labels)]
+        self._groups = [weak_group(source) for source in pipe.sources_read]
+
+    def __call__(self, docs: Sequence[Doc], spans: Sequence[Spans]) -> List[Floats]:
+        """Ask for some spans.
+
+        docs (Sequence[Doc]): The Docs; only their words are read, and what sources say.
+        spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
+        RETURNS (List[Floats]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
+        """
+        copies = [bare_copy(doc, self.nlp.vocab) for doc in docs]
+        for doc, copy in zip(docs, copies, strict=True):
+            for group in self._groups:
+                copy_group(doc, copy, group)
+        found = self._pipe.span_log_probabilities(run_before(self.nlp, self.name, copies), spans)
+        return [numpy.asarray(own[:, self._columns], dtype="float64") for own in found]
