@@ -96,6 +96,7 @@ def measure(case: Case, repetitions: int) -> Tuple[int, List[float]]:
         padded, mask = torch_pad(tensors)
         padded.requires_grad_()
         (-module(padded, pad_sequence(labels, batch_first=True), mask, reduction="sum")).backward()
+        assert padded.grad is not None  # it was asked for
         return [gradient[:n] for gradient, n in zip(padded.grad, lengths, strict=True)]
 
     def torch_decode() -> List[List[int]]:

@@ -15,13 +15,13 @@ from common import (
     encoder_name,
     evaluate,
     find,
+    gold_against_weak,
     sample,
     train,
     write_page,
 )
 
 from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.quality.scores import Counts
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.training.precision import PRECISIONS

@@ -193,12 +193,12 @@ def part_gazetteer_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
     number, used = 0, loaded
     for docs in blocks(nlp, arguments):
         held = resident()
-        results = matched(docs, lambda docs=docs: [ruler.match_batch(part) for part in minibatch(docs, size=1000)])
+        results = matched(docs, lambda: [ruler.match_batch(part) for part in minibatch(docs, size=1000)])  # noqa: B023
         used += max(0.0, resident() - held)
         for part in results:
             found.append((part.sequences + number, part.starts, part.ends, part.labels))
             number += 1000
-        written(docs, lambda docs=docs: [None for _ in ruler.pipe(docs)])
+        written(docs, lambda: [None for _ in ruler.pipe(docs)])  # noqa: B023
     names = ruler._table.names
     columns = [numpy.concatenate(column) for column in zip(*found, strict=True)]
     store(arguments, "gazetteer_ruler", columns[0], columns[1], columns[2], columns[3], names)
@@ -222,8 +222,8 @@ def part_phrase_matcher(arguments: argparse.Namespace) -> Dict[str, Any]:
     for label, texts in labels.items():
         for block in minibatch(texts, size=2000):
             # White space tokens inside a term are dropped, as the gazetteer_ruler does.
-            docs = ([token.text for token in nlp.make_doc(text) if not token.is_space] for text in block)
-            matcher.add(label, [Doc(nlp.vocab, words=words) for words in docs if words])
+            terms = ([token.text for token in nlp.make_doc(text) if not token.is_space] for text in block)
+            matcher.add(label, [Doc(nlp.vocab, words=words) for words in terms if words])
         texts.clear()
     build = time.perf_counter() - started
     memory = resident() - before
@@ -233,7 +233,7 @@ def part_phrase_matcher(arguments: argparse.Namespace) -> Dict[str, Any]:
     rows: List[Tuple[int, int, int, int]] = []
     number = 0
     for docs in blocks(nlp, arguments):
-        for matches in watch(docs, lambda docs=docs: [matcher(doc) for doc in docs]):
+        for matches in watch(docs, lambda: [matcher(doc) for doc in docs]):  # noqa: B023
             rows.extend((number, start, end, numbers[key]) for key, start, end in matches)
             number += 1
     columns = numpy.asarray(rows, dtype="int64").T
@@ -258,7 +258,7 @@ def part_entity_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
     watch = Stopwatch()
     entities = 0
     for docs in blocks(nlp, arguments):
-        watch(docs, lambda docs=docs: [ruler(doc) for doc in docs])
+        watch(docs, lambda: [ruler(doc) for doc in docs])  # noqa: B023
         entities += sum(len(doc.ents) for doc in docs)
     return {
         "tokenise_and_build_s": round(build, 2),
@@ -272,8 +272,8 @@ def part_pass(arguments: argparse.Namespace) -> Dict[str, Any]:
     """Raw text through a pipeline with spaCy's English tokenizer, without and with the gazetteer_ruler."""
     texts = [" ".join(words) for words in sentences(arguments.text, arguments.sentences // 2)]
     plain, labelling = spacy.blank("en"), spacy.blank("en")
-    labelling.add_pipe("gazetteer_ruler", config={"attr": arguments.attr, "acronym_length": 0})
-    labelling.get_pipe("gazetteer_ruler").from_disk(arguments.work / f"table-{arguments.attr}")
+    ruler: Any = labelling.add_pipe("gazetteer_ruler", config={"attr": arguments.attr, "acronym_length": 0})
+    ruler.from_disk(arguments.work / f"table-{arguments.attr}")
     seconds: Dict[str, List[float]] = {"plain": [], "labelling": []}
     tokens = 0
     for _ in range(5):
@@ -413,13 +413,13 @@ def render(rows: List[Dict[str, Any]]) -> None:
     """Write the page from the rows."""
     page = (EVIDENCE / "gazetteer.template.md").read_text(encoding="utf-8")
     engines = [row for row in rows if row["benchmark"] == "gazetteer" and row["engine"] in ENGINES]
-    columns = ("attr", "engine", "tokenise_and_build_s", "load_s", "memory_mb", "match_tokens_per_s")
+    columns: Tuple[str, ...] = ("attr", "engine", "tokenise_and_build_s", "load_s", "memory_mb", "match_tokens_per_s")
     columns += ("write_tokens_per_s", "candidates", "entities", "same_candidates")
     tables = [row for row in rows if row.get("engine") == "table"]
     compiled = ("attr", "terms", "tokenise_and_build_s", "build_s", "store_s", "file_mb", "new_strings")
     passes = [row for row in rows if row.get("engine") == "pass"]
     shards = [row for row in rows if row["benchmark"] == "gazetteer-shards"]
-    shard_columns = ("run", "sentences", "shards", "workers", "kills", "seconds", "sentences_per_s")
+    shard_columns: Tuple[str, ...] = ("run", "sentences", "shards", "workers", "kills", "seconds", "sentences_per_s")
     shard_columns += ("memory_mb_second_third", "memory_mb_last_third", "same_bytes")
     pass_columns = ("tokens", "tokenise_tokens_per_s", "pass_tokens_per_s", "extra_percent")
     for name, found, keys in (

@@ -15,13 +15,12 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, config_file, count, find, labels_only, line_chart, sample
+from common import EVIDENCE, config_file, count, find, gold_against_weak, labels_only, line_chart, sample
 from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.quality.compare import gold_against_weak
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.complete import complete

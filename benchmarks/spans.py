@@ -88,8 +88,10 @@ def update(name: str, n: int) -> Callable[[], Any]:
     sampler: NegativeSampler = UniformNegativeSampler() if name == "uniform" else WeightedNegativeSampler()
     nothing = numpy.zeros(0, dtype="int64")
     empty = nothing.reshape(-1, 2)
-    target = SpanTarget(n, True, spans, labels, empty, nothing, nothing, empty, audited=False)
-    ner: Any = pipeline("span_ner", {"max_width": None}, WIDTH).get_pipe("span_ner")
+    nlp = pipeline("span_ner", {"max_width": None}, WIDTH)
+    doc = Doc(nlp.vocab, words=["x"] * n)
+    target = SpanTarget(n, True, spans, labels, empty, nothing, nothing, empty, audited=False, doc=doc)
+    ner: Any = nlp.get_pipe("span_ner")
     ner.sampler = sampler
     ner.tick(Tick(0, 0, 0.5))
     return lambda: ner.compute_loss(vectors, [target] * BATCH)

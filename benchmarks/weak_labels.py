@@ -12,7 +12,7 @@ import argparse
 import random
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 from common import (
     EVIDENCE,
@@ -125,7 +125,8 @@ def oracle(folder: Path) -> Counts:
     more than half of those with its pattern are right on this very gold. The pattern of a span is its label, and for
     every source whether it proposes the span, the same words with another label, an overlapping span with the same
     label or another one, or nothing."""
-    pairs, patterns = [], defaultdict(list)
+    pairs: List[Tuple[Any, Any]] = []
+    patterns: Dict[Any, List[Any]] = defaultdict(list)
     for number, doc in enumerate(read_docs(folder / "sources.spacy", Vocab())):
         given = [weak.group_entities(doc, weak.weak_group(name)) for name in SOURCES]
         pairs.append((set(weak.doc_entities(doc)), set()))

@@ -32,8 +32,11 @@ class NegativeSampler(Protocol):
         oracle is needed.
     """
 
-    weighted: bool
-    exclude: float
+    @property
+    def weighted(self) -> bool: ...
+
+    @property
+    def exclude(self) -> float: ...
 
     def __call__(
         self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
