@@ -20,7 +20,9 @@ PAGE = ROOT / "docs" / "configs.md"
 
 
 # Recipes that came later.
-NEW = {"best.gold", "best.student", "crf_ner.votes"}
+NEW = {"best.gold", "best.student", "crf_ner.votes", "span_ner.oracle"}
+# What is something else now, on purpose: the paper's C is the number of epochs of a training, whatever that is.
+CHANGED = {"components.span_ner.sampler.n_epochs": None}
 
 
 def table():
@@ -103,6 +105,7 @@ def test_every_setting_is_what_it_was(name):
     recipe, size = EARLIER[name]
     config = make_config(recipe, size)
     before, now = earlier(name), flat(config)
+    before.update({key: value for key, value in CHANGED.items() if key in before})
     assert before and set(now) <= set(before)
     assert now == {key: before[key] for key in now}
     left_out = set(before) - set(now)

@@ -31,6 +31,9 @@ def build(name, size, folder, **options):
     if "terms" in config["paths"]:
         (folder / "terms.jsonl").write_text(json.dumps({"label": "LOC", "term": "Paris"}))
         config["paths"]["terms"] = str(folder / "terms.jsonl")
+    if "oracle" in config["paths"]:
+        build("span_ner", "cnn", folder).to_disk(folder / "oracle")
+        config["paths"]["oracle"] = str(folder / "oracle")
     # There is no pipeline to start from.
     config["initialize"]["after_init"] = None
     narrow(config["components"])
@@ -104,7 +107,7 @@ def test_values_that_are_to_be_given_are_paths_without_a_value():
     for name, size in ALL:
         paths = make_config(name, size)["paths"]
         given = {key for key, value in paths.items() if value is None}
-        assert given and given <= {"train", "dev", "strong", "weak", "initial", "queries", "terms", "vectors"}
+        assert given and given <= {"train", "dev", "strong", "weak", "initial", "queries", "terms", "vectors", "oracle"}
 
 
 @pytest.mark.parametrize("head", ["crf_ner", "span_ner", "token_ner", "mrc_ner"])
