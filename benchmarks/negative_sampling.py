@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from common import EVIDENCE, Evidence, Run, count, dev_scores, line_chart, sample
-from experiment import Experiment, add_encoder, main, options
+from experiment import Experiment, add_encoder, load_weights, main, options
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -38,6 +38,7 @@ class Method(NamedTuple):
     settings (Dict[str, Any]): Other settings of the config.
     unmatched (str): What tokens without annotation are to it: "outside" or "missing".
     oracle (bool): Whether the pipeline of `uniform` is its oracle.
+    warm (bool): Whether it starts from its oracle.
     length (int): How many times as long as others it is trained.
     """
 
@@ -46,6 +47,7 @@ class Method(NamedTuple):
     settings: Dict[str, Any] = {}
     unmatched: str = "outside"
     oracle: bool = False
+    warm: bool = False
     length: int = 1
 
 
@@ -59,6 +61,7 @@ METHODS = {
     "weighted_with_o": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": True}),
     "uniform_twice": Method("span_ner", length=2),
     "excluded": Method("span_ner", ".oracle", oracle=True),
+    "excluded_warm": Method("span_ner", ".oracle", oracle=True, warm=True),
     "weighted_oracle": Method(
         "span_ner", ".weighted", {"components.span_ner.sampler.include_outside": False}, oracle=True
     ),
@@ -100,6 +103,8 @@ class NegativeSampling(Experiment):
         if method.oracle:
             path, before = self.train("uniform")
             oracle = {"initialize.components": {"span_ner": {"oracle": str(path)}}}
+            if method.warm:
+                oracle["initialize.after_init"] = load_weights(path, {"span_ner": ["all"]})
         settings = {
             "training.max_steps": method.length * self.arguments.steps,
             "training.eval_frequency": self.arguments.eval_frequency,
