@@ -23,7 +23,7 @@ from spacy_weakner.annotations.weak import GOLD_GROUP, doc_entities, group_entit
 from spacy_weakner.configs import encoder_settings, render_config
 from spacy_weakner.files import write_text
 from spacy_weakner.quality.compare import compare
-from spacy_weakner.quality.scores import Counts, count_matches
+from spacy_weakner.scores import Counts, count_matches
 from spacy_weakner.stages.runtime.training import LOG, train_member
 
 ROOT = Path(__file__).parent.parent

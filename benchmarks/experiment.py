@@ -22,7 +22,7 @@ from common import (
 )
 
 from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.quality.scores import Counts
+from spacy_weakner.scores import Counts
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.training.precision import PRECISIONS
 

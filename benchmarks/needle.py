@@ -75,6 +75,7 @@ METHODS = {
     "needle_token": Method("completed-token", TOKEN, "supervised", finetune=True),
     "needle_soft": Method("completed-soft", SOFT, "supervised", finetune=True),
     "needle_estimated": Method("completed-estimated", None, "supervised", finetune=True),
+    "needle_auto": Method("completed-auto", None, "supervised", finetune=True),
     "needle_twice": Method("completed-again", None, "needle", finetune=True),
 }
 AGAIN = "needle_twice"
@@ -184,9 +185,9 @@ class Needle(Experiment):
                 calibrate(calibration, [(initial, self.corpus("dev"))])
             soft = name == "completed-soft"
             estimate = soft or name == "completed-estimated"
-            report = complete(
-                weak_corpus, path, initial, calibration=calibration, estimate_accuracy=estimate, soft=soft
-            )
+            how: Dict[str, Any] = {"rule": "auto" if name == "completed-auto" else "unmatched"}
+            how.update(calibration=calibration, estimate_accuracy=estimate, soft=soft)
+            report = complete(weak_corpus, path, initial, **how)
         print(name, report, flush=True)
         return path
 

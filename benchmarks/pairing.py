@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.annotations.weak import doc_entities
-from spacy_weakner.quality.scores import count_matches
+from spacy_weakner.scores import count_matches
 from spacy_weakner.ty import PAIRINGS
 
 THRESHOLDS = (0.5, 0.3, 0.1)

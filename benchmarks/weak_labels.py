@@ -33,7 +33,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.quality.scores import Counts, count_matches
+from spacy_weakner.scores import Counts, count_matches
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.label import label

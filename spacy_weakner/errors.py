@@ -333,6 +333,11 @@ class Errors:
         "[WK345] {path} says nothing on weak sources. Label the held-out gold with them before 'calibrate', or give "
         "'weak_accuracy' instead of 'estimate_accuracy'."
     )
+    WK701 = (
+        "[WK701] The rule 'auto' needs to know which labels are best, and {path} does not say. Give a calibration from "
+        "gold that the weak sources have labelled too, or a rule."
+    )
+    WK702 = "[WK702] The rule 'none' leaves labels as they are, so there can be no soft ones. Give another rule."
     # Encoders of Hugging Face
     WK350 = (
         "[WK350] This needs {package}, which is not installed. Install the extra 'transformers': "

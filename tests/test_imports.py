@@ -27,6 +27,7 @@ ROWS = [
         "torch_io",
         "tokenizers",
         "pipelines",
+        "scores",
         "losses",
         "batching",
     },

@@ -67,7 +67,7 @@ def aggregate_cli(
     """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
     options = dict(locals())
     with reporting():
-        from ..quality.scores import as_json
+        from ..scores import as_json
         from ..stages.aggregate import aggregate
 
         inputs = [path for path in (input_path, gold, fit_on) if path is not None]

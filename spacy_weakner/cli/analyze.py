@@ -30,8 +30,8 @@ def analyze_cli(
     """Audit weak labels: coverage, disagreement between sources and, where gold is known, their errors."""
     with reporting():
         from ..quality.analyze import analyze
-        from ..quality.scores import as_json
         from ..quality.tables import analysis_tables
+        from ..scores import as_json
 
         check_json(output, [corpus, *([] if gold is None else [gold])])
         analysis = analyze(corpus, gold=gold, sources=source or None, top=top, progress=True)

@@ -53,6 +53,9 @@ def calibrate_cli(
             msg.info(f"Sentences left out, empty or without complete gold: {report.left_out}")
         for source, accuracy in report.calibration.sources.items():
             msg.info(f"Tokens labelled by '{source}' that are right: {100 * accuracy:.1f} %")
+        if report.calibration.rules:
+            rules = ", ".join(f"{rule} {f1:.1f}" for rule, f1 in report.calibration.rules.items())
+            msg.info(f"F1 of the labels by rule of 'complete': {rules}")
         if figure is not None:
             write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
             msg.good("Figure", figure)

@@ -17,7 +17,11 @@ def complete_cli(
         Optional[str], typer.Option(help="Its component (default: the first that scores tag sequences)")
     ] = None,
     rule: Annotated[
-        str, typer.Option(help="The model decides where no weak entity is (unmatched), or everywhere (all)")
+        str,
+        typer.Option(
+            help="The model decides where no weak entity is (unmatched), everywhere (all), or nowhere (none); auto: as "
+            "gave the best labels on the gold of 'calibrate'"
+        ),
     ] = "unmatched",
     broken: Annotated[
         str, typer.Option(help="Sentences whose completed tags break the tag scheme: keep, repair or drop")
@@ -40,6 +44,7 @@ def complete_cli(
 
         report = complete(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)
+        msg.info(f"Rule: {report.rule}")
         msg.info(f"Entities: {listing(report.entities)}")
         msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
         share = 100 * report.broken / max(1, report.docs + report.dropped)

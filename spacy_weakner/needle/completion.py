@@ -6,6 +6,9 @@ from numpy.typing import NDArray
 from ..annotations.tags import BoolMask, IntTags, TagScheme
 
 BROKEN = ("keep", "repair", "drop")
+# Where the model decides: nowhere, where there is no weak entity (the paper), or everywhere (self-training).
+NONE, UNMATCHED, ALL = "none", "unmatched", "all"
+RULES = (UNMATCHED, ALL, NONE)
 
 
 def complete(weak: IntTags, predicted: IntTags) -> IntTags:
@@ -21,6 +24,19 @@ def complete(weak: IntTags, predicted: IntTags) -> IntTags:
     RETURNS (IntTags): Shape (n_tokens,).
     """
     return numpy.where(matched(weak), weak, predicted)
+
+
+def decide(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
+    """The labels that a rule makes of the weak ones.
+
+    weak (IntTags): Shape (n_tokens,): as in `complete`.
+    predicted (IntTags): Shape (n_tokens,): ids of the model's tags, in the same scheme.
+    rule (str): One of `RULES`.
+    RETURNS (IntTags): Shape (n_tokens,).
+    """
+    if rule == ALL:
+        return predicted
+    return weak if rule == NONE else complete(weak, predicted)
 
 
 def matched(weak: IntTags) -> BoolMask:

@@ -27,12 +27,17 @@ class Calibration(NamedTuple):
     steps (Steps): From score to chance of being right.
     sources (Dict[str, float]): For each weak source, the share of right tokens among those that it labels; empty if the
         held-out sentences had no weak labels.
+    rules (Dict[str, float]): For each rule of `complete`, F1 in [0, 100] of the labels that it makes, on the held-out
+        sentences; empty if they had no weak labels.
+    given (float): The chance that weak labels are right as they are, where what they do not name is "O"; 0 without.
     """
 
     score: str
     unit: str
     steps: Steps
     sources: Dict[str, float]
+    rules: Dict[str, float] = {}
+    given: float = 0.0
 
     def predicted(self, path: PathScore) -> float:
         """The chance that the tags a model predicts for a sentence are right.
@@ -54,6 +59,8 @@ class Calibration(NamedTuple):
             "values": self.steps.values.tolist(),
             "counts": self.steps.counts.tolist(),
             "sources": self.sources,
+            "rules": self.rules,
+            "given": self.given,
         }
         write_text(Path(path), json.dumps(row, indent=2) + "\n")
 
@@ -70,8 +77,9 @@ class Calibration(NamedTuple):
             raise WeaknerError(Errors.WK109.format(path=path))
         try:
             row = parse_json(path.read_bytes())
-            result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), dict(row["sources"]))
-            values = [*result.steps.values, *result.sources.values()]
+            sources, rules, given = dict(row["sources"]), dict(row.get("rules", {})), row.get("given", 0.0)
+            result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), sources, rules, float(given))
+            values = [*result.steps.values, *sources.values(), *(f1 / 100.0 for f1 in rules.values()), result.given]
             if result.score not in SCORES or result.unit not in UNITS or not all(0.0 <= p <= 1.0 for p in values):
                 raise ValueError("a value is out of range")
         except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -9,8 +9,8 @@ from ..quality.bootstrap import Difference, Interval
 from ..quality.compare import SAMPLES, Comparison
 from ..quality.plots import Plot, curve_plot, f1_plot
 from ..quality.report import Section, report
-from ..quality.scores import Accuracy, Counts
 from ..quality.tables import Table
+from ..scores import Accuracy, Counts
 from .layout import Corpora, has_docs, reading
 from .verdict import Contender, Verdict
 

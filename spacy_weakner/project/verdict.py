@@ -9,7 +9,7 @@ from typing import Any, Collection, Dict, List, Optional
 from ..files import existing, parse_json, write_text
 from ..quality.bootstrap import Difference
 from ..quality.compare import Comparison
-from ..quality.scores import Counts
+from ..scores import Counts
 from .layout import reading
 from .rules import Facts, Rule, Settings
 

@@ -14,11 +14,11 @@ from ..annotations.weak import doc_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
+from ..scores import Accuracy, Counts, as_json, count_matches, total
 from ..stages.runtime.devices import on_device
 from .bootstrap import Bootstrap, Difference, Interval
 from .calibration import CalibrationCounter
 from .candidates import Candidate, Predictions, make_candidates
-from .scores import Accuracy, Counts, as_json, count_matches, total
 
 SAMPLES = 1000
 # Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.

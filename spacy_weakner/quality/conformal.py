@@ -15,9 +15,9 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing
 from ..pipelines import load_pipeline
 from ..progress import Progress
+from ..scores import as_json
 from ..stages.runtime.devices import on_device
 from ..ty import EntityThresholds
-from .scores import as_json
 from .thresholds import Scored, Threshold, Thresholds, fit_thresholds
 
 PRECISION, DELTA, MIN_ENTITIES = 0.95, 0.1, 50

@@ -6,9 +6,9 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 from spacy.tokens import Doc
 
 from ..annotations.gold import Gold
+from ..scores import Counts, total
 from ..ty import Entities, Entity
 from .relations import BOTH, BOUNDARY, NONE, SAME, TYPE, SpanIndex
-from .scores import Counts, total
 
 # Widths in tokens: first and last of each class.
 LENGTHS: Tuple[Tuple[int, Optional[int]], ...] = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, None))

@@ -14,6 +14,7 @@ from ..annotations.corpus import read_docs, stream_docs
 from ..annotations.gold import Gold, find_gold
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..pipelines import blank_pipeline
+from ..scores import Counts, as_json
 from ..stages.aggregate import METHODS, UNION
 from .bootstrap import Bootstrap, Interval, f1, precision, recall
 from .judging.combining import Labels, combined_labels
@@ -22,7 +23,6 @@ from .judging.matches import Sentence, choose_matches, count_labels, read_senten
 from .judging.proposal import Proposal, propose
 from .judging.terms import WorstTerm, find_worst_terms
 from .relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
-from .scores import Counts, as_json
 
 SAMPLES = 1000
 TOP = 20

@@ -9,10 +9,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..needle.confidence import Calibration
+from ..scores import Counts
 from .calibration import Reliability
 from .compare import Comparison
 from .evaluation import LengthRecall
-from .scores import Counts
 from .tables import shorten
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
+from ..scores import Counts
 from .analyze import Analysis, GoldReport
 from .calibration import Reliability
 from .compare import Comparison, format_table
 from .evaluation import GoldScores, LabelScores, LengthRecall, PhraseCount
-from .scores import Counts
 
 ALL = "all"
 UNKNOWN = "-"

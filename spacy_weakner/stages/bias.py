@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
+from ..scores import count_matches
 from ..ty import Entity
 from .runtime.devices import on_device
 from .runtime.held_out import HeldOut
@@ -79,12 +80,7 @@ def f1_under(wanted: Sequence[Sequence[Entity]], found: Sequence[Sequence[Sequen
     found (Sequence[Sequence[Sequence[Entity]]]): Per Doc and bias the entities.
     RETURNS (List[float]): Per bias F1 in [0, 100]; 0 if there is neither gold nor anything found.
     """
-    n_gold = sum(map(len, wanted))
-    result = []
-    for each in zip(*found, strict=True):
-        right = sum(len({*own} & {*gold}) for own, gold in zip(each, wanted, strict=True))
-        result.append(200.0 * right / max(1, n_gold + sum(map(len, each))))
-    return result
+    return [count_matches(zip(wanted, each, strict=True))[0].f1 for each in zip(*found, strict=True)]
 
 
 def best_bias(biases: Sequence[float], scores: Sequence[float]) -> Tuple[float, float]:

@@ -6,17 +6,23 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations.corpus import read_docs
 from ..annotations.gold import find_gold
+from ..annotations.overlaps import without_overlaps
+from ..annotations.tags import IntTags
 from ..annotations.weak import group_entities, weak_group, weak_sources
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..needle.binning import Steps, histogram, isotonic
+from ..needle.completion import RULES, decide
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
 from ..progress import Progress
+from ..scores import count_matches
+from ..ty import Entity
 from .runtime.devices import on_device
 from .runtime.lock import holding
 from .runtime.predictions import PathPredictor
@@ -64,7 +70,8 @@ def calibrate(
 
     output_path (Path): JSON file for the calibration.
     folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
-        in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are.
+        in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are, and
+        which rule of `complete` makes the best labels of it.
     component (Optional[str]): Name of the component to calibrate; None: the first that scores tag sequences.
     score (str): "viterbi" or "log_probability", each per word.
     unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
@@ -98,7 +105,7 @@ def calibrate(
     if not observed.scores:
         raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))
     steps = _fit(observed.scores, observed.hits, method, n_bins, min_per_bin)
-    calibration = Calibration(score, unit, steps, observed.sources)
+    calibration = Calibration(score, unit, steps, observed.sources, observed.rules, observed.given)
     calibration.save(output_path)
     return CalibrateReport(calibration, len(observed.scores), observed.left_out, float(numpy.mean(observed.hits)))
 
@@ -114,14 +121,28 @@ class _Observed:
         self.unit = unit
         self.scores: List[float] = []
         self.hits: List[float] = []
+        self._given: List[float] = []
         self.left_out = 0
         self._right: Counter[str] = Counter()
         self._proposed: Counter[str] = Counter()
+        self._pairs: Dict[str, List[Tuple[List[Entity], List[Entity]]]] = {rule: [] for rule in RULES}
 
     @property
     def sources(self) -> Dict[str, float]:
         """Share of right tokens among those that a source labels."""
         return {source: self._right[source] / n for source, n in sorted(self._proposed.items()) if n}
+
+    @property
+    def rules(self) -> Dict[str, float]:
+        """F1 of the labels that each rule makes; empty without weak labels."""
+        if not self._proposed:
+            return {}
+        return {rule: count_matches(pairs)[0].f1 for rule, pairs in self._pairs.items()}
+
+    @property
+    def given(self) -> float:
+        """The chance that weak labels are right as they are."""
+        return float(numpy.mean(self._given)) if self._proposed else 0.0
 
     def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
         """Look at Docs with gold."""
@@ -135,14 +156,29 @@ class _Observed:
             value = score_per_word(path, self.score)
             if not numpy.isfinite(value):
                 raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
-            same = scheme.tag_ids(path.tags) == tags
+            predicted = scheme.tag_ids(path.tags)
+            given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
+            for rule, made in self._pairs.items():
+                made.append((sorted(gold.entities), scheme.decode(decide(given, predicted, rule).tolist())))
             self.scores.append(value)
-            self.hits.append(float(same.all() if self.unit == "sentence" else same.mean()))
+            self.hits.append(self._share(predicted == tags))
+            self._given.append(self._share(given == tags))
             for source, entities in weak.items():
                 for start, end, label in entities:
                     own = numpy.asarray(scheme.span_tags(label, end - start))
                     self._proposed[source] += end - start
                     self._right[source] += int((own == tags[start:end]).sum())
+
+    def _share(self, same: NDArray[numpy.bool_]) -> float:
+        return float(same.all() if self.unit == "sentence" else same.mean())
+
+
+def _together(weak: Dict[str, List[Entity]], n_tokens: int) -> List[Entity]:
+    """What sources say together: of entities that overlap those that most of them name."""
+    named = Counter(entity for entities in weak.values() for entity in entities)
+    entities = sorted(named)
+    chosen = without_overlaps([entity[:2] for entity in entities], [named[entity] for entity in entities], n_tokens)
+    return [entities[i] for i in chosen]
 
 
 def _fit(scores: List[float], hits: List[float], method: str, n_bins: int, min_per_bin: int) -> Steps:

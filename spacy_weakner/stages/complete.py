@@ -15,8 +15,7 @@ from ..annotations import weak
 from ..annotations.entities import set_entities, trim_whitespace
 from ..annotations.tags import IntTags, TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..needle.completion import BROKEN, is_broken, matched, soften
-from ..needle.completion import complete as complete_tags
+from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
 from ..needle.confidence import CAP, Calibration, confidence
 from ..ty import Entity, PathScore
 from .runtime.devices import on_device
@@ -26,7 +25,7 @@ from .runtime.predictions import PathPredictor
 from .runtime.shards import run_stage
 from .runtime.stage import Report, Stage
 
-RULES = ("unmatched", "all")
+AUTO = "auto"
 BATCH_SIZE = 256
 
 
@@ -42,6 +41,7 @@ class CompleteReport(Report):
     entities (Counter[str]): Entities per label.
     confident (int): Docs with a confidence.
     total_confidence (float): Sum of the confidences.
+    rule (str): The rule that was followed.
     unestimated (int): With `estimate_accuracy`, how often an entity stands in no source whose accuracy is known, so
         that the mean of all sources was taken.
     """
@@ -55,6 +55,7 @@ class CompleteReport(Report):
     confident: int = 0
     total_confidence: float = 0.0
     unestimated: int = 0
+    rule: str = ""
 
     @property
     def confidence(self) -> Optional[float]:
@@ -90,7 +91,8 @@ def complete(
     model (Union[str, Path]): Pipeline that was trained on gold.
     component (Optional[str]): Name of its component; None: the first that scores tag sequences.
     rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": everywhere, as
-        in self-training.
+        in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto": the
+        one of these whose labels had the best F1 on the gold that `calibrate` has seen.
     broken (str): What becomes of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper;
         they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), "repair"
         (read leniently: a tag that cannot continue the entity before it begins a new one), or "drop".
@@ -108,6 +110,10 @@ def complete(
     """
     _check(rule, broken, weak_accuracy, cap)
     fitted = None if calibration is None else Calibration.load(Path(calibration))
+    if rule == AUTO:
+        rule = _best_rule(fitted, calibration)
+    if rule == NONE and soft:
+        raise WeaknerError(Errors.WK702)
     if estimate_accuracy and fitted is None:
         raise WeaknerError(Errors.WK346)
     if estimate_accuracy and fitted is not None and not fitted.sources:
@@ -124,7 +130,9 @@ def complete(
         predictor = PathPredictor(model, component)
         settings = {"model": hash_model(model), "component": predictor.name, **how}
         stage = Complete(predictor, settings, fitted, str(input_path))
-        return run_stage(stage, input_path, output_path, progress=progress)
+        report = run_stage(stage, input_path, output_path, progress=progress)
+        report.rule = rule
+        return report
 
 
 class Complete(Stage[CompleteReport]):
@@ -168,10 +176,11 @@ class Complete(Stage[CompleteReport]):
         if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
             raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
         given = _weak_entities(doc)
-        kept = given if self.settings["rule"] == "unmatched" else []
+        rule = self.settings["rule"]
+        kept = given if rule != ALL else []
         labelled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
         predicted = scheme.tag_ids(path.tags)
-        tags = complete_tags(labelled, predicted)
+        tags = numpy.maximum(decide(labelled, predicted, rule), 0)
         broken = is_broken(tags, scheme)
         self.stats.broken += broken
         if broken and self.settings["broken"] == "drop":
@@ -202,7 +211,10 @@ class Complete(Stage[CompleteReport]):
             return
         known = accuracies[~numpy.isnan(accuracies)].tolist()
         cap = self.settings["cap"]
-        value = confidence(known, len(doc), self.calibration.predicted(path), cap) if len(doc) else cap
+        if self.settings["rule"] == NONE:
+            value = min(cap, self.calibration.given)
+        else:
+            value = confidence(known, len(doc), self.calibration.predicted(path), cap) if len(doc) else cap
         weak.set_confidence(doc, value, self.calibration.unit)
         self.stats.confident += 1
         self.stats.total_confidence += value
@@ -234,6 +246,13 @@ class Complete(Stage[CompleteReport]):
         return max(found)
 
 
+def _best_rule(calibration: Optional[Calibration], path: Optional[Path]) -> str:
+    if calibration is None or not calibration.rules:
+        raise WeaknerError(Errors.WK701.format(path=path or "nothing"))
+    # Of equal ones the one that changes least.
+    return max((NONE, UNMATCHED, ALL), key=lambda rule: calibration.rules.get(rule, 0.0))
+
+
 def _weak_entities(doc: Doc) -> List[Entity]:
     if weak.MATCHED_GROUP in doc.spans:
         return weak.group_entities(doc, weak.MATCHED_GROUP)
@@ -241,7 +260,7 @@ def _weak_entities(doc: Doc) -> List[Entity]:
 
 
 def _check(rule: str, broken: str, weak_accuracy: float, cap: float) -> None:
-    for setting, value, choices in (("rule", rule, RULES), ("broken", broken, BROKEN)):
+    for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
         check_choice(setting, value, choices)
     for setting, chance in (("weak_accuracy", weak_accuracy), ("cap", cap)):
         check_range(setting, chance, 0.0, 1.0)

@@ -39,9 +39,10 @@ def test_score_per_word():
 
 def test_save_and_load(tmp_path):
     path = tmp_path / "c.json"
-    calibration = Calibration("log_probability", "token", STEPS, {"terms": 0.9})
+    calibration = Calibration("log_probability", "token", STEPS, {"terms": 0.9}, {"none": 71.5}, 0.25)
     calibration.save(path)
     loaded = Calibration.load(path)
+    assert loaded.rules == {"none": 71.5} and loaded.given == 0.25
     assert loaded.sources == {"terms": 0.9} and loaded.score == "log_probability" and loaded.unit == "token"
     assert [column.tolist() for column in loaded.steps] == [column.tolist() for column in STEPS]
 
@@ -60,6 +61,11 @@ def test_save_and_load(tmp_path):
         {"sources": {"terms": 2.0}},
         {"sources": 4},
         {"sources": {"terms": "x"}},
+        {"rules": {"none": 101.0}},
+        {"rules": {"none": None}},
+        {"rules": 3},
+        {"given": 2.0},
+        {"given": "x"},
     ],
     ids=str,
 )

@@ -8,7 +8,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.rules import Rule
 from spacy_weakner.project.verdict import Contender, Verdict, choose
 from spacy_weakner.quality.compare import Comparison
-from spacy_weakner.quality.scores import Accuracy, Counts
+from spacy_weakner.scores import Accuracy, Counts
 
 from .util import SCORES, make_verdict
 

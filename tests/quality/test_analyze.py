@@ -8,8 +8,8 @@ from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import GOLD_GROUP, group_entities, set_group, set_source, set_weak, weak_group
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.analyze import analyze
-from spacy_weakner.quality.scores import as_json
 from spacy_weakner.quality.tables import analysis_tables
+from spacy_weakner.scores import as_json
 
 from ..util import make_doc
 

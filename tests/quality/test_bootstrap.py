@@ -3,7 +3,7 @@ import pytest
 
 from spacy_weakner.quality import bootstrap as module
 from spacy_weakner.quality.bootstrap import Bootstrap, f1, resample
-from spacy_weakner.quality.scores import Counts
+from spacy_weakner.scores import Counts
 
 
 def make_counts(seed=0, candidates=3, sentences=40):

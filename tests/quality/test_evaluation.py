@@ -10,7 +10,7 @@ from spacy_weakner.annotations.gold import Gold, find_gold
 from spacy_weakner.annotations.weak import GOLD_GROUP, set_group, set_weak
 from spacy_weakner.quality.calibration import CalibrationCounter, expected_calibration_error
 from spacy_weakner.quality.evaluation import Evaluation, recall_by_length
-from spacy_weakner.quality.scores import count_matches
+from spacy_weakner.scores import count_matches
 
 from ..util import make_doc
 

@@ -14,7 +14,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.quality.judge import judge
 from spacy_weakner.quality.judging.matches import read_sentence
-from spacy_weakner.quality.scores import count_matches
+from spacy_weakner.scores import count_matches
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from spacy_weakner.quality.scores import Accuracy, Counts, count_matches
+from spacy_weakner.scores import Accuracy, Counts, count_matches
 
 
 def test_counts_exact_matches_only():

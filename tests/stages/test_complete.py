@@ -359,3 +359,73 @@ def test_vocab_of_stored_docs(tmp_path, model):
     run(tmp_path, [weak_doc("Anna went to New York", [])], model)
     (doc,) = read_docs(tmp_path / "out.spacy", Vocab())
     assert [ent.label_ for ent in doc.ents] == ["PER", "LOC"]
+
+
+# Which rule
+
+
+def labelled_gold(tmp_path, weak_entities, name="gold.spacy"):
+    write_docs(tmp_path / name, gold_docs(weak_entities))
+    return tmp_path / name
+
+
+def rules_of(tmp_path, model, weak_entities):
+    path = tmp_path / "c.json"
+    calibrate(path, [(model, labelled_gold(tmp_path, weak_entities))])
+    return path, Calibration.load(path).rules
+
+
+def test_calibrate_tells_which_labels_are_best(tmp_path, model):
+    """The model knows everything, the list one entity in two."""
+    half = [entities[:1] for _, entities in SENTENCES]
+    path, rules = rules_of(tmp_path, model, half)
+    right = [own == entities for own, (_, entities) in zip(half, SENTENCES, strict=True)]
+    assert Calibration.load(path).given == pytest.approx(sum(right) / len(right))
+    n, found = sum(len(own) for _, own in SENTENCES), sum(map(len, half))
+    assert rules == pytest.approx({"none": 200 * found / (n + found), "unmatched": 100.0, "all": 100.0})
+    report, _ = run(tmp_path, [weak_doc(text, []) for text, _ in SENTENCES], model, rule="auto", calibration=path)
+    assert report.rule == "unmatched"
+
+
+def test_labels_that_are_right_stay_as_they_are(tmp_path):
+    """An untrained model finds what is not there."""
+    nlp = crf_pipeline()
+    nlp.get_pipe("crf_ner").set_bias(-100.0)
+    nlp.to_disk(tmp_path / "bad")
+    path, rules = rules_of(tmp_path, tmp_path / "bad", [entities for _, entities in SENTENCES])
+    assert rules["none"] == 100.0 > max(rules["unmatched"], rules["all"])
+    text, entities = SENTENCES[0]
+    doc = weak_doc(text, entities[:1], missing=[1])
+    report, (completed,) = run(tmp_path, [doc], tmp_path / "bad", rule="auto", calibration=path)
+    assert report.rule == "none" and report.completed == 0
+    assert weak.doc_entities(completed) == entities[:1]
+    assert all(token.ent_iob != 0 for token in completed)
+    assert weak.get_confidence(completed) == pytest.approx(0.95)
+    again = complete(tmp_path / "out.spacy", tmp_path / "again.spacy", tmp_path / "bad", rule="none")
+    assert again.rule == "none"
+    (doc,) = read_docs(tmp_path / "again.spacy", NLP.vocab)
+    assert weak.doc_entities(doc) == entities[:1]
+
+
+def test_of_several_sources_the_entities_that_most_name(tmp_path, model):
+    docs = gold_docs()
+    text, entities = SENTENCES[0]
+    for doc, (_, own) in zip(docs, SENTENCES, strict=True):
+        weak.set_source(doc, "one", own)
+        weak.set_source(doc, "two", own)
+        weak.set_source(doc, "three", [(0, len(doc), "ORG")])
+    write_docs(tmp_path / "gold.spacy", docs)
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    rules = Calibration.load(tmp_path / "c.json").rules
+    assert text and entities and rules["none"] > 50.0
+
+
+def test_auto_needs_to_know(tmp_path, model):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    assert Calibration.load(tmp_path / "c.json").rules == {}
+    for calibration in (None, tmp_path / "c.json"):
+        with pytest.raises(WeaknerError, match=r"WK701.*auto"):
+            run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=calibration)
+    with pytest.raises(WeaknerError, match="WK702"):
+        run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none", soft=True)

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
-from ..scores import Counts
+from ...scores import Counts
 
 # Where these numbers come from (docs/evidence, weak-labels.md, foundation.md, needle.md and roster.md):
 # labels with P 90.0, 82.4 and 78.7 taught models that gained from them, or came near gold; those with P 42.7 (UniNER

@@ -18,8 +18,8 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequen
 import numpy
 
 from ...progress import Progress
+from ...scores import Counts
 from ..bootstrap import Bootstrap, Difference
-from ..scores import Counts
 from .matches import Match, Sentence, ambiguous, choose_matches, commonest
 
 FOLDS = 5

@@ -3,7 +3,7 @@
 from dataclasses import fields, is_dataclass
 from typing import Any, Dict, Iterable, NamedTuple, Tuple
 
-from ..ty import Entities
+from .ty import Entities
 
 
 class Counts(NamedTuple):
