@@ -51,14 +51,16 @@ class Method(NamedTuple):
     length: int = 1
 
 
+# C as in the paper, where it is the number of epochs.
+FORTY = {"components.span_ner.sampler.n_epochs": 40.0}
 METHODS = {
     "all_negatives": Method(
         "span_ner", settings={"components.span_ner.sampler": {"@misc": "spacy_weakner.AllNegatives.v1"}}
     ),
     "partial_crf": Method("crf_ner", unmatched="missing"),
     "uniform": Method("span_ner"),
-    "weighted": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": False}),
-    "weighted_with_o": Method("span_ner", ".weighted", {"components.span_ner.sampler.include_outside": True}),
+    "weighted": Method("span_ner", ".weighted", {**FORTY, "components.span_ner.sampler.include_outside": False}),
+    "weighted_with_o": Method("span_ner", ".weighted", {**FORTY, "components.span_ner.sampler.include_outside": True}),
     "uniform_twice": Method("span_ner", length=2),
     "excluded": Method("span_ner", ".oracle", oracle=True),
     "excluded_warm": Method("span_ner", ".oracle", oracle=True, warm=True),

@@ -64,6 +64,8 @@ def main() -> None:
     parser.add_argument("--dev", action="store_true", help="score on dev, and keep no row")
     parser.add_argument("--render", action="store_true", help="only write the page")
     arguments = parser.parse_args()
+    if (arguments.encoder == "minilm") != bool(arguments.transformer):
+        parser.error("--encoder minilm and --transformer go together")
     evidence = Evidence(EVIDENCE / f"{BENCHMARK}.jsonl", arguments.dev)
     if not arguments.render:
         for seed in map(int, arguments.seeds.split(",")):

@@ -334,10 +334,21 @@ class Errors:
         "'weak_accuracy' instead of 'estimate_accuracy'."
     )
     WK701 = (
-        "[WK701] The rule 'auto' needs to know which labels are best, and {path} does not say. Give a calibration from "
-        "gold that the weak sources have labelled too, or a rule."
+        "[WK701] The rule '{rule}' needs to know how good the given labels are, and {path} does not say. Give the "
+        "result of 'calibrate' on gold that the weak sources have labelled too, or another rule."
     )
-    WK702 = "[WK702] The rule 'none' leaves labels as they are, so there can be no soft ones. Give another rule."
+    WK702 = (
+        "[WK702] The rule 'none', which 'auto' can choose too, leaves labels as they are, so there can be no soft "
+        "ones. Give another rule."
+    )
+    WK703 = (
+        "[WK703] '{name}' writes no entities (annotate_ents = false): others decide on its candidates, and were fitted "
+        "to them as they are. Give another component, or set annotate_ents."
+    )
+    WK704 = (
+        "[WK704] '{name}' has an oracle, and its sampler does not ask it. Set exclude above 0, take a "
+        "WeightedNegativeSampler, or leave the oracle out."
+    )
     # Encoders of Hugging Face
     WK350 = (
         "[WK350] This needs {package}, which is not installed. Install the extra 'transformers': "

@@ -26,5 +26,5 @@ def bias_cli(
         report = fit_bias(output_path, model, gold, component=component, gpu_id=gpu_id)
         msg.good(f"Bias of '{report.component}': {report.bias:+.1f}", output_path)
         if report.at_bound:
-            msg.warn("This is the end of the range that was searched: the pipeline has hardly learnt anything")
-        msg.info(f"F1 on {report.docs} sentences: {report.before:.1f} before, {report.after:.1f} after")
+            msg.warn("This is the end of the range that was searched")
+        msg.info(f"F1 on these {report.docs} sentences: {report.before:.1f} before, {report.after:.1f} after")

@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy
 
@@ -27,9 +27,10 @@ class Calibration(NamedTuple):
     steps (Steps): From score to chance of being right.
     sources (Dict[str, float]): For each weak source, the share of right tokens among those that it labels; empty if the
         held-out sentences had no weak labels.
-    rules (Dict[str, float]): For each rule of `complete`, F1 in [0, 100] of the labels that it makes, on the held-out
-        sentences; empty if they had no weak labels.
-    given (float): The chance that weak labels are right as they are, where what they do not name is "O"; 0 without.
+    rules (Dict[str, float]): For each rule of `complete`, F1 in [0, 100] of the labels that it makes of what sources
+        say of the held-out sentences, those together that most name; empty if none has looked at any.
+    given (Optional[float]): The chance that weak labels are right as they are, where what they do not name is "O";
+        None: it is not known.
     """
 
     score: str
@@ -37,7 +38,7 @@ class Calibration(NamedTuple):
     steps: Steps
     sources: Dict[str, float]
     rules: Dict[str, float] = {}
-    given: float = 0.0
+    given: Optional[float] = None
 
     def predicted(self, path: PathScore) -> float:
         """The chance that the tags a model predicts for a sentence are right.
@@ -77,9 +78,9 @@ class Calibration(NamedTuple):
             raise WeaknerError(Errors.WK109.format(path=path))
         try:
             row = parse_json(path.read_bytes())
-            sources, rules, given = dict(row["sources"]), dict(row.get("rules", {})), row.get("given", 0.0)
-            result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), sources, rules, float(given))
-            values = [*result.steps.values, *sources.values(), *(f1 / 100.0 for f1 in rules.values()), result.given]
+            sources, rules, given = dict(row["sources"]), dict(row.get("rules", {})), row.get("given")
+            result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), sources, rules, given)
+            values = [*result.steps.values, *sources.values(), *(f1 / 100.0 for f1 in rules.values()), given or 0.0]
             if result.score not in SCORES or result.unit not in UNITS or not all(0.0 <= p <= 1.0 for p in values):
                 raise ValueError("a value is out of range")
         except (ValueError, TypeError, KeyError, AttributeError) as error:

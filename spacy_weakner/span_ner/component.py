@@ -121,7 +121,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
         oracle (Optional[Path]): A pipeline with a `span_ner` of the same labels, trained before, by which the sampler
-            chooses. It is no part of what is trained here.
+            chooses. It is no part of what is trained here, nor of what is saved: a pipeline that is loaded to be
+            trained on has none until it is initialised.
         RAISES (WeaknerError): If there are no labels, the oracle is unusable, or the sampler wants one and has none.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
@@ -198,6 +199,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     def _check_oracle(self) -> None:
         if self.sampler.exclude and self._oracle is None:
             raise WeaknerError(Errors.WK698.format(name=self.name, exclude=self.sampler.exclude))
+        if self._oracle is not None and not (self.sampler.exclude or self.sampler.weighted):
+            raise WeaknerError(Errors.WK704.format(name=self.name))
 
     def _candidates(self, target: SpanTarget) -> Spans:
         # All spans that nothing is known about.

@@ -23,7 +23,7 @@ FACTORY = "span_ner"
 
 
 class Oracle:
-    """A frozen pipeline with a `span_ner`.
+    """A frozen pipeline with a `span_ner`. Its probabilities are those that it gives: with its bias and temperature.
 
     path (Path): The pipeline.
     name (str): Name of the component that learns.

@@ -5,6 +5,8 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
+from ..annotations.weak import doc_entities
+from ..errors import Errors, WeaknerError
 from ..scores import count_matches
 from ..ty import Entity
 from .runtime.devices import on_device
@@ -21,7 +23,7 @@ class BiasReport(NamedTuple):
     component (str): Name of the component.
     bias (float): Its bias.
     before (float): F1 on the gold with the bias that it had, in [0, 100].
-    after (float): The same with the new one.
+    after (float): The same with the new one; as it was chosen by this gold, a little too good.
     docs (int): Docs with complete gold.
     """
 
@@ -43,30 +45,36 @@ def fit_bias(
 ) -> BiasReport:
     """Add to a component's scores of "O" the constant with which its F1 on held-out gold is best. A model that was
     trained on labels with holes, or on few negatives, has learnt another share of entities than there are. No
-    temperature mends that, since it changes no decision.
+    temperature mends that, since it changes no decision. Entities that stand in a Doc before, and stay, count as found.
+    What calibrates probabilities comes after it: `temperature`, `conformal`.
 
     output_path (Path): Folder for the changed pipeline.
     model (Union[str, Path]): The pipeline.
     gold (Path): Gold that it was not trained on: a `.spacy` file or a folder of them. It is held in memory.
     component (Optional[str]): Name of the component; None: the first head for entities.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    RETURNS (BiasReport): What was found. A bias that is no better than none is not taken.
-    RAISES (WeaknerError): For missing input, a pipeline without such a component, or no complete gold.
+    RETURNS (BiasReport): What was found. A bias that is no better than none, or than the present one, is not taken.
+    RAISES (WeaknerError): For missing input, a pipeline without such a component, one whose entities nobody writes, or
+        no complete gold.
     """
     output_path = Path(output_path)
     with on_device(gpu_id):
-        held_out = HeldOut.read(output_path, model, gold, component)
+        held_out = HeldOut.read(output_path, model, gold, component, "writes entities")
         pipe, docs = held_out.pipe, [example.predicted for example in held_out.examples]
-        wanted = [[(ent.start, ent.end, ent.label_) for ent in eg.reference.ents] for eg in held_out.examples]
+        if not pipe.annotate_ents:
+            raise WeaknerError(Errors.WK703.format(name=held_out.name))
+        wanted = [doc_entities(example.reference) for example in held_out.examples]
+        kept = [[] if pipe.overwrite else doc_entities(doc) for doc in docs]
 
         def f1(biases: Sequence[float]) -> List[float]:
-            return f1_under(wanted, pipe.entities_under(docs, biases))
+            found = pipe.entities_under(docs, biases)
+            return f1_under(wanted, [[own + before for own in each] for before, each in zip(kept, found, strict=True)])
 
         (before,) = f1([pipe.bias])
         coarse = numpy.arange(-WIDEST, WIDEST + STEP, STEP).tolist()
         middle, _ = best_bias(coarse, f1(coarse))
-        fine = [round(bias, 6) for bias in numpy.arange(middle - STEP, middle + STEP + FINE_STEP / 2, FINE_STEP)]
-        fine = [0.0, *(bias for bias in fine if abs(bias) <= WIDEST)]
+        around = numpy.arange(middle - STEP, middle + STEP + FINE_STEP / 2, FINE_STEP).round(6).tolist()
+        fine = [0.0, pipe.bias, *(bias for bias in around if abs(bias) <= WIDEST)]
         best, after = best_bias(fine, f1(fine))
         pipe.set_bias(best)
         held_out.save(output_path)

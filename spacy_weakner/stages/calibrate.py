@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotations.corpus import read_docs
+from ..annotations.entities import trim_whitespace
 from ..annotations.gold import find_gold
 from ..annotations.overlaps import without_overlaps
 from ..annotations.tags import IntTags
@@ -71,7 +72,8 @@ def calibrate(
     output_path (Path): JSON file for the calibration.
     folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
         in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are, and
-        which rule of `complete` makes the best labels of it.
+        which rule of `complete` makes the best labels of it: of several sources, of the entities that most of them
+        name, however `aggregate` puts them together.
     component (Optional[str]): Name of the component to calibrate; None: the first that scores tag sequences.
     score (str): "viterbi" or "log_probability", each per word.
     unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
@@ -134,15 +136,15 @@ class _Observed:
 
     @property
     def rules(self) -> Dict[str, float]:
-        """F1 of the labels that each rule makes; empty without weak labels."""
-        if not self._proposed:
+        """F1 of the labels that each rule makes; empty if no source has looked at any sentence."""
+        if not self._given:
             return {}
         return {rule: count_matches(pairs)[0].f1 for rule, pairs in self._pairs.items()}
 
     @property
-    def given(self) -> float:
+    def given(self) -> Optional[float]:
         """The chance that weak labels are right as they are."""
-        return float(numpy.mean(self._given)) if self._proposed else 0.0
+        return float(numpy.mean(self._given)) if self._given else None
 
     def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
         """Look at Docs with gold."""
@@ -157,12 +159,14 @@ class _Observed:
             if not numpy.isfinite(value):
                 raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
             predicted = scheme.tag_ids(path.tags)
-            given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
-            for rule, made in self._pairs.items():
-                made.append((sorted(gold.entities), scheme.decode(decide(given, predicted, rule).tolist())))
+            if weak:  # or no source has looked at it
+                given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
+                self._given.append(self._share(given == tags))
+                for rule, made in self._pairs.items():
+                    found = trim_whitespace(doc, scheme.decode(decide(given, predicted, rule).tolist()))
+                    made.append((sorted(gold.entities), found))
             self.scores.append(value)
             self.hits.append(self._share(predicted == tags))
-            self._given.append(self._share(given == tags))
             for source, entities in weak.items():
                 for start, end, label in entities:
                     own = numpy.asarray(scheme.span_tags(label, end - start))

@@ -97,7 +97,9 @@ def complete(
         they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), "repair"
         (read leniently: a tag that cannot continue the entity before it begins a new one), or "drop".
     calibration (Optional[Path]): What `calibrate` has made; without it no confidence is set.
-    weak_accuracy (float): Chance that a matched token's weak label is right. The paper takes 1.
+    weak_accuracy (float): Chance that a matched token's weak label is right. The paper takes 1. (This, and
+        `estimate_accuracy`, say nothing where labels stay as they are: there the confidence is the share of the gold
+        that such labels had right.)
     estimate_accuracy (bool): Take instead what `calibrate` has found for each source.
     cap (float): Upper bound of the confidence.
     soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
@@ -114,6 +116,8 @@ def complete(
         rule = _best_rule(fitted, calibration)
     if rule == NONE and soft:
         raise WeaknerError(Errors.WK702)
+    if rule == NONE and fitted is not None and fitted.given is None:
+        raise WeaknerError(Errors.WK701.format(rule=rule, path=calibration))
     if estimate_accuracy and fitted is None:
         raise WeaknerError(Errors.WK346)
     if estimate_accuracy and fitted is not None and not fitted.sources:
@@ -212,7 +216,7 @@ class Complete(Stage[CompleteReport]):
         known = accuracies[~numpy.isnan(accuracies)].tolist()
         cap = self.settings["cap"]
         if self.settings["rule"] == NONE:
-            value = min(cap, self.calibration.given)
+            value = min(cap, self.calibration.given or 0.0)
         else:
             value = confidence(known, len(doc), self.calibration.predicted(path), cap) if len(doc) else cap
         weak.set_confidence(doc, value, self.calibration.unit)
@@ -248,7 +252,7 @@ class Complete(Stage[CompleteReport]):
 
 def _best_rule(calibration: Optional[Calibration], path: Optional[Path]) -> str:
     if calibration is None or not calibration.rules:
-        raise WeaknerError(Errors.WK701.format(path=path or "nothing"))
+        raise WeaknerError(Errors.WK701.format(rule=AUTO, path=path or "no calibration"))
     # Of equal ones the one that changes least.
     return max((NONE, UNMATCHED, ALL), key=lambda rule: calibration.rules.get(rule, 0.0))
 

@@ -52,7 +52,7 @@ def fit_temperature(
     """
     output_path = Path(output_path)
     with on_device(gpu_id):
-        held_out = HeldOut.read(output_path, model, gold, component)
+        held_out = HeldOut.read(output_path, model, gold, component, "has probabilities that can be calibrated")
         pipe = held_out.pipe
         loss = pipe.held_out_loss(held_out.examples)
         before = loss(pipe.temperature)

@@ -68,6 +68,8 @@ class TrainingClock:
     def _n_epochs(self, step: int, epoch: int) -> float:
         if not self.total_steps:
             return float(self.total_epochs or 1)
-        if epoch and self._steps_per_epoch is None:
+        if not epoch:
+            self._steps_per_epoch = None
+        elif self._steps_per_epoch is None:
             self._steps_per_epoch = step / epoch
         return self.total_steps / (self._steps_per_epoch or step + 1)

@@ -16,12 +16,14 @@ from ..annotations.alignment import reference_spans
 from ..annotations.preset import blocked_tokens, preset_tokens
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group, weak_group
-from ..errors import Errors, Warnings, WeaknerError
+from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..losses import Array
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
 from .strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
 from .votes import VoteSettings, start_votes, weak_marked
+
+_LARGEST_BIAS = 1e6
 
 if not Span.has_extension("weakner_score"):
     Span.set_extension("weakner_score", default=None)
@@ -119,15 +121,14 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     def set_bias(self, bias: float) -> None:
         """Change the bias; it is saved with the component.
 
-        bias (float): Finite.
-        RAISES (WeaknerError): If it is not.
+        bias (float): Of at most a million.
+        RAISES (WeaknerError): If it is none, or far from all scores.
         """
-        if not math.isfinite(bias):
-            raise WeaknerError(Errors.WK005.format(setting="bias", value=bias, expected="a finite number"))
+        check_range("bias", bias, -_LARGEST_BIAS, _LARGEST_BIAS)
         self.cfg["bias"] = float(bias)
 
     def entities_under(self, docs: Iterable[Doc], biases: Sequence[float]) -> List[List[List[Entity]]]:
-        """What would be found under some biases. The model runs once.
+        """What would be found under some biases. The encoder runs once.
 
         docs (Iterable[Doc]): The Docs; not changed.
         biases (Sequence[float]): The biases.
@@ -186,7 +187,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model; its votes, if it has any, start as the sources' own reading.
+        """Find the labels and build the model; its votes, if it has any, start as the sources' own reading. What was
+        calibrated is forgotten.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -194,6 +196,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         RAISES (WeaknerError): If there are no labels.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
+        self.set_temperature(1.0)
+        self.set_bias(0.0)
         votes = self.model.maybe_get_ref("votes")
         self._sources_checked = votes is None
         if votes is None:

@@ -75,11 +75,20 @@ def test_scores_are_still_probabilities_of_what_is_said(load, head):
     assert all(0.0 < new < old <= 1.0 for old, new in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("bias", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("bias", [float("nan"), float("inf"), float("-inf"), 1e39])
 def test_it_must_be_a_number(ner, bias):
     with pytest.raises(WeaknerError, match=r"WK005.*bias"):
         ner.set_bias(bias)
     assert ner.bias == 0.0
+
+
+def test_initialising_forgets_what_was_calibrated(trained, head):
+    ner = trained.get_pipe(head)
+    ner.set_bias(5.0)
+    ner.set_temperature(3.0)
+    batch = examples(trained)
+    ner.initialize(lambda: batch, nlp=trained)
+    assert (ner.bias, ner.temperature) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.bias import best_bias, f1_under, fit_bias
 
-from ..util import ENTITY_HEADS, SENTENCES, head_pipeline, make_doc, make_examples, train
+from ..util import ENTITY_HEADS, SENTENCES, head_pipeline, make_doc, make_example, make_examples, train
 
 NLP = spacy.blank("xx")
 
@@ -83,3 +83,37 @@ def test_the_command(tmp_path, model):
     assert result.exit_code == 0, result.output
     assert f"'{model.name}'" in result.output and "0.0 before" in result.output
     assert (tmp_path / "out" / "meta.json").exists()
+
+
+def test_entities_that_stay_count_as_found(tmp_path):
+    """A ruler knows the persons; the head, which must not overwrite them, the places."""
+    nlp = spacy.blank("xx")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "PER", "pattern": name} for name in ("Anna", "Bob")])
+    trained = head_pipeline("token_ner")
+    train(trained, make_examples(trained), steps=40)
+    nlp.add_pipe("token_ner", source=trained)
+    nlp.to_disk(tmp_path / "model")
+    sentences = [("Anna went to Paris", [(0, 1, "PER")]), ("Bob sat", [(0, 1, "PER")])]
+    report = fit_bias(tmp_path / "out", tmp_path / "model", gold(tmp_path, sentences), component="token_ner")
+    for path, f1 in (("model", report.before), ("out", report.after)):
+        loaded = spacy.load(tmp_path / path)
+        scores = loaded.evaluate([make_example(loaded, text, entities) for text, entities in sentences])
+        assert 100.0 * scores["ents_f"] == pytest.approx(f1)
+    assert report.after >= report.before > 0.0
+
+
+def test_a_present_bias_that_is_better_stays(tmp_path, model):
+    nlp = spacy.load(model)
+    ner = nlp.get_pipe(model.name)
+    ner.set_bias(0.123)
+    nlp.to_disk(tmp_path / "model")
+    report = fit_bias(tmp_path / "out", tmp_path / "model", gold(tmp_path, SENTENCES))
+    assert report.after >= report.before
+
+
+def test_heads_whose_entities_others_decide_on_are_refused(tmp_path, model):
+    nlp = spacy.load(model, config={"components": {model.name: {"annotate_ents": False}}})
+    nlp.to_disk(tmp_path / "model")
+    with pytest.raises(WeaknerError, match=rf"WK703.*{model.name}"):
+        fit_bias(tmp_path / "out", tmp_path / "model", gold(tmp_path, SENTENCES))

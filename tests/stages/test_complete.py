@@ -409,15 +409,41 @@ def test_labels_that_are_right_stay_as_they_are(tmp_path):
 
 def test_of_several_sources_the_entities_that_most_name(tmp_path, model):
     docs = gold_docs()
-    text, entities = SENTENCES[0]
     for doc, (_, own) in zip(docs, SENTENCES, strict=True):
         weak.set_source(doc, "one", own)
         weak.set_source(doc, "two", own)
-        weak.set_source(doc, "three", [(0, len(doc), "ORG")])
+        weak.set_source(doc, "three", [(0, len(doc), "ORG")] if own else [])
     write_docs(tmp_path / "gold.spacy", docs)
     calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
     rules = Calibration.load(tmp_path / "c.json").rules
-    assert text and entities and rules["none"] > 50.0
+    assert rules["none"] == 100.0
+
+
+def test_sources_that_found_nothing_have_looked(tmp_path, model):
+    path, rules = rules_of(tmp_path, model, [[] for _ in SENTENCES])
+    assert rules == {"none": 0.0, "unmatched": 100.0, "all": 100.0}
+    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=path)
+    assert report.rule == "unmatched"
+
+
+def test_sentences_that_no_source_has_looked_at_say_nothing(tmp_path, model):
+    docs = gold_docs()
+    weak.set_source(docs[0], "terms", SENTENCES[0][1])
+    write_docs(tmp_path / "gold.spacy", docs)
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    found = Calibration.load(tmp_path / "c.json")
+    assert found.rules["none"] == 100.0 and found.given == 1.0
+
+
+def test_what_is_not_known_is_no_confidence_of_zero(tmp_path, model):
+    path, _ = rules_of(tmp_path, model, [entities for _, entities in SENTENCES])
+    old = json.loads(path.read_text())
+    del old["given"], old["rules"]
+    path.write_text(json.dumps(old))
+    with pytest.raises(WeaknerError, match=r"WK701.*'none'"):
+        run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none", calibration=path)
+    _, (doc,) = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none")
+    assert weak.get_confidence(doc) is None
 
 
 def test_auto_needs_to_know(tmp_path, model):

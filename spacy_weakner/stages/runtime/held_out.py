@@ -31,13 +31,16 @@ class HeldOut(NamedTuple):
     examples: List[Example]
 
     @classmethod
-    def read(cls, output_path: Path, model: Union[str, Path], gold: Path, component: Optional[str]) -> "HeldOut":
+    def read(
+        cls, output_path: Path, model: Union[str, Path], gold: Path, component: Optional[str], what: str
+    ) -> "HeldOut":
         """Read both.
 
         output_path (Path): Where the changed pipeline goes; must not be there.
         model (Union[str, Path]): The pipeline.
         gold (Path): The gold: a `.spacy` file or a folder of them. It is held in memory.
         component (Optional[str]): Name of the component; None: the first head for entities.
+        what (str): What it has to be able to, for messages.
         RETURNS (HeldOut): Both.
         RAISES (WeaknerError): For missing input, a pipeline without such a component, no complete gold, or a label that
             the component does not know.
@@ -49,7 +52,7 @@ class HeldOut(NamedTuple):
             model,
             component,
             lambda pipe: isinstance(pipe, EntityHead),
-            "has probabilities that can be calibrated",
+            what,
             "a head for entities",
         )
         docs = list(filter(complete, read_docs(Path(gold), asked.nlp.vocab)))
