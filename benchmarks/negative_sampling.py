@@ -105,8 +105,8 @@ class NegativeSampling(Experiment):
         if method.oracle:
             path, before = self.train("uniform")
             oracle = {"initialize.components": {"span_ner": {"oracle": str(path)}}}
-            if method.warm:
-                oracle["initialize.after_init"] = load_weights(path, {"span_ner": ["all"]})
+            warm = load_weights(path, {"span_ner": ["all"]}) if method.warm else None
+            oracle["initialize.after_init"] = warm
         settings = {
             "training.max_steps": method.length * self.arguments.steps,
             "training.eval_frequency": self.arguments.eval_frequency,
