@@ -51,13 +51,15 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     doc (Doc): The Doc.
     lost (Counter[str]): Counts what cannot be said; nothing here.
     YIELDS (Dict[str, Any]): One row.
+    RAISES (RowError): For a label that no tag can hold.
     """
     row = row_from_doc(doc)
     tags = bio_tags(len(row["tokens"]), row["ents"], row.get("missing", []))
     yield {
         "id": row.get("id", ""),
         "tokens": row["tokens"],
-        NER_TAGS: [None if tag == "-" else tag for tag in tags],
+        # Labels that would make tags which cannot be read again, such as those with line breaks, are refused.
+        NER_TAGS: [None if tag == "-" else check_tag(tag) for tag in tags],
     }
 
 

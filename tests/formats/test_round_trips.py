@@ -190,3 +190,13 @@ def test_chosen_columns(tmp_path):
     for columns, expected in (((2, 9), "line 1.*no column 9"), ((0, 1), "WK005.*'columns'")):
         with pytest.raises(WeaknerError, match=expected):
             list(read_corpus(tmp_path / "a.conll", NLP, columns=columns))
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_labels_that_no_tag_can_hold_are_refused(tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    output = tmp_path / f"out.{suffix}"
+    with pytest.raises(WeaknerError, match="is no tag"):
+        write_corpus(output, docs({"tokens": ["Anna"], "ents": [[0, 1, "P\r\nER"]]}), "huggingface")
+    assert not output.exists()

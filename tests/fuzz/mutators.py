@@ -155,7 +155,7 @@ def _rows(random: Random, data: bytes) -> bytes:
     """Change a row of JSONL, or the whole of a JSON file."""
     try:
         return json.dumps(mutate_json(random, json.loads(data))).encode()
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     lines = data.splitlines()
     if not lines:
