@@ -476,6 +476,9 @@ def _a_list(value: Any, what: str) -> List[Any]:
 
 
 def show(value: Any) -> str:
-    """A value as JSON, cut short: lines can be very long, messages should not."""
-    text = json.dumps(value, ensure_ascii=False)
+    """A value as JSON (or as Python has it, as the bytes of a Parquet file), cut short: messages should not be long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -16,6 +16,7 @@ SCORES = ("viterbi", "log_probability")
 UNITS = ("sentence", "token")
 # "Always make a conservative estimation": the smoothing parameter of the paper.
 CAP = 0.95
+_MAX_COUNT = 2**53  # what a float counts exactly
 
 
 class Calibration(NamedTuple):
@@ -122,4 +123,6 @@ def _read_steps(row: Dict[str, Any]) -> Steps:
         raise ValueError("edges, values and counts must be lists of numbers")
     if not len(edges) + 1 == len(values) == len(counts) or (numpy.diff(edges) <= 0).any():
         raise ValueError("edges must ascend, and be one fewer than values and counts")
+    if (counts < 0).any() or (counts > _MAX_COUNT).any():
+        raise ValueError(f"counts must be between 0 and {_MAX_COUNT:,}")
     return Steps(edges, values, counts.astype("int64"))

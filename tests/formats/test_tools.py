@@ -1,6 +1,8 @@
 """Files made by hand from the documented shape of each tool."""
 
 import json
+from datetime import datetime
+from decimal import Decimal
 
 import pytest
 
@@ -191,6 +193,11 @@ def test_parquet_knows_the_names(tmp_path):
     parquet.write_table(table.rename_columns(["words", "ner_tags"]).drop(["ner_tags"]), tmp_path / "b.parquet")
     with pytest.raises(WeaknerError, match=r"row 1: no tokens"):
         converted(tmp_path / "b.parquet")
+    for name, value in (("id", b"\xff"), ("text", datetime(2026, 1, 2)), ("spans", [Decimal("1.5")])):
+        odd = {"text": ["Anna"], "spans": [[]], name: [value]}
+        parquet.write_table(pyarrow.table(odd), tmp_path / "c.parquet")
+        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1"):
+            converted(tmp_path / "c.parquet")
     (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(WeaknerError, match=r"WK745.*c\.parquet"):
         converted(tmp_path / "c.parquet")

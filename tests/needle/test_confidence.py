@@ -56,6 +56,8 @@ def test_save_and_load(tmp_path):
         {"edges": [2.0, 1.0]},
         {"edges": "x"},
         {"counts": [[1]]},
+        {"counts": [1, 2**64, 3]},
+        {"counts": [1, -2, 3]},
         {"score": "other"},
         {"unit": 3},
         {"sources": {"terms": 2.0}},

@@ -13,7 +13,6 @@ Paths are relative to the file's folder. Nothing in such a file is resolved or e
 """
 
 import configparser
-import json
 import re
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -23,7 +22,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from spacy.util import is_package
 from thinc.api import Config
 
-from ...annotations.rows import MISALIGNED
+from ...annotations.rows import MISALIGNED, show
 from ...errors import Errors, WeaknerError
 from ...files import existing, expand_home, parse_json, read_lines
 from ...pipelines import asks_language_model
@@ -154,7 +153,7 @@ def declared_source(place: str, name: str, settings: Any, folder: Path) -> Sourc
             raise SettingError(name, settings, f"a section [{_TOP}.<name>] around it")
         return make_source(name, settings, folder)
     except SettingError as error:
-        value = _show(error.value)
+        value = show(error.value)
         message = Errors.WK308.format(place=place, name=name, key=error.key, value=value, expected=error.expected)
         raise WeaknerError(message) from None
 
@@ -339,11 +338,3 @@ def _without_comment(line: str) -> str:
             continue
         return f"{head}={before}"
     return line
-
-
-def _show(value: Any) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
