@@ -188,6 +188,8 @@ class Trie:
             and edges.is_sound(n_nodes)
             # Parents come before their children: there is no way round in circles.
             and bool(((edges.keys >> _HALF < edges.values) | (edges.values == 0)).all())
+            # No phrase begins with what is no token: what stands behind a sequence, too.
+            and int(roots[0]) == 0
             and int(roots.max()) <= n_nodes
             and int(label_sets.max()) < len(set_offsets) - 1
             and int(set_offsets[0]) == 0

@@ -183,6 +183,7 @@ def test_unchanged_arrays_are_accepted():
         ("token_values", fill),
         ("edge_values", put_first_used(2**32 - 1)),
         ("edge_values", put_first_used(1)),  # back to the parent: round in circles
+        ("roots", put(0, 1)),  # a phrase would begin behind the last token
         ("roots", put(1, 99)),
         ("roots", lambda array: array[:0]),
         ("roots", lambda array: array[:-1]),
