@@ -1,9 +1,11 @@
 """`.spacy` files: what is kept, what is not, and what is left when something fails."""
 
+import math
+
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.vocab import Vocab
 
@@ -155,3 +157,21 @@ def test_user_data_returns_when_a_doc_cannot_be_stored(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError):
         write_docs(tmp_path / "a.spacy", [doc])
     assert doc.user_data["junk"] == 1
+
+
+@pytest.mark.parametrize("cats", [{"A": ""}, {"A": math.nan}, {"A": None}, {"A": math.inf}, {1: 1.0}, ["A"]], ids=str)
+def test_categories_without_numbers_are_refused(tmp_path, cats):
+    doc = Doc(Vocab(), words=["a"])
+    bin_ = DocBin(store_user_data=True, docs=[doc])
+    bin_.cats = [cats]
+    bin_.to_disk(tmp_path / "a.spacy")
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*categories"):
+        list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+def test_categories_may_be_any_numbers(tmp_path):
+    doc = Doc(Vocab(), words=["a"])
+    doc.cats = {"A": True, "B": 2, "C": 0.5}
+    write_docs(tmp_path / "a.spacy", [doc])
+    (read,) = read_docs(tmp_path / "a.spacy", Vocab())
+    assert read.cats == {"A": True, "B": 2, "C": 0.5}
