@@ -1,7 +1,5 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
-import math
-from numbers import Real
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional, Union
 
@@ -66,7 +64,6 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
             if doc is not None:
                 _check_strings(doc)
                 _check_places(doc)
-                _check_cats(doc)
                 check_stored(doc)
         except Exception as error:  # wrong contents can fail anywhere in spaCy
             raise _damaged(path, error) from error
@@ -151,16 +148,6 @@ def _check_places(doc: Doc) -> None:
     places: Any = doc.to_array(["IDX", "LENGTH", "SPACY"]).astype("int64")
     if len(doc) and (places[0, 0] or (numpy.diff(places[:, 0]) != places[:-1, 1:].sum(axis=1)).any()):
         raise ValueError("tokens do not stand where their text does")
-
-
-def _check_cats(doc: Doc) -> None:
-    """Check that categories have numbers."""
-    cats: Any = doc.cats
-    if not isinstance(cats, dict):
-        raise ValueError("categories are not a dictionary")
-    for name, value in cats.items():
-        if not isinstance(name, str) or not isinstance(value, Real) or not math.isfinite(float(value)):
-            raise ValueError("categories are not names with finite numbers")
 
 
 def _damaged(path: Path, error: Exception) -> WeaknerError:

@@ -15,6 +15,7 @@ share `span._`. What a source declares about itself lives in the same `attrs`: i
 means "O", and, if it is a term list, by which token attribute its terms are compared.
 """
 
+import math
 from numbers import Real
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -309,12 +310,18 @@ def check_stored(doc: Doc) -> None:
         _SOFT: soft is None or _is_soft(doc, soft),
     }
     wrong = [key for key, fine in right.items() if not fine]
-    cats: Any = doc.cats
-    if not isinstance(cats, dict) or not all(isinstance(own, (str, Real)) for pair in cats.items() for own in pair):
+    if not _are_cats(doc.cats):
         wrong.append("cats")
     wrong += [name for name, group in doc.spans.items() if name.startswith(_SCORED) and not _is_group(group)]
     if wrong:
         raise ValueError(f"wrong contents of '{wrong[0]}'")
+
+
+def _are_cats(cats: Any) -> bool:
+    return isinstance(cats, dict) and all(
+        isinstance(name, str) and isinstance(value, Real) and math.isfinite(float(value))
+        for name, value in cats.items()
+    )
 
 
 def _is_group(group: SpanGroup) -> bool:

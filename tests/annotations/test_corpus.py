@@ -165,7 +165,7 @@ def test_categories_without_numbers_are_refused(tmp_path, cats):
     bin_ = DocBin(store_user_data=True, docs=[doc])
     bin_.cats = [cats]
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*categories"):
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*cats"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
