@@ -447,6 +447,7 @@ class Errors:
         "[WK431] The members of an ensemble differ by '{key}', so it cannot be set for all of them. Set the first seed "
         "instead: 'seed' (command line: --seed)."
     )
+    WK710 = "[WK710] The number of passes decides on '{key}', so both cannot be given. Leave out one of them."
     # GPUs
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     # Anchors

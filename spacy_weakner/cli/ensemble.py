@@ -16,6 +16,9 @@ def ensemble_cli(
     output: Annotated[Path, typer.Argument(help="Folder for the pipelines")],
     corpus_output: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
     members: Annotated[int, typer.Option(help="Number of pipelines")] = 5,
+    passes: Annotated[
+        Optional[float], typer.Option(help="How often each reads the corpus (default: as long as the config says)")
+    ] = None,
     processes: Annotated[int, typer.Option(help="How many are trained at a time")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first one; the others count on from there")] = 0,
     gpu_id: TrainingGpu = -1,

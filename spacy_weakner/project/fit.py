@@ -12,6 +12,7 @@ from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing, parse_json
 from ..quality.compare import SAMPLES, Comparison, compare
+from ..stages.runtime.config_values import words_per_update
 from ..stages.runtime.devices import on_device
 from ..stages.runtime.lock import holding
 from . import curve
@@ -37,7 +38,7 @@ from .rules import (
     with_list,
 )
 from .verdict import Contender, Verdict, choose
-from .workshop import GOLD, VOTES, Workshop, config_name, pipeline_of, words_per_update
+from .workshop import GOLD, VOTES, Workshop, config_name, pipeline_of
 
 VERDICT = "verdict.json"
 Say = Callable[[str], None]
@@ -109,7 +110,7 @@ def fit(
     rules = choose_candidates(facts)
     settings, notes = choose_settings(
         facts,
-        words_per_update(existing(Path(configs) / config_name(VOTES if facts.gold else GOLD, size))),
+        words_per_update(existing(Path(configs) / config_name(VOTES if facts.gold else GOLD, size)), {}),
         minutes,
         max_steps=max_steps,
         strong_share=strong_share,

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..stages.runtime.config_values import config_differences, flat_config
+from ..stages.runtime.config_values import config_differences
 from ..stages.runtime.training import BEST, LAST, Member, Training, train_all
 from .layout import Corpora, has_docs
 from .prepare import read_preparation
@@ -174,18 +174,3 @@ def pipeline_of(training: Training, *, select: bool = True) -> Path:
     RETURNS (Path): Its folder.
     """
     return training.output / (BEST if select else LAST)
-
-
-def words_per_update(config: Path) -> float:
-    """How many words an update of a config takes in.
-
-    config (Path): The config.
-    RETURNS (float): Tokens.
-    RAISES (WeaknerError): If its batches are not counted in words.
-    """
-    values = flat_config(config, {})
-    size = values.get("training.batcher.size")
-    kind = str(values.get("training.batcher.@batchers", ""))
-    if not isinstance(size, (int, float)) or not ("by_words" in kind or "by_padded" in kind):
-        raise WeaknerError(Errors.WK683.format(config=config, kind=kind or "none"))
-    return float(size) * float(values.get("training.accumulate_gradient", 1))

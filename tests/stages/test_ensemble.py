@@ -1,5 +1,6 @@
 """`ensemble`: what the members learn from, and what becomes of their distributions."""
 
+import math
 import os
 import signal
 import threading
@@ -92,6 +93,35 @@ def test_overrides_come_first(tmp_path, corpus, trainings):
     overrides = {"paths.train": "a", "paths.dev": "b", "training.patience": 3}
     run(tmp_path, members=1, overrides=overrides)
     assert overrides.items() <= trainings[0].items()
+
+
+@pytest.mark.parametrize("passes, size, expected", [(2, 10, 3), (0.1, 1000, 1), (1.5, 4.0, 6)])
+def test_the_number_of_passes_decides_on_the_updates(tmp_path, corpus, trainings, passes, size, expected):
+    n_words = sum(len(doc) for doc in read_docs(corpus, Vocab()))
+    overrides = {"training.batcher.size": size, "training.max_epochs": 3}
+    run(tmp_path, passes=passes, overrides=overrides)
+    assert expected == max(1, math.ceil(passes * n_words / size))
+    for call in trainings:
+        assert call["training.max_steps"] == call["training.eval_frequency"] == expected
+        assert call["training.max_epochs"] == 0
+
+
+@pytest.mark.parametrize("key", ["training.max_steps", "training.eval_frequency"])
+def test_passes_and_updates_are_not_both_given(tmp_path, corpus, trainings, key):
+    with pytest.raises(WeaknerError, match=f"WK710.*'{key}'"):
+        run(tmp_path, passes=2, overrides={key: 3})
+
+
+@pytest.mark.parametrize("passes", [0, -1, math.inf, math.nan])
+def test_passes_must_be_a_number(tmp_path, corpus, trainings, passes):
+    with pytest.raises(WeaknerError, match=r"WK005.*passes"):
+        run(tmp_path, passes=passes)
+
+
+def test_passes_want_batches_counted_in_words(tmp_path, corpus, trainings):
+    batcher = {"training.batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 8}}
+    with pytest.raises(WeaknerError, match=r"WK683.*by_sequence"):
+        run(tmp_path, passes=2, overrides=batcher)
 
 
 def test_a_config_may_name_its_dev(tmp_path, corpus, trainings):

@@ -53,6 +53,22 @@ def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
         raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
 
 
+def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
+    """How many words an update of a config takes in.
+
+    config (Path): The config.
+    overrides (Mapping[str, Any]): Values by dotted name.
+    RETURNS (float): Tokens.
+    RAISES (WeaknerError): If its batches are not counted in words.
+    """
+    values = flat_config(config, overrides)
+    size = values.get("training.batcher.size")
+    kind = str(values.get("training.batcher.@batchers", ""))
+    if not isinstance(size, (int, float)) or not ("by_words" in kind or "by_padded" in kind):
+        raise WeaknerError(Errors.WK683.format(config=config, kind=kind or "none"))
+    return float(size) * float(values.get("training.accumulate_gradient", 1))
+
+
 def _flat(config: Config) -> Dict[str, Any]:
     flat: Dict[str, Any] = {}
     pending: List[Tuple[str, Any]] = list(config.items())
