@@ -9,7 +9,7 @@ categories. `--gold` train sentences keep their entities, drawn with the seed; t
 what encoders are pre-trained on. Labels with fewer than `--min-mentions` entities in train are left out everywhere.
 A method is a training and an attention:
 
-    ner_only/A    entities alone               A: none, soft, scaled, unscaled or learned
+    ner_only/A    entities alone               A: none, soft, scaled, unscaled, learned, or learned behind a gate
     joint/A       entities and categories of the same sentences
     pretrained/A  the same, from an encoder that has learned the categories of all train sentences
 
@@ -37,7 +37,8 @@ from spacy_weakner.configs import make_config
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 
-ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned")
+GATED = "gated"
+ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned", GATED)
 ENCODER = "components.tok2vec.model"
 CATEGORY = "sentence_category"
 # Word vectors that stay as they are, as in the paper, and beside them only what tells "Black" from "black".
@@ -134,7 +135,8 @@ class Joint(Experiment):
         if method.attention == "none":
             settings.update(without_attention(config, embed))
         else:
-            settings[f"{ENCODER}.kind"] = method.attention
+            settings[f"{ENCODER}.kind"] = "learned" if method.attention == GATED else method.attention
+            settings[f"{ENCODER}.gate"] = method.attention == GATED
             settings.update({f"{ENCODER}.tok2vec.embed.{key}": value for key, value in embed.items()})
         if first is not None:
             settings["paths.initial"] = str(first)

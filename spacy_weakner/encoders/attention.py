@@ -9,7 +9,7 @@ from thinc.api import residual as add_input
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from .sequences import locked_dropout, skip_empty, torch_sequences
+from .sequences import learned_gate, locked_dropout, skip_empty, torch_sequences
 
 SOFT = "soft"
 SCALES = ("scaled", "unscaled", "learned")
@@ -22,6 +22,7 @@ def build_attention_encoder(
     dropout: float = 0.5,
     residual: bool = True,
     init_range: Optional[float] = None,
+    gate: bool = False,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Let the tokens of a sentence look at each other (Kruengkrai et al. 2020, Section 2.2):
 
@@ -45,6 +46,9 @@ def build_attention_encoder(
     residual (bool): Whether H is added.
     init_range (Optional[float]): The weights of the attention begin with draws from U(-init_range, init_range). None:
         as torch does by default.
+    gate (bool): Multiply what attention gives with a learned number that begins at 0. Then H' begins as H, and an
+        encoder that an earlier stage has trained is not disturbed by attention that knows nothing yet. Not in the
+        paper; docs/evidence/joint.md has what it is worth.
     RETURNS (Model[List[Doc], List[Floats2d]]): H', per Doc (n_tokens, d_h).
     RAISES (WeaknerError): For settings that cannot be.
     """
@@ -56,7 +60,10 @@ def build_attention_encoder(
     make = partial(_make_soft if kind == SOFT else _make_heads, init_range=init_range)
     settings = {} if kind == SOFT else {"heads": heads, "scale": kind}
     attention = torch_sequences("attention", make, tok2vec.maybe_get_dim("nO"), **settings)
-    attend: Model[Any, Any] = chain(attention, locked_dropout(dropout))
+    if gate and not residual:
+        raise WeaknerError(Errors.WK005.format(setting="gate", value=gate, expected="false where nothing is added to"))
+    gated: Model[Any, Any] = chain(attention, learned_gate()) if gate else attention
+    attend: Model[Any, Any] = chain(gated, locked_dropout(dropout))
     model: Model[Any, Any] = chain(tok2vec, skip_empty(add_input(attend) if residual else attend))
     model.set_ref("tok2vec", tok2vec)
     return model

@@ -66,6 +66,15 @@ def locked_dropout(rate: float) -> Model[Sequences, Sequences]:
     return Model("locked_dropout", partial(_forward_dropout, rate=rate))
 
 
+def learned_gate() -> Model[Sequences, Sequences]:
+    """Multiply with one learned number, which begins at 0 (ReZero: Bachlechner et al. 2021, Equation 3): what stands
+    before it comes in by and by.
+
+    RETURNS (Model[Sequences, Sequences]): The layer.
+    """
+    return Model("learned_gate", _forward_gate, init=_init_gate, params={"gate": None})
+
+
 def _init_torch(model: Model, X: Optional[Sequences] = None, Y: Any = None, *, make: Callable[..., Any]) -> None:
     if X is None:
         return
@@ -116,6 +125,21 @@ def _forward_dropout(model: Model, sequences: Sequences, is_train: bool, *, rate
         return [own * mask for own, mask in zip(vectors, masks, strict=True)]
 
     return apply(sequences), apply
+
+
+def _init_gate(model: Model, X: Optional[Sequences] = None, Y: Any = None) -> None:
+    model.set_param("gate", model.ops.alloc1f(1))
+
+
+def _forward_gate(model: Model, sequences: Sequences, is_train: bool) -> Tuple[Sequences, Backprop]:
+    gate: Any = model.get_param("gate")
+
+    def backprop(gradient: Sequences) -> Sequences:
+        products: Any = [own * other for own, other in zip(gradient, sequences, strict=True)]
+        model.inc_grad("gate", model.ops.asarray1f([float(sum(product.sum() for product in products))]))
+        return [own * gate for own in gradient]
+
+    return [own * gate for own in sequences], backprop
 
 
 def _convert_inputs(

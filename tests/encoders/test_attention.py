@@ -267,6 +267,47 @@ def test_initial_weights(kind):
     assert any(parameter.abs().max() > 0.01 for parameter in module_of(make(kind=kind)[0]).parameters())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_behind_a_gate_it_begins_as_nothing(kind):
+    model, vectors = make(kind=kind, gate=True, init_range=0.5)
+    plain, _ = make(kind=kind, init_range=0.5)
+    module_of(plain).load_state_dict(module_of(model).state_dict())
+    (gate,) = (node for node in model.walk() if node.name == "learned_gate")
+    for value in (0.0, 0.5, -2.0):
+        gate.set_param("gate", numpy.asarray([value], dtype="float32"))
+        parts = zip(vectors.arrays, plain.predict(vectors.docs), strict=True)
+        assert same(model.predict(vectors.docs), [own + value * (full - own) for own, full in parts], tolerance=1e-5)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.7])
+def test_gradient_of_the_gate(value):
+    model, vectors = make((3, 0, 1), gate=True, init_range=0.5, empty_width=0)
+    (gate,) = (node for node in model.walk() if node.name == "learned_gate")
+    rng = numpy.random.RandomState(1)
+    directions = [rng.normal(size=own.shape).astype("float32") for own in model.predict(vectors.docs)]
+
+    def total(number):
+        gate.set_param("gate", number.astype("float32"))
+        found = model.predict(vectors.docs)
+        return float(sum((own.astype("float64") * to).sum() for own, to in zip(found, directions, strict=True)))
+
+    expected = numeric_gradient(total, numpy.asarray([value]), 1e-2)
+    gate.set_param("gate", numpy.asarray([value], dtype="float32"))
+    _, backprop = model.begin_update(vectors.docs)
+    backprop(directions)
+    assert gate.get_grad("gate") == pytest.approx(expected, abs=1e-3)
+    module = module_of(model)
+    given = [own for own in vectors.arrays if len(own)]
+    for array, direction, gradient in zip(
+        given, [own for own in directions if len(own)], [own for own in vectors.gradients if len(own)], strict=True
+    ):
+        found = numeric_gradient(
+            lambda moved, to=direction: float(((value * slow(module, moved) + moved) * to).sum()),
+            array.astype("float64"),
+        )
+        assert gradient.tolist() == pytest.approx(found, abs=1e-3)
+
+
 def test_kind_and_heads():
     assert module_of(make(heads=1)[0]).heads == 1
     assert [module_of(make(kind=kind)[0]).scale for kind in KINDS[1:]] == [*KINDS[1:]]
@@ -280,6 +321,7 @@ def test_kind_and_heads():
         ({"heads": 0}, "heads"),
         ({"dropout": 1.5}, "dropout"),
         ({"init_range": -1.0}, "init"),
+        ({"gate": True, "residual": False}, "gate"),
     ],
 )
 def test_settings_that_cannot_be(settings, name):
@@ -307,17 +349,17 @@ def test_the_module_alone():
 
 
 @pytest.mark.parametrize("head", ENTITY_HEADS)
-@pytest.mark.parametrize("kind", ["soft", "learned"])
-def test_under_every_head(head, kind):
-    nlp = head_pipeline(head, {**CONFIG, "kind": kind})
+@pytest.mark.parametrize("kind, gate", [("soft", False), ("learned", False), ("learned", True)])
+def test_under_every_head(head, kind, gate):
+    nlp = head_pipeline(head, {**CONFIG, "kind": kind, "gate": gate})
     train(nlp, make_examples(nlp), steps=60)
     assert entities_of(nlp, ["", *TEXTS]) == [[], *GOLD]
 
 
 @pytest.mark.parametrize("reload", [reload_bytes, reload_disk, reload_copy])
-@pytest.mark.parametrize("kind", ["soft", "learned"])
-def test_it_returns_from_bytes_and_disk(tmp_path, reload, kind):
-    nlp = head_pipeline("crf_ner", {**CONFIG, "kind": kind})
+@pytest.mark.parametrize("kind, gate", [("soft", False), ("learned", False), ("learned", True)])
+def test_it_returns_from_bytes_and_disk(tmp_path, reload, kind, gate):
+    nlp = head_pipeline("crf_ner", {**CONFIG, "kind": kind, "gate": gate})
     other = reload(nlp, tmp_path)
     assert same(*(weights(own.get_pipe("crf_ner").model) for own in (nlp, other)))
     docs = [make_doc(nlp, text) for text in TEXTS]
