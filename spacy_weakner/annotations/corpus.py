@@ -1,7 +1,7 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional, Union
+from typing import Any, Iterable, Iterator, List, Optional
 
 import numpy
 from spacy.tokens import Doc, DocBin
@@ -10,13 +10,12 @@ from spacy.vocab import Vocab
 from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing
+from .packing import HASHES, DocPacker
 from .weak import check_stored, stored_user_data
 
 SUFFIX = ".spacy"
 # A folder is being filled, or was when its run ended.
 UNFINISHED = ".unfinished"
-# What tokens have that are hashes of strings.
-_HASHES: List[Union[int, str]] = ["ORTH", "NORM", "LEMMA", "TAG", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 
 
 def corpus_files(path: Path) -> List[Path]:
@@ -122,14 +121,10 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     docs (Iterable[Doc]): What to write.
     RETURNS (int): The number of Docs.
     """
-    bin_, converters = DocBin(store_user_data=True), MsgpackConverters()
+    bin_, converters = DocPacker(), MsgpackConverters()
     for doc in docs:
-        kept, doc.user_data = doc.user_data, stored_user_data(doc)
-        try:
-            with converters:
-                bin_.add(doc)
-        finally:
-            doc.user_data = kept
+        with converters:
+            bin_.add(doc, stored_user_data(doc))
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
@@ -139,7 +134,7 @@ def _check_strings(doc: Doc) -> None:
     """Check that all hashes in a Doc are those of strings."""
     strings: Any = doc.vocab.strings
     labels = {span.label for group in doc.spans.values() for span in group}
-    for key in {*numpy.unique(doc.to_array(_HASHES)).tolist(), *labels}:
+    for key in {*numpy.unique(doc.to_array([*HASHES])).tolist(), *labels}:
         _ = strings[int(key)]
 
 

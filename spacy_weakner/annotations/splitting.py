@@ -1,23 +1,26 @@
 """Splitting raw text into sentences."""
 
-from typing import Iterator, Optional
+from itertools import pairwise
+from typing import Any, Iterator, List, Optional
 
+from spacy.attrs import ORTH, SPACY
 from spacy.language import Language
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from .weak import set_id
 
 
 class SentenceSplitter:
-    """Splits raw text into one Doc per sentence, with spaCy's rule-based sentencizer.
+    """Splits raw text into one Doc per sentence, by the rule of spaCy's sentencizer.
 
     nlp (Language): Its vocabulary and tokenizer are used; the pipeline itself is not changed.
     """
 
     def __init__(self, nlp: Language) -> None:
         self.nlp = nlp
-        # The sentencizer is run apart, since a component of the pipeline would also run on annotated Docs.
-        self.sentencizer = nlp.create_pipe("sentencizer")
+        sentencizer: Any = nlp.create_pipe("sentencizer")
+        self._ends = {get_string_id(sign) for sign in sentencizer.punct_chars}
 
     def whole(self, text: str) -> Doc:
         """One Doc of a text. Runs of white space become one blank, so that no token is white space."""
@@ -31,12 +34,32 @@ class SentenceSplitter:
             so on.
         YIELDS (Doc): One Doc per sentence.
         """
-        doc = self.sentencizer(self.whole(text))
-        for number, sentence in enumerate(doc.sents, start=1):
-            words = [token.text for token in sentence]
-            spaces = [bool(token.whitespace_) for token in sentence]
-            spaces[-1] = False
-            result = Doc(self.nlp.vocab, words=words, spaces=spaces)
+        doc = self.whole(text)
+        columns: Any = doc.to_array([ORTH, SPACY])
+        words, spaces = columns[:, 0].tolist(), columns[:, 1].astype(bool).tolist()
+        starts = self.starts(doc, words)
+        for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
+            result = Doc(self.nlp.vocab, words=words[start:end], spaces=[*spaces[start : end - 1], False])
             if identifier is not None:
                 set_id(result, f"{identifier}.{number}")
             yield result
+
+    def starts(self, doc: Doc, words: List[int]) -> List[int]:
+        """Where sentences begin: behind a sign that ends one, and all signs and punctuation that follow it. (The
+        sentencizer asks every token; few of them end a sentence.)
+
+        doc (Doc): The text.
+        words (List[int]): The hashes of its words.
+        RETURNS (List[int]): The first tokens, in ascending order.
+        """
+        ends = self._ends
+        starts, at = [0] * bool(words), 0
+        for place in [place for place, word in enumerate(words) if word in ends]:
+            if place < at:
+                continue  # among the signs behind an earlier one
+            at = place + 1
+            while at < len(words) and (words[at] in ends or doc[at].is_punct):
+                at += 1
+            if at < len(words):
+                starts.append(at)
+        return starts

@@ -1,0 +1,43 @@
+"""Sentences of raw text, as spaCy's sentencizer has them."""
+
+import random
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_weakner.annotations.splitting import SentenceSplitter
+from spacy_weakner.annotations.weak import get_id
+
+NLP = spacy.blank("en")
+NLP.add_pipe("sentencizer")
+PIECES = ["word", "Anna", ".", "!", "?", "。", ",", ")", '"', "...", "a.b", "3.5", "don't", "😊", "-", " ", "..", "Dr."]
+
+
+def by_sentencizer(text):
+    return [[(token.text, bool(token.whitespace_)) for token in sentence] for sentence in NLP(text).sents]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_sentences_are_those_of_the_sentencizer(seed):
+    rng = random.Random(seed)
+    text = "".join(rng.choice(PIECES) + rng.choice(["", " "]) for _ in range(rng.randrange(25)))
+    expected = by_sentencizer(" ".join(text.split()))
+    if expected:
+        expected = [[*sentence[:-1], (sentence[-1][0], False)] for sentence in expected]
+    found = list(SentenceSplitter(NLP).split(text))
+    assert [[(token.text, bool(token.whitespace_)) for token in doc] for doc in found] == expected
+
+
+def test_they_bear_the_identifier_of_the_text_and_their_number():
+    docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
+    assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]
+    assert get_id(next(SentenceSplitter(NLP).split("One."))) is None
+
+
+@pytest.mark.parametrize("n", [0, 1, 20_000])
+def test_many_signs_take_one_look_each(n):
+    splitter = SentenceSplitter(NLP)
+    words = ["."] * n
+    doc = Doc(NLP.vocab, words=words)
+    assert splitter.starts(doc, [token.orth for token in doc]) == [0] * bool(n)
