@@ -5,7 +5,6 @@ from typing import Any, Dict, List, Optional, Set
 import numpy
 import srsly
 from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, SPACY, TAG
-from spacy.morphology import Morphology
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -66,6 +65,7 @@ class DocPacker(DocBin):
         values = numpy.concatenate(self._waiting)
         self._waiting = []
         strings: Any = self._vocab.strings
+        morphology: Any = self._vocab.morphology
         new: Set[int] = set()
         for column in self._columns:
             own = values[:, column]
@@ -74,4 +74,4 @@ class DocPacker(DocBin):
         self._seen |= new
         for key in set(values[:, self._morph].tolist()):
             features = strings[key]
-            self.strings.add("" if features == Morphology.EMPTY_MORPH else features)
+            self.strings.add("" if features == morphology.EMPTY_MORPH else features)
