@@ -14,9 +14,12 @@ def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) ->
     entities (Sequence[Entity]): Entities without overlaps.
     known (Sequence[bool]): Per token: False where nothing is known. Tokens of entities count as known.
     """
+    spans = [Span(doc, start, end, label=label) for start, end, label in entities]
+    if not any(known):
+        doc.set_ents(spans, default="missing")
+        return
     inside = {i for start, end, _ in entities for i in range(start, end)}
     unknown = [doc[i : i + 1] for i, k in enumerate(known) if not k and i not in inside]
-    spans = [Span(doc, start, end, label=label) for start, end, label in entities]
     doc.set_ents(spans, missing=unknown, default="outside")
 
 

@@ -26,15 +26,17 @@ class SentenceSplitter:
         """One Doc of a text. Runs of white space become one blank, so that no token is white space."""
         return self.nlp.tokenizer(" ".join(text.split()))
 
-    def split(self, text: str, identifier: Optional[str] = None) -> Iterator[Doc]:
+    def split(self, text: str, identifier: Optional[str] = None, doc: Optional[Doc] = None) -> Iterator[Doc]:
         """Split a text.
 
         text (str): The text.
         identifier (Optional[str]): Identifier of the text; its sentences become `<identifier>.1`, `.2` and
             so on.
+        doc (Optional[Doc]): The text as it stands, if that has been tokenised already.
         YIELDS (Doc): One Doc per sentence.
         """
-        doc = self.whole(text)
+        if doc is None or text != " ".join(text.split()):
+            doc = self.whole(text)
         columns: Any = doc.to_array([ORTH, SPACY])
         words, spaces = columns[:, 0].tolist(), columns[:, 1].astype(bool).tolist()
         starts = self.starts(doc, words)

@@ -275,7 +275,7 @@ def _records(path: Path, tool: Tool, items: Iterable[Item], context: Context) ->
 
 def _split(row: Row, doc: Doc, splitter: SentenceSplitter, reading: Reading) -> Iterator[Doc]:
     if reading.sentences and _is_bare_text(row):
-        yield from splitter.split(row["text"], get_id(doc))
+        yield from splitter.split(row["text"], get_id(doc), doc)
     else:
         yield doc
 

@@ -29,6 +29,14 @@ def test_sentences_are_those_of_the_sentencizer(seed):
     assert [[(token.text, bool(token.whitespace_)) for token in doc] for doc in found] == expected
 
 
+@pytest.mark.parametrize("text", ["One.  Two.", " One.", "One. Two.\n", "One.\u00a0Two.", "One. Two."])
+def test_a_text_that_has_been_tokenised(text):
+    splitter = SentenceSplitter(NLP)
+    ways = (splitter.split(text), splitter.split(text, None, NLP.make_doc(text)))
+    plain, reused = ([[(token.text, token.whitespace_) for token in doc] for doc in way] for way in ways)
+    assert reused == plain
+
+
 def test_they_bear_the_identifier_of_the_text_and_their_number():
     docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
     assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]

@@ -17,7 +17,7 @@ from ..runtime.inputs import ShardInput, spacy_inputs
 
 _NAME = "part-{:05d}" + SUFFIX
 # So many Docs have most of the words of a corpus in them, and few enough to remember.
-_LEARNED = 2000
+_LEARNED = 4000
 
 
 def corpus_inputs(

@@ -162,7 +162,8 @@ class Shards:
                     continue
                 if not total.written:
                     stage.open()
-                    job.inputs[0].learn_words()
+                    if many:
+                        job.inputs[0].learn_words()
                 with memory_zones(stage.zones()):
                     self._make(job, stage, progress and not many)
                 total.add(stage.stats)
