@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any, Iterator, List, Optional
 
-from spacy.attrs import ORTH, SPACY
+from spacy.attrs import NORM, ORTH, SPACY
 from spacy.language import Language
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
@@ -37,14 +37,18 @@ class SentenceSplitter:
         """
         if doc is None or text != " ".join(text.split()):
             doc = self.whole(text)
-        columns: Any = doc.to_array([ORTH, SPACY])
-        words, spaces = columns[:, 0].tolist(), columns[:, 1].astype(bool).tolist()
+        columns: Any = doc.to_array([ORTH, SPACY, NORM])
+        words = columns[:, 0].tolist()
         starts = self.starts(doc, words)
         for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
-            result = Doc(self.nlp.vocab, words=words[start:end], spaces=[*spaces[start : end - 1], False])
+            sentence = doc
+            if len(starts) > 1:
+                spaces = [*columns[start : end - 1, 1].astype(bool).tolist(), False]
+                sentence = Doc(self.nlp.vocab, words=words[start:end], spaces=spaces)
+                sentence.from_array([NORM], columns[start:end, 2])  # the tokenizer's own: "not" for "n't"
             if identifier is not None:
-                set_id(result, f"{identifier}.{number}")
-            yield result
+                set_id(sentence, f"{identifier}.{number}")
+            yield sentence
 
     def starts(self, doc: Doc, words: List[int]) -> List[int]:
         """Where sentences begin: behind a sign that ends one, and all signs and punctuation that follow it. (The

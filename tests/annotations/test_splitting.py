@@ -37,6 +37,12 @@ def test_a_text_that_has_been_tokenised(text):
     assert reused == plain
 
 
+@pytest.mark.parametrize("text", ["I don't. You can't.", "I don't."])
+def test_words_keep_the_norms_of_the_tokenizer(text):
+    norms = [token.norm_ for doc in SentenceSplitter(NLP).split(text) for token in doc]
+    assert norms == [token.norm_ for token in NLP(text)] and "not" in norms
+
+
 def test_they_bear_the_identifier_of_the_text_and_their_number():
     docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
     assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]

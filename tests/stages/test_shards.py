@@ -281,7 +281,7 @@ def test_other_formats_are_refused_as_output(corpus, tmp_path, name):
     assert run(corpus, tmp_path / "run-1.5").written == 3
 
 
-def test_vocabulary_does_not_grow(tmp_path):
+def test_vocabulary_does_not_grow_after_the_first_shard(tmp_path):
     for i in range(3):
         words = [[f"w{i}x{j}"] for j in range(50)]
         write_docs(tmp_path / "in" / f"{i}.spacy", [Doc(Vocab(), words=w) for w in words])
@@ -294,7 +294,7 @@ def test_vocabulary_does_not_grow(tmp_path):
         yield from mark(docs)
 
     run(tmp_path / "in", tmp_path / "out", count, vocab=vocab)
-    assert sizes[0] == sizes[1] == sizes[2] == len(vocab.strings)
+    assert sizes[0] <= sizes[1] == sizes[2] == len(vocab.strings)
     assert len(list(read_docs(tmp_path / "out", Vocab()))) == 150
 
 

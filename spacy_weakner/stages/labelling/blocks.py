@@ -16,8 +16,6 @@ from ..runtime.hashes import hash_text
 from ..runtime.inputs import ShardInput, spacy_inputs
 
 _NAME = "part-{:05d}" + SUFFIX
-# So many Docs have most of the words of a corpus in them, and few enough to remember.
-_LEARNED = 4000
 
 
 def corpus_inputs(
@@ -100,11 +98,6 @@ class Block(ShardInput):
 
     def key(self) -> str:
         return hash_text("\n".join([self._format, *self._lines.read(self._first, self._n)]))
-
-    def learn_words(self) -> None:
-        docs, _ = self.read(self._nlp.vocab)
-        for _ in islice(docs, _LEARNED):
-            pass
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)

@@ -26,10 +26,6 @@ class ShardInput(ABC):
     def key(self) -> str:
         """Hash of the contents."""
 
-    def learn_words(self) -> None:  # noqa: B027
-        """Let the vocabulary and the tokenizer come to know some words for good. Called before the first shard: in a
-        memory zone every word is new again, and the tokenizer remembers none."""
-
     @abstractmethod
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         """Stream the Docs; and how many there are, if that is known."""

@@ -162,9 +162,9 @@ class Shards:
                     continue
                 if not total.written:
                     stage.open()
-                    if many:
-                        job.inputs[0].learn_words()
-                with memory_zones(stage.zones()):
+                # The words of the first shard are kept: in a memory zone a tokenizer is slow, since it remembers no
+                # words but those that it has met before.
+                with memory_zones(stage.zones() if total.written else ()):
                     self._make(job, stage, progress and not many)
                 total.add(stage.stats)
                 total.written += 1
