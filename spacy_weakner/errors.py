@@ -703,6 +703,21 @@ class Errors:
         "others are empty, or annotated. Give more text."
     )
 
+    # Clusters
+    WK720 = "[WK720] 'ray' needs Ray, which is not installed. Install the extra: pip install \"spacy_weakner[ray]\"."
+    WK721 = (
+        "[WK721] Cannot connect to the Ray cluster '{address}': {reason}. Start one (ray start --head), or give 'auto'."
+    )
+    WK722 = (
+        "[WK722] The machine {host} has another {what}: {its}, and not {mine}. All machines of a cluster must see "
+        "input, sources and output under the same paths, and have the same Python and the same package."
+    )
+    WK723 = (
+        "[WK723] The cluster could not do {what} ({reason}). Finished shards are kept: run the same command again to "
+        "continue."
+    )
+    WK724 = "[WK724] Both 'workers' and 'ray' are given. Processes on this machine, or a cluster: leave out one."
+
     # Damaged and hostile files
     WK800 = (
         "[WK800] What is stored of '{name}' is damaged: {reason}. Copy the pipeline again from where it was made, or "

@@ -46,12 +46,20 @@ def light_processes(tmp_path_factory):
         yield
 
 
+def hide_torch(folder, monkeypatch):
+    """Hides torch from the processes that are started from now on.
+
+    folder: An empty one.
+    monkeypatch: For as long as it lasts.
+    """
+    (folder / "sitecustomize.py").write_text("import sys\n\nsys.modules['torch'] = None\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+
 @pytest.fixture
 def without_torch(tmp_path_factory, monkeypatch):
     """Hides torch from the processes that a test starts: it takes most of the rest, and not all need it."""
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "sitecustomize.py").write_text("import sys\n\nsys.modules['torch'] = None\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    hide_torch(tmp_path_factory.mktemp("site"), monkeypatch)
 
 
 @pytest.fixture

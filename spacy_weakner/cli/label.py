@@ -56,6 +56,9 @@ def label_cli(
         Optional[str], typer.Option(help="i/n: make only this share of the shards; run once without it at the end")
     ] = None,
     workers: Annotated[int, typer.Option(help="Number of processes")] = 1,
+    ray: Annotated[
+        Optional[str], typer.Option(help="Address of a Ray cluster that does it; auto: RAY_ADDRESS, or this machine")
+    ] = None,
     gpu_id: Gpu = -1,
 ) -> None:
     """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""

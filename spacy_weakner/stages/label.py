@@ -1,5 +1,6 @@
 """Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
@@ -10,10 +11,13 @@ from ..pipelines import blank_pipeline, load_pipeline
 from .labelling.report import LabelReport, make_report
 from .labelling.sources import SettingError, Source, make_source, read_sources
 from .labelling.stage import Label, Plan, label_by_workers
+from .runtime.cluster import connected
 from .runtime.devices import on_device
 from .runtime.hashes import check_regular, hash_path
 from .runtime.lock import locked
 from .runtime.shards import WHOLE, Part
+from .runtime.tasks import Engine
+from .runtime.workers import Processes
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
@@ -38,6 +42,7 @@ def label(
     shard_size: int = SHARD_SIZE,
     shard: Optional[str] = None,
     workers: int = 1,
+    ray: Optional[str] = None,
     gpu_id: int = -1,
     progress: bool = False,
     **settings: Any,
@@ -68,7 +73,10 @@ def label(
     shard_size (int): Lines per shard, where the input is no `.spacy` file.
     shard (Optional[str]): "i/n": make only every n-th shard, from the i-th (counted from 1) on. Run all parts, on one
         machine or several; then once without `shard`, which checks the whole and sums up.
-    workers (int): Number of processes.
+    workers (int): Number of processes on this machine.
+    ray (Optional[str]): Address of a Ray cluster whose machines make the shards; "auto": that of RAY_ADDRESS, or this
+        machine alone. They all must see input, sources and output under the same paths. With a `gpu_id` each part asks
+        for a GPU.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
     **settings (Any): Settings of the single source, such as `attr` and `reliability`; see `sources.Source`.
@@ -104,11 +112,18 @@ def label(
         exclude=[hash_path(existing(Path(path))) for path in exclude],
         gpu_id=gpu_id,
     )
+    if ray is not None and workers > 1:
+        raise WeaknerError(Errors.WK724)
     part = WHOLE if shard is None else Part.parse(shard)
-    with locked(Path(output_path), part), on_device(gpu_id):
+    with locked(Path(output_path), part), ExitStack() as stack:
+        engine: Optional[Engine] = Processes(workers) if workers > 1 else None
+        if ray is None:
+            stack.enter_context(on_device(gpu_id))
+        else:
+            engine = stack.enter_context(connected(ray, gpus=int(gpu_id >= 0)))
         made_with, nlp = plan.settings(), blank_pipeline(lang, tokenizer)
         shards = plan.shards(nlp, part)
-        made = label_by_workers(plan, made_with, shards, exclude, workers, progress) if workers > 1 else 0
+        made = 0 if engine is None else label_by_workers(plan, made_with, shards, exclude, engine, progress)
         counts = shards.run(Label(plan, made_with, nlp, exclude=exclude), progress=progress)
         counts.written += made
         counts.skipped -= made

@@ -17,7 +17,7 @@ from ...scratch import scratch_folder
 from ..runtime.devices import on_device
 from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.stage import Stage
-from ..runtime.workers import Task, run_workers
+from ..runtime.tasks import Engine, Task
 from .blocks import corpus_inputs
 from .labellers import make_labeller
 from .preparing import excluded_keys, prepare
@@ -143,15 +143,15 @@ def run_worker(task: Dict[str, Any], part: Part) -> None:
 
 
 def label_by_workers(
-    plan: Plan, settings: Dict[str, Any], shards: Shards, exclude: Sequence[Path], n: int, progress: bool
+    plan: Plan, settings: Dict[str, Any], shards: Shards, exclude: Sequence[Path], engine: Engine, progress: bool
 ) -> int:
-    """Let workers make the shards.
+    """Let other processes make the shards.
 
     plan (Plan): What to do.
     settings (Dict[str, Any]): Those of the plan.
     shards (Shards): Its shards.
     exclude (Sequence[Path]): Corpora whose sentences are to be left out.
-    n (int): Number of workers.
+    engine (Engine): Starts them.
     progress (bool): Show how far they have come.
     RETURNS (int): The number of shards that were made.
     RAISES (WeaknerError): If the output is one file, or a worker fails.
@@ -161,6 +161,7 @@ def label_by_workers(
     pending = shards.pending(settings)
     if not pending:
         return 0
+    n = min(engine.parts, len(pending))
     with scratch_folder(plan.output_path) as folder:
         nlp = blank_pipeline(plan.lang, plan.tokenizer)
         prepare(plan.sources, nlp, folder, exclude)
@@ -169,5 +170,5 @@ def label_by_workers(
         shares = [[path for i, path in pending.items() if i % n == k] for k in range(n)]
         parts = zip(shards.part.split(n), shares, strict=True)
         tasks = [Task("label", part, task, share) for part, share in parts if share]
-        run_workers(tasks, folder, progress=progress)
+        engine.run(tasks, folder, progress=progress)
     return len(pending)

@@ -2,44 +2,40 @@
 Those of `child` end when their parent does, whatever the reason.
 """
 
-import json
 import os
 import signal
 import subprocess
 import time
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from ...errors import Errors, WeaknerError
 from ...progress import Progress
 from .child import FAILED, INTERRUPTED, said, start
-from .shards import Part, receipt_path
+from .shards import receipt_path
+from .tasks import Task, do_task
 
-# Stages that have workers: each module has a function `run_worker(task, part)`.
-STAGES = {"label": "..labelling.stage"}
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 10
 _TAIL_LINES = 3
 
 
-class Task(NamedTuple):
-    """What one worker does.
+# The parent
 
-    stage (str): The stage, one of `STAGES`.
-    part (Part): Its share of the shards.
-    settings (Dict[str, Any]): What else the stage wants to know. JSON must be able to hold it.
-    pending (Sequence[Path]): The shards that it will make, in their order.
+
+class Processes:
+    """Processes on this machine, one for each part.
+
+    parts (int): How many.
     """
 
-    stage: str
-    part: Part
-    settings: Dict[str, Any]
-    pending: Sequence[Path]
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
 
-
-# The parent
+    def run(self, tasks: Sequence[Task], folder: Path, *, progress: bool = False) -> None:
+        """Do the tasks; see `run_workers`."""
+        run_workers(tasks, folder, progress=progress)
 
 
 def run_workers(tasks: Sequence[Task], folder: Path, *, progress: bool = False) -> None:
@@ -76,8 +72,7 @@ class _Worker:
         # Workers make their shards in order, so that only the next one has to be looked at.
         self._waiting = [(receipt, _changed_at(receipt)) for receipt in map(receipt_path, task.pending)][::-1]
         path = folder / f"worker-{number}.json"
-        content = {"stage": task.stage, "part": task.part, "settings": task.settings}
-        path.write_text(json.dumps(content), encoding="utf-8")
+        path.write_text(task.to_json(), encoding="utf-8")
         # More threads than cores would slow all workers down.
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
         # Ctrl-C reaches the parent alone, which then stops them in an orderly way.
@@ -141,11 +136,8 @@ def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     RETURNS (int): The exit code.
     """
     signal.signal(signal.SIGTERM, _interrupt)
-    task = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     try:
-        # Loaded by a fixed name, after the signals are set: it takes seconds.
-        stage = import_module(STAGES[task["stage"]], __package__)
-        stage.run_worker(task["settings"], Part(*task["part"]))
+        do_task(Path(arguments[0]).read_text(encoding="utf-8"))
     except (WeaknerError, OSError) as error:
         tell(error)
         return FAILED

@@ -1,0 +1,215 @@
+"""Parts of a stage on the machines of a Ray cluster. Ray gives them out, and again if a process or a machine is lost;
+the shards lie in a folder that all machines see, and what is finished is skipped."""
+
+import logging
+import os
+import platform
+import signal
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from uuid import uuid4
+
+from ...code_version import code_version
+from ...errors import Errors, WeaknerError
+from ...files import write_text
+from ...progress import Progress
+from .tasks import Task, do_task
+
+AUTO = "auto"
+# So many parts a core: small enough to lose, and to even out machines of different speed.
+_PARTS_PER_CPU = 4
+_RETRIES = 3
+_NONCE = "nonce"
+_GRACE_SECONDS = 10
+
+
+class Seen(NamedTuple):
+    """What a machine sees.
+
+    host (str): Its name.
+    python (str): Its version of Python, without the last number.
+    code (str): Version of this package.
+    nonce (str): What stands in the file that the driver has written; empty if it is not there.
+    """
+
+    host: str
+    python: str
+    code: str
+    nonce: str
+
+
+class Cluster:
+    """Machines that are connected; see `connected`.
+
+    ray (Any): The module.
+    gpus (int): GPUs that each part wants.
+    """
+
+    def __init__(self, ray: Any, gpus: int) -> None:
+        self.ray = ray
+        self.gpus = gpus
+
+    @property
+    def parts(self) -> int:
+        """RETURNS (int): Into how many parts work is cut."""
+        found = self.ray.cluster_resources().get("GPU" if self.gpus else "CPU", 1)
+        return max(1, int(found) * _PARTS_PER_CPU)
+
+    def run(self, tasks: Sequence[Task], folder: Path, *, progress: bool = False) -> None:
+        """Do the tasks, and wait for all of them.
+
+        tasks (Sequence[Task]): What to do.
+        folder (Path): For files of this run, in a place that all machines see.
+        progress (bool): Show how far they have come.
+        RAISES (WeaknerError): If a task fails, with its message, or no machine is left that could do it.
+        """
+        self.check_nodes(folder)
+        run = self._remote(_run, max_retries=_RETRIES, num_gpus=self.gpus)
+        waiting: Dict[Any, Task] = {run.remote(str(Path.cwd()), task.to_json()): task for task in tasks}
+        total = sum(len(task.pending) for task in tasks)
+        with Progress[None](total=total, desc=tasks[0].stage, unit="shard", enabled=progress) as bar:
+            try:
+                while waiting:
+                    done, _ = self.ray.wait([*waiting], timeout=1.0)
+                    for reference in done:
+                        task = waiting.pop(reference)
+                        error = self._get(reference, f"part {task.part.first + 1} of {task.part.of}")
+                        if error is not None:
+                            raise WeaknerError(error)
+                        bar.update(len(task.pending))
+            finally:
+                self._stop([*waiting])
+
+    def check_nodes(self, folder: Path) -> None:
+        """Check that all machines see the same files, with the same Python and package.
+
+        folder (Path): Where all of them are to find a file.
+        RAISES (WeaknerError): If one does not.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
+        nonce = uuid4().hex
+        write_text(folder / _NONCE, nonce)
+        own = _look(str(Path.cwd()), str(folder / _NONCE))
+        nodes = [node for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        asked = [
+            self._remote(_look, max_retries=0, scheduling_strategy=On(node["NodeID"], soft=False)).remote(
+                str(Path.cwd()), str(folder / _NONCE)
+            )
+            for node in nodes
+        ]
+        for node, reference in zip(nodes, asked, strict=True):
+            there = Seen(*self._get(reference, f"a look at {node['NodeManagerHostname']}"))
+            for what, mine, its in (
+                ("Python", own.python, there.python),
+                ("version of spacy_weakner", own.code, there.code),
+                ("output folder", nonce, there.nonce),
+            ):
+                if mine != its:
+                    shown = "another one" if what == "output folder" else its
+                    raise WeaknerError(Errors.WK722.format(host=there.host, what=what, mine=mine, its=shown))
+
+    def _stop(self, references: List[Any]) -> None:
+        # First as Ctrl-C does, so that nothing half-written stays.
+        for force in (False, True):
+            for reference in references:
+                with suppress(Exception):  # it may be gone
+                    self.ray.cancel(reference, force=force)
+            if references and not force:
+                _, references = self.ray.wait(references, num_returns=len(references), timeout=_GRACE_SECONDS)
+
+    def _remote(self, function: Callable[..., Any], **options: Any) -> Any:
+        # Errors of ours come back as values: only what is lost is tried again.
+        return self.ray.remote(function).options(num_cpus=1, retry_exceptions=False, **options)
+
+    def _get(self, reference: Any, what: str) -> Any:
+        try:
+            return self.ray.get(reference)
+        except Exception as error:  # Ray has dozens, for processes, machines, memory and imports
+            reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "")
+            reason = f"{type(error).__name__}: {reason.strip()}"
+            raise WeaknerError(Errors.WK723.format(what=what, reason=reason)) from error
+
+
+@contextmanager
+def connected(address: str, gpus: int = 0) -> Iterator[Cluster]:
+    """Connect to a Ray cluster, for as long as this lasts; a connection that is there already is used, and stays.
+
+    address (str): That of the cluster; "auto": the one that the environment variable RAY_ADDRESS names, or else this
+        machine alone.
+    gpus (int): GPUs that each part wants.
+    YIELDS (Cluster): The cluster.
+    RAISES (WeaknerError): If Ray is not installed, or there is no cluster at the address.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise WeaknerError(Errors.WK720) from error
+    if ray.is_initialized():
+        yield Cluster(ray, gpus)
+        return
+    # Not what Ray finds by itself: it may be what is left of a cluster that has ended.
+    where = os.environ.get("RAY_ADDRESS", "local") if address == AUTO else address
+    alone: Dict[str, Any] = {"include_dashboard": False} if where == "local" else {}
+    with _handlers():
+        try:
+            ray.init(where, log_to_driver=False, logging_level=logging.ERROR, **alone)
+        except Exception as error:  # of many kinds
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise WeaknerError(Errors.WK721.format(address=address, reason=reason)) from error
+    try:
+        yield Cluster(ray, gpus)
+    finally:
+        with _handlers():
+            ray.shutdown()
+
+
+@contextmanager
+def _handlers() -> Iterator[None]:
+    """Ray puts its own handlers of signals in the place of ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: List[Tuple[signal.Signals, Any]] = [
+        (number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)
+    ]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+# On the machines
+
+
+def _run(cwd: str, task: str) -> Optional[str]:
+    """Do a task.
+
+    cwd (str): The folder that relative paths begin in.
+    task (str): What `do_task` takes.
+    RETURNS (Optional[str]): What went wrong, in words for the user.
+    """
+    os.chdir(cwd)
+    try:
+        do_task(task)
+    except (WeaknerError, OSError) as error:
+        return str(error)
+    return None
+
+
+def _look(cwd: str, path: str) -> Seen:
+    """What this machine sees.
+
+    cwd (str): As in `_run`.
+    path (str): The file that the driver has written.
+    RETURNS (Seen): See there.
+    """
+    there = Path(path)
+    nonce = there.read_text(encoding="utf-8") if there.exists() and Path(cwd).is_dir() else ""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return Seen(socket.gethostname(), python, code_version(), nonce)
