@@ -704,6 +704,11 @@ class Errors:
     )
 
     # Clusters
+    WK714 = (
+        "[WK714] Not all shards of {path} are what they should be after the cluster has made them: its machines do not "
+        "see the same input and sources. Give all of them the same files, and run the same command again."
+    )
+    WK719 = "[WK719] The Ray cluster has no {kind}. Add a machine that has one, or leave out what asks for it."
     WK720 = "[WK720] 'ray' needs Ray, which is not installed. Install the extra: pip install \"spacy_weakner[ray]\"."
     WK721 = (
         "[WK721] Cannot connect to the Ray cluster '{address}': {reason}. Start one (ray start --head), or give 'auto'."

@@ -6,6 +6,7 @@ from typing import Any, Iterator, List, Optional
 from spacy.attrs import NORM, ORTH, SPACY
 from spacy.language import Language
 from spacy.strings import get_string_id
+from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
 from .weak import set_id
@@ -35,6 +36,8 @@ class SentenceSplitter:
         doc (Optional[Doc]): The text as it stands, if that has been tokenised already.
         YIELDS (Doc): One Doc per sentence.
         """
+        # spaCy's tokenizer gives words and norms; others may give more, as the row of a Doc may.
+        bare = doc is None and type(self.nlp.tokenizer) is Tokenizer
         if doc is None or text != " ".join(text.split()):
             doc = self.whole(text)
         columns: Any = doc.to_array([ORTH, SPACY, NORM])
@@ -42,7 +45,7 @@ class SentenceSplitter:
         starts = self.starts(doc, words)
         for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
             sentence = doc
-            if len(starts) > 1:
+            if len(starts) > 1 or not bare:
                 spaces = [*columns[start : end - 1, 1].astype(bool).tolist(), False]
                 sentence = Doc(self.nlp.vocab, words=words[start:end], spaces=spaces)
                 sentence.from_array([NORM], columns[start:end, 2])  # the tokenizer's own: "not" for "n't"

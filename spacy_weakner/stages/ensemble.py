@@ -149,10 +149,11 @@ def _check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
 
 
 def _length(config: Path, corpus: Path, passes: float, values: Mapping[str, Any]) -> Dict[str, Any]:
-    """So many updates that all words of the corpus are read so often."""
+    """So many updates that all words of the corpus are read about so often."""
     n_words = sum(map(len, stream_docs(corpus)))
-    steps = math.ceil(passes * n_words / words_per_update(config, values))
-    found: Dict[str, Any] = dict.fromkeys(_LENGTH, max(1, steps))
+    # A batch ends with the corpus.
+    updates = max(1, math.ceil(n_words / words_per_update(config, values)))
+    found: Dict[str, Any] = dict.fromkeys(_LENGTH, math.ceil(passes * updates))
     if flat_config(config, values).get("training.max_epochs") != -1:  # which streams the corpus
         found["training.max_epochs"] = 0  # an end that the config gives in passes itself could come first
     return found

@@ -1,9 +1,9 @@
 """Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
-from contextlib import ExitStack
-from dataclasses import fields
+from contextlib import nullcontext
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, ContextManager, Dict, Mapping, Optional, Sequence, Union
 
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
@@ -96,6 +96,7 @@ def label(
         declared = [_single_source(source, terms, pipeline, settings)]
     for setting, number in (("shard_size", shard_size), ("workers", workers)):
         check_range(setting, number, 1, None)
+    check_range("gpu_id", gpu_id, -1, None)
     for path in (input_path, *exclude, *(source.path for source in declared if source.kind != "pipeline")):
         check_regular(Path(str(path)))
     check_output(map(Path, exclude), [Path(output_path)])
@@ -115,15 +116,17 @@ def label(
     if ray is not None and workers > 1:
         raise WeaknerError(Errors.WK724)
     part = WHOLE if shard is None else Part.parse(shard)
-    with locked(Path(output_path), part), ExitStack() as stack:
-        engine: Optional[Engine] = Processes(workers) if workers > 1 else None
-        if ray is None:
-            stack.enter_context(on_device(gpu_id))
-        else:
-            engine = stack.enter_context(connected(ray, gpus=int(gpu_id >= 0)))
+    engine: Optional[ContextManager[Engine]] = nullcontext(Processes(workers)) if workers > 1 else None
+    if ray is not None:
+        # A part that is given a GPU sees that one alone.
+        plan = replace(plan, gpu_id=min(gpu_id, 0))
+        engine = connected(ray, gpus=int(gpu_id >= 0))
+    with locked(Path(output_path), part), on_device(gpu_id if ray is None else -1):
         made_with, nlp = plan.settings(), blank_pipeline(lang, tokenizer)
         shards = plan.shards(nlp, part)
         made = 0 if engine is None else label_by_workers(plan, made_with, shards, exclude, engine, progress)
+        if ray is not None and shards.pending(made_with):
+            raise WeaknerError(Errors.WK714.format(path=output_path))
         counts = shards.run(Label(plan, made_with, nlp, exclude=exclude), progress=progress)
         counts.written += made
         counts.skipped -= made

@@ -43,6 +43,16 @@ def test_words_keep_the_norms_of_the_tokenizer(text):
     assert norms == [token.norm_ for token in NLP(text)] and "not" in norms
 
 
+@pytest.mark.parametrize("text", ["One sentence.", "One  sentence.", "One sentence. Two."])
+def test_nothing_but_words_and_norms_is_kept(text):
+    doc = NLP.make_doc(text)
+    doc.user_data["key"], doc.cats = 1, {"A": 1.0}
+    doc[0].tag_ = "NN"
+    for sentence in SentenceSplitter(NLP).split(text, None, doc):
+        assert not sentence.user_data and not sentence.cats and not sentence[0].tag_
+        assert not sentence[-1].whitespace_
+
+
 def test_they_bear_the_identifier_of_the_text_and_their_number():
     docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
     assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]

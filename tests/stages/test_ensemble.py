@@ -95,12 +95,12 @@ def test_overrides_come_first(tmp_path, corpus, trainings):
     assert overrides.items() <= trainings[0].items()
 
 
-@pytest.mark.parametrize("passes, size, expected", [(2, 10, 3), (0.1, 1000, 1), (1.5, 4.0, 6)])
+@pytest.mark.parametrize("passes, size, expected", [(2, 10, 4), (0.1, 1000, 1), (5, 1000, 5), (1.5, 4.0, 6)])
 def test_the_number_of_passes_decides_on_the_updates(tmp_path, corpus, trainings, passes, size, expected):
     n_words = sum(len(doc) for doc in read_docs(corpus, Vocab()))
     overrides = {"training.batcher.size": size, "training.max_epochs": 3}
     run(tmp_path, passes=passes, overrides=overrides)
-    assert expected == max(1, math.ceil(passes * n_words / size))
+    assert expected == math.ceil(passes * math.ceil(n_words / size))
     for call in trainings:
         assert call["training.max_steps"] == call["training.eval_frequency"] == expected
         assert call["training.max_epochs"] == 0

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, ContextManager, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -143,7 +143,12 @@ def run_worker(task: Dict[str, Any], part: Part) -> None:
 
 
 def label_by_workers(
-    plan: Plan, settings: Dict[str, Any], shards: Shards, exclude: Sequence[Path], engine: Engine, progress: bool
+    plan: Plan,
+    settings: Dict[str, Any],
+    shards: Shards,
+    exclude: Sequence[Path],
+    engine: ContextManager[Engine],
+    progress: bool,
 ) -> int:
     """Let other processes make the shards.
 
@@ -151,7 +156,7 @@ def label_by_workers(
     settings (Dict[str, Any]): Those of the plan.
     shards (Shards): Its shards.
     exclude (Sequence[Path]): Corpora whose sentences are to be left out.
-    engine (Engine): Starts them.
+    engine (ContextManager[Engine]): Starts them; entered where there is anything to do.
     progress (bool): Show how far they have come.
     RETURNS (int): The number of shards that were made.
     RAISES (WeaknerError): If the output is one file, or a worker fails.
@@ -161,8 +166,8 @@ def label_by_workers(
     pending = shards.pending(settings)
     if not pending:
         return 0
-    n = min(engine.parts, len(pending))
-    with scratch_folder(plan.output_path) as folder:
+    with engine as started, scratch_folder(plan.output_path) as folder:
+        n = started.parts
         nlp = blank_pipeline(plan.lang, plan.tokenizer)
         prepare(plan.sources, nlp, folder, exclude)
         nlp.to_disk(folder / _BASE)
@@ -170,5 +175,5 @@ def label_by_workers(
         shares = [[path for i, path in pending.items() if i % n == k] for k in range(n)]
         parts = zip(shards.part.split(n), shares, strict=True)
         tasks = [Task("label", part, task, share) for part, share in parts if share]
-        engine.run(tasks, folder, progress=progress)
+        started.run(tasks, folder, progress=progress)
     return len(pending)

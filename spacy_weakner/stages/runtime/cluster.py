@@ -7,10 +7,13 @@ import platform
 import signal
 import socket
 import threading
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from uuid import uuid4
+
+import spacy
 
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError
@@ -24,13 +27,14 @@ _PARTS_PER_CPU = 4
 _RETRIES = 3
 _NONCE = "nonce"
 _GRACE_SECONDS = 10
+_PATIENCE_SECONDS = 60
 
 
 class Seen(NamedTuple):
     """What a machine sees.
 
     host (str): Its name.
-    python (str): Its version of Python, without the last number.
+    python (str): Its version of Python, without the last number, and of spaCy.
     code (str): Version of this package.
     nonce (str): What stands in the file that the driver has written; empty if it is not there.
     """
@@ -54,9 +58,15 @@ class Cluster:
 
     @property
     def parts(self) -> int:
-        """RETURNS (int): Into how many parts work is cut."""
-        found = self.ray.cluster_resources().get("GPU" if self.gpus else "CPU", 1)
-        return max(1, int(found) * _PARTS_PER_CPU)
+        """RETURNS (int): Into how many parts work is cut.
+        RAISES (WeaknerError): If the cluster has nothing to do it with.
+        """
+        kind = "GPU" if self.gpus else "CPU"
+        found = int(self.ray.cluster_resources().get(kind, 0))
+        if not found:
+            raise WeaknerError(Errors.WK719.format(kind=kind))
+        # Never one alone, which would take itself for the whole.
+        return max(2, found * _PARTS_PER_CPU)
 
     def run(self, tasks: Sequence[Task], folder: Path, *, progress: bool = False) -> None:
         """Do the tasks, and wait for all of them.
@@ -72,8 +82,14 @@ class Cluster:
         total = sum(len(task.pending) for task in tasks)
         with Progress[None](total=total, desc=tasks[0].stage, unit="shard", enabled=progress) as bar:
             try:
+                alive = time.monotonic()
                 while waiting:
                     done, _ = self.ray.wait([*waiting], timeout=1.0)
+                    # What no machine can do waits for one, without a word.
+                    alive = time.monotonic() if done or self._nodes() else alive
+                    if time.monotonic() - alive > _PATIENCE_SECONDS:
+                        reason = "all machines that could have been lost"
+                        raise WeaknerError(Errors.WK723.format(what=f"{len(waiting)} parts", reason=reason))
                     for reference in done:
                         task = waiting.pop(reference)
                         error = self._get(reference, f"part {task.part.first + 1} of {task.part.of}")
@@ -94,15 +110,15 @@ class Cluster:
         nonce = uuid4().hex
         write_text(folder / _NONCE, nonce)
         own = _look(str(Path.cwd()), str(folder / _NONCE))
-        nodes = [node for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        nodes = self._nodes()
         asked = [
-            self._remote(_look, max_retries=0, scheduling_strategy=On(node["NodeID"], soft=False)).remote(
+            self._remote(_look, num_cpus=0, max_retries=0, scheduling_strategy=On(node["NodeID"], soft=False)).remote(
                 str(Path.cwd()), str(folder / _NONCE)
             )
             for node in nodes
         ]
         for node, reference in zip(nodes, asked, strict=True):
-            there = Seen(*self._get(reference, f"a look at {node['NodeManagerHostname']}"))
+            there = Seen(*self._get(reference, f"a look at {node['NodeManagerHostname']}", _PATIENCE_SECONDS))
             for what, mine, its in (
                 ("Python", own.python, there.python),
                 ("version of spacy_weakner", own.code, there.code),
@@ -118,16 +134,25 @@ class Cluster:
             for reference in references:
                 with suppress(Exception):  # it may be gone
                     self.ray.cancel(reference, force=force)
-            if references and not force:
+            if references:
                 _, references = self.ray.wait(references, num_returns=len(references), timeout=_GRACE_SECONDS)
+
+    def _nodes(self) -> List[Dict[str, Any]]:
+        """Machines that can do a part."""
+        needs = {"CPU": 1, **({"GPU": self.gpus} if self.gpus else {})}
+        return [
+            node
+            for node in self.ray.nodes()
+            if node["Alive"] and all(node["Resources"].get(kind, 0) >= n for kind, n in needs.items())
+        ]
 
     def _remote(self, function: Callable[..., Any], **options: Any) -> Any:
         # Errors of ours come back as values: only what is lost is tried again.
-        return self.ray.remote(function).options(num_cpus=1, retry_exceptions=False, **options)
+        return self.ray.remote(function).options(**{"num_cpus": 1, "retry_exceptions": False, **options})
 
-    def _get(self, reference: Any, what: str) -> Any:
+    def _get(self, reference: Any, what: str, seconds: Optional[float] = None) -> Any:
         try:
-            return self.ray.get(reference)
+            return self.ray.get(reference, timeout=seconds)
         except Exception as error:  # Ray has dozens, for processes, machines, memory and imports
             reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "")
             reason = f"{type(error).__name__}: {reason.strip()}"
@@ -152,7 +177,7 @@ def connected(address: str, gpus: int = 0) -> Iterator[Cluster]:
         yield Cluster(ray, gpus)
         return
     # Not what Ray finds by itself: it may be what is left of a cluster that has ended.
-    where = os.environ.get("RAY_ADDRESS", "local") if address == AUTO else address
+    where = (os.environ.get("RAY_ADDRESS") or "local") if address == AUTO else address
     alone: Dict[str, Any] = {"include_dashboard": False} if where == "local" else {}
     with _handlers():
         try:
@@ -211,5 +236,5 @@ def _look(cwd: str, path: str) -> Seen:
     """
     there = Path(path)
     nonce = there.read_text(encoding="utf-8") if there.exists() and Path(cwd).is_dir() else ""
-    python = ".".join(platform.python_version_tuple()[:2])
+    python = f"{'.'.join(platform.python_version_tuple()[:2])} with spaCy {spacy.__version__}"
     return Seen(socket.gethostname(), python, code_version(), nonce)

@@ -54,7 +54,7 @@ def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
-    """How many words an update of a config takes in.
+    """How many words an update of a config takes in, those of padding included.
 
     config (Path): The config.
     overrides (Mapping[str, Any]): Values by dotted name.
@@ -64,9 +64,9 @@ def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
     values = flat_config(config, overrides)
     size = values.get("training.batcher.size")
     kind = str(values.get("training.batcher.@batchers", ""))
-    if not isinstance(size, (int, float)) or not ("by_words" in kind or "by_padded" in kind):
+    if not isinstance(size, (int, float)) or size <= 0 or not ("by_words" in kind or "by_padded" in kind):
         raise WeaknerError(Errors.WK683.format(config=config, kind=kind or "none"))
-    return float(size) * float(values.get("training.accumulate_gradient", 1))
+    return float(size)  # accumulate_gradient divides it, and does not add to it
 
 
 def _flat(config: Config) -> Dict[str, Any]:

@@ -147,7 +147,8 @@ class Shards:
         RETURNS (Report): What was done.
         RAISES (WeaknerError): If there is no input.
         """
-        remove_leftovers(self.output_path)
+        if self.part == WHOLE:  # on another machine those of this one could look like leftovers
+            remove_leftovers(self.output_path)
         stale = self._stale()
         total = stage.report()
         # Of many shards each is short.
