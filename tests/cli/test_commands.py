@@ -119,7 +119,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "label": "--sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "
         "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
-        "--gpu-id 0",
+        "--ray auto --gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m",
         "clean": "--component c --factor 0.5 --no-entities --outside --gold --list l --gpu-id 0",
@@ -164,7 +164,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         ),
         (
             ["ensemble", "c.cfg", "corpus", "out", "soft"],
-            "--members 3 --processes 2 --seed 1 --gpu-id 0 --component c",
+            "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --component c",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
     ],

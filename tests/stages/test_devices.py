@@ -94,7 +94,7 @@ def folder(tmp_path, pipelines, monkeypatch):
     def train(config, output, overrides, gpu_id, stop, threads):
         shutil.copytree(tmp_path / "crf", output / "model-last")
 
-    monkeypatch.setattr("spacy_weakner.stages.labelling.stage.run_workers", run_workers)
+    monkeypatch.setattr("spacy_weakner.stages.runtime.workers.run_workers", run_workers)
     monkeypatch.setattr("spacy_weakner.stages.runtime.training._run", train)
     shutil.copytree(pipelines, tmp_path, dirs_exist_ok=True)
     docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
