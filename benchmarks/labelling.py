@@ -14,7 +14,7 @@ import json
 import os
 import resource
 import time
-from itertools import chain, cycle, islice
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -178,7 +178,7 @@ def memory(files: Files, terms: Path, n: int, folder: Path) -> None:
     paths = []
     for third in range(3):
         path = folder / f"third-{third}.txt"
-        lines = islice(chain.from_iterable(cycle([files.texts])), n // 3)
+        lines = islice(cycle(files.texts), n // 3)
         write_text(path, "".join(f"{i * 7919 % n} {line}\n" for i, line in enumerate(lines, start=third * n)))
         paths.append(path)
     for path in paths:

@@ -109,16 +109,14 @@ class Cluster:
 
         nonce = uuid4().hex
         write_text(folder / _NONCE, nonce)
-        own = _look(str(Path.cwd()), str(folder / _NONCE))
-        nodes = self._nodes()
+        places = str(Path.cwd()), str(folder / _NONCE)
+        own, nodes = _look(*places), self._nodes()
         asked = [
-            self._remote(_look, num_cpus=0, max_retries=0, scheduling_strategy=On(node["NodeID"], soft=False)).remote(
-                str(Path.cwd()), str(folder / _NONCE)
-            )
+            self._remote(_look, num_cpus=0, max_retries=0, scheduling_strategy=On(node["NodeID"], soft=False))
             for node in nodes
         ]
-        for node, reference in zip(nodes, asked, strict=True):
-            there = Seen(*self._get(reference, f"a look at {node['NodeManagerHostname']}", _PATIENCE_SECONDS))
+        for node, reference in zip(nodes, [look.remote(*places) for look in asked], strict=True):
+            there: Seen = self._get(reference, f"a look at {node['NodeManagerHostname']}", _PATIENCE_SECONDS)
             for what, mine, its in (
                 ("Python", own.python, there.python),
                 ("version of spacy_weakner", own.code, there.code),
