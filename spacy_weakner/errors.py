@@ -704,6 +704,7 @@ class Errors:
     )
 
     # Clusters
+    WK711 = "[WK711] Both 'processes' and 'ray' are given. Trainings on this machine, or on a cluster: leave out one."
     WK714 = (
         "[WK714] Not all shards of {path} are what they should be after the cluster has made them: its machines do not "
         "see the same input and sources. Give all of them the same files, and run the same command again."

@@ -22,6 +22,13 @@ T = TypeVar("T", int, float)
 # Options that are the same in several commands.
 Gpu = Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")]
 TrainingGpu = Annotated[int, typer.Option(help="-1 is the CPU")]
+Workers = Annotated[int, typer.Option(help="Number of processes that make the shards of a folder")]
+Ray = Annotated[
+    Optional[str], typer.Option(help="Address of a Ray cluster that makes them; auto: RAY_ADDRESS, or this machine")
+]
+TrainingRay = Annotated[
+    Optional[str], typer.Option(help="Address of a Ray cluster that trains them; auto: RAY_ADDRESS, or this machine")
+]
 Processes = Annotated[int, typer.Option(help="How many pipelines are trained at a time")]
 Format = Annotated[Optional[str], typer.Option(help=f"Format of the input: {', '.join(INPUTS)}")]
 Tokenizer = Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")]

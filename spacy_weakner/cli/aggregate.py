@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional, Tuple
 import typer
 from wasabi import msg
 
-from ._util import Policy, Sources, check_json, listing, reporting, show_shards, write_json
+from ._util import Policy, Ray, Sources, Workers, check_json, listing, reporting, show_shards, write_json
 
 if TYPE_CHECKING:
     from ..aggregation.observations import Belief
@@ -54,6 +54,8 @@ def aggregate_cli(
     model_output: Annotated[
         Optional[Path], typer.Option(help="Write what weighted or label_model has learned to this JSON file")
     ] = None,
+    workers: Workers = 1,
+    ray: Ray = None,
     report_output: Annotated[
         Optional[Path],
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ._util import reporting, show_shards
+from ._util import Ray, Workers, reporting, show_shards
 
 
 def augment_cli(
@@ -23,6 +23,8 @@ def augment_cli(
     batch_size: Annotated[int, typer.Option(help="Sentences that the model reads together, at most")] = 32,
     gpu_id: Annotated[int, typer.Option(help="GPU, or -1 for the CPU")] = -1,
     seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
+    workers: Workers = 1,
+    ray: Ray = None,
 ) -> None:
     """Write a second form of every sentence, with words that a masked language model predicts."""
     options = dict(locals())  # what the command takes is what the function takes

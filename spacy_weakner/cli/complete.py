@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Gpu, listing, reporting, show_shards
+from ._util import Gpu, Ray, Workers, listing, reporting, show_shards
 
 
 def complete_cli(
@@ -36,6 +36,8 @@ def complete_cli(
         bool, typer.Option("--soft", help="Write soft labels too: the model's probabilities, for SoftLabelCRF")
     ] = False,
     gpu_id: Gpu = -1,
+    workers: Workers = 1,
+    ray: Ray = None,
 ) -> None:
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
     options = dict(locals())  # what the command takes is what the function takes

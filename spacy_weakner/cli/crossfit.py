@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Processes, TrainingGpu, reporting
+from ._util import Processes, TrainingGpu, TrainingRay, reporting
 
 
 def crossfit_cli(
@@ -21,6 +21,7 @@ def crossfit_cli(
     seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
     processes: Processes = 1,
     gpu_id: TrainingGpu = -1,
+    ray: TrainingRay = None,
 ) -> None:
     """Train on all but a fold of the gold, for every fold, for 'calibrate'. Further options override the config, as for
     'spacy train'."""

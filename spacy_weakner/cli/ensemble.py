@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import TrainingGpu, reporting, show_shards
+from ._util import Processes, TrainingGpu, TrainingRay, reporting, show_shards
 
 
 def ensemble_cli(
@@ -19,9 +19,10 @@ def ensemble_cli(
     passes: Annotated[
         Optional[float], typer.Option(help="How often each reads the corpus (default: as long as the config says)")
     ] = None,
-    processes: Annotated[int, typer.Option(help="How many are trained at a time")] = 1,
+    processes: Processes = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first one; the others count on from there")] = 0,
     gpu_id: TrainingGpu = -1,
+    ray: TrainingRay = None,
     component: Annotated[
         Optional[str], typer.Option(help="Their component (default: the first that gives distributions over tags)")
     ] = None,

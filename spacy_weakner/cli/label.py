@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Iterator, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Format, Gpu, Sentences, listing, reporting, show_shards
+from ._util import Format, Gpu, Ray, Sentences, Workers, listing, reporting, show_shards
 
 if TYPE_CHECKING:
     from ..stages.labelling.report import LabelReport, SourceReport
@@ -55,10 +55,8 @@ def label_cli(
     shard: Annotated[
         Optional[str], typer.Option(help="i/n: make only this share of the shards; run once without it at the end")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Number of processes")] = 1,
-    ray: Annotated[
-        Optional[str], typer.Option(help="Address of a Ray cluster that does it; auto: RAY_ADDRESS, or this machine")
-    ] = None,
+    workers: Workers = 1,
+    ray: Ray = None,
     gpu_id: Gpu = -1,
 ) -> None:
     """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""

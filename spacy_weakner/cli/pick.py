@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Gpu, listing, reporting, show_shards
+from ._util import Gpu, Ray, Workers, listing, reporting, show_shards
 
 
 def pick_cli(
@@ -18,6 +18,8 @@ def pick_cli(
     union: Annotated[bool, typer.Option("--union", help="Keep the labels that are there, beside the picked")] = False,
     component: Annotated[Optional[str], typer.Option(help="Name of the component; default: the first mrc_ner")] = None,
     gpu_id: Gpu = -1,
+    workers: Workers = 1,
+    ray: Ray = None,
 ) -> None:
     """Replace the labels of a corpus by what a model takes for entities, or add to them."""
     options = dict(locals())  # what the command takes is what the function takes

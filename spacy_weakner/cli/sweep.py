@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors, WeaknerError
 from ..files import parse_json
-from ._util import TrainingGpu, reporting
+from ._util import Processes, TrainingGpu, TrainingRay, reporting
 
 
 def sweep_cli(
@@ -18,7 +18,9 @@ def sweep_cli(
     grid: Annotated[
         List[str], typer.Option(help="SETTING=VALUE,VALUE,... of the config (repeatable: all combinations are trained)")
     ],
+    processes: Processes = 1,
     gpu_id: TrainingGpu = -1,
+    ray: TrainingRay = None,
 ) -> None:
     """Train every combination of some settings, and keep what is best on dev. Further options override the config, as
     for 'spacy train'."""
@@ -32,7 +34,9 @@ def sweep_cli(
             output,
             dict(_parse(part) for part in grid),
             overrides=parse_config_overrides(ctx.args),
+            processes=processes,
             gpu_id=gpu_id,
+            ray=ray,
             progress=True,
         )
         rows = []

@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 from ..annotations.corpus import read_docs, write_docs
 from ..quality.compare import compare
 from ..stages.crossfitting.groups import group_docs, without_copies
-from ..stages.runtime.training import Training
+from ..stages.runtime.trainings import Training
 from .workshop import Workshop, pipeline_of
 
 PARTS = (0.25, 0.5)

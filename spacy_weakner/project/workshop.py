@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Optional, Tuple
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..stages.runtime.config_values import config_differences
-from ..stages.runtime.training import BEST, LAST, Member, Training, train_all
+from ..stages.runtime.training import BEST, LAST, Member
+from ..stages.runtime.trainings import Training, train_all
 from .layout import Corpora, has_docs
 from .prepare import read_preparation
 from .rules import LINEAR, LINEAR_TEXTS, Settings

@@ -8,17 +8,19 @@ from typing import Any, Dict, Optional, Sequence, Set, Tuple
 import srsly
 from spacy.vocab import Vocab
 
-from ..aggregation.fitting import MAX_DOCS, prepare
+from ..aggregation.fitting import MAX_DOCS, Prepared, prepare
+from ..aggregation.learned import from_json, to_json
 from ..aggregation.observations import Belief
 from ..aggregation.policies import POLICIES
 from ..annotations import weak
 from ..annotations.corpus import corpus_files, read_docs
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import check_output, write_text
+from ..files import check_output, parse_json, write_text
 from .aggregating.combine import AggregateCounts, Combine, Distributions, Proposals
 from .runtime.hashes import hash_file, hash_text
 from .runtime.lock import holding
-from .runtime.shards import Shards
+from .runtime.shards import Part, Shards
+from .runtime.spread import Spread
 
 UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")
@@ -65,6 +67,8 @@ def aggregate(
     max_docs: int = MAX_DOCS,
     seed: int = 0,
     model_output: Optional[Path] = None,
+    workers: int = 1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> AggregateReport:
     """Write `doc.ents` of a corpus from its span groups `weak:<source>`, which stay as they are.
@@ -99,11 +103,13 @@ def aggregate(
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
     seed (int): Seed of that draw.
     model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
+    workers, ray: See `runtime.spread.Spread`. What the method has to learn is learned here.
     progress (bool): Show how far it has come.
     RETURNS (AggregateReport): What was aggregated.
     RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
     """
     input_path = Path(input_path)
+    spread = Spread(workers, ray)
     _check_method(
         method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, fit_on=fit_on, model_output=model_output
     )
@@ -132,7 +138,7 @@ def aggregate(
         check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
         if not Path(model_output).exists():
             stage.open()
-    counts = shards.run(stage, progress=progress)
+    counts = spread.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
     if stage.prepared is None:
         return AggregateReport(**vars(counts))
     prepared = stage.prepared
@@ -146,6 +152,31 @@ def aggregate(
         iterations=prepared.iterations,
         converged=prepared.converged,
     )
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.tasks`.
+
+    task (Dict[str, Any]): What `aggregate` has to say.
+    part (Part): The part.
+    """
+
+    def learned() -> Prepared:
+        return from_json(parse_json(Path(task["learned"]).read_bytes()))
+
+    settings = task["settings"]
+    stage = Proposals(settings) if settings["method"] == UNION else Distributions(settings, learned)
+    Shards(stage.name, Path(task["input_path"]), Path(task["output_path"]), part=part).run(stage)
+
+
+def _hand_over(stage: Combine, input_path: Path, output_path: Path, folder: Path) -> Dict[str, Any]:
+    """Learn what there is to learn, once, and write it down for those that make the shards."""
+    stage.open()
+    path = folder / "learned.json"
+    if stage.prepared is not None:
+        write_text(path, srsly.json_dumps(to_json(stage.prepared)))
+    places = {"input_path": str(input_path), "output_path": str(output_path), "learned": str(path)}
+    return {"settings": stage.settings, **places}
 
 
 def _hash_corpus(path: Path) -> str:

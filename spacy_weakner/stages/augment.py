@@ -4,7 +4,7 @@
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from ..roster.augmentation import sample
 from .augmenting.masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
 from .runtime.hashes import hash_path, hash_text
 from .runtime.lock import holding
-from .runtime.shards import run_stage
+from .runtime.shards import Part
+from .runtime.spread import Spread, make_part
 from .runtime.stage import Report, Stage
 
 NO_MODEL = "none"
@@ -64,6 +65,8 @@ def augment(
     batch_size: int = BATCH_SIZE,
     gpu_id: int = -1,
     seed: int = 0,
+    workers: int = 1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> AugmentReport:
     """Replace words by others that fit into their context (Meng et al. 2021, Equation 7). A masked language model reads
@@ -88,22 +91,34 @@ def augment(
     batch_size (int): Sentences that the model reads together, at most.
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
+    workers, ray: See `runtime.spread.Spread`.
     progress (bool): Show how far it has come.
     RETURNS (AugmentReport): What was done.
     RAISES (WeaknerError): For missing packages, missing input, unusable settings, and an encoder that cannot be loaded,
         has no head, or predicts no numbers.
     """
     check_range("mask_rate", mask_rate, 0.0, 1.0)
-    for setting, value, low in (("top_k", top_k, 1), ("batch_size", batch_size, 1), ("gpu_id", gpu_id, -1)):
-        check_range(setting, value, low, None)
+    for setting, value in (("top_k", top_k), ("batch_size", batch_size)):
+        check_range(setting, value, 1, None)
     begin = time.monotonic()
-    has_model = str(model) != NO_MODEL
-    stage: Stage[AugmentReport] = WithoutModel({"model": NO_MODEL}, Vocab())
-    if has_model:
-        draws = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
-        stage = Augment(model, {"model": _model_key(model), **draws}, batch_size, gpu_id)
-    report = run_stage(stage, input_path, output_path, progress=progress)
-    return replace(report, seconds=time.monotonic() - begin, augmented=has_model)
+    spread = Spread(workers, ray, gpu_id)
+    draws = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
+    asked = {"model": str(model), "draws": draws, "batch_size": batch_size, "gpu_id": spread.gpu_there}
+    report = spread.run_on_corpus(_stage, asked, input_path, output_path, with_thinc=False, progress=progress)
+    return replace(report, seconds=time.monotonic() - begin, augmented=str(model) != NO_MODEL)
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.spread.make_part`."""
+    make_part(_stage, task, part)
+
+
+def _stage(asked: Dict[str, Any]) -> Stage[AugmentReport]:
+    model = asked["model"]
+    if model == NO_MODEL:
+        return WithoutModel({"model": NO_MODEL}, Vocab())
+    settings = {"model": _model_key(model), **asked["draws"]}
+    return Augment(model, settings, asked["batch_size"], asked["gpu_id"])
 
 
 def _model_key(model: Union[str, Path]) -> str:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
 from ..needle.confidence import CAP, Calibration, confidence
 from ..ty import Entity, PathScore
-from .runtime.devices import on_device
 from .runtime.hashes import hash_file, hash_model
 from .runtime.lock import holding
 from .runtime.predictions import PathPredictor
-from .runtime.shards import run_stage
+from .runtime.shards import Part
+from .runtime.spread import Spread, make_part
 from .runtime.stage import Report, Stage
 
 AUTO = "auto"
@@ -78,6 +78,8 @@ def complete(
     cap: float = CAP,
     soft: bool = False,
     gpu_id: int = -1,
+    workers: int = 1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> CompleteReport:
     """Fill in what weak labels leave open (Jiang et al. 2021, Equation 2), and estimate the confidence of the result
@@ -106,6 +108,7 @@ def complete(
         matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
         variant.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
+    workers, ray: See `runtime.spread.Spread`.
     progress (bool): Show how far it has come.
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
@@ -122,42 +125,56 @@ def complete(
         raise WeaknerError(Errors.WK346)
     if estimate_accuracy and fitted is not None and not fitted.sources:
         raise WeaknerError(Errors.WK345.format(path=calibration))
-    how = {
-        "rule": rule,
-        "broken": broken,
-        "calibration": None if calibration is None else hash_file(Path(calibration)),
-        "weak_accuracy": None if estimate_accuracy else weak_accuracy,
-        "cap": cap,
-        "soft": soft,
-    }
-    with on_device(gpu_id):
-        predictor = PathPredictor(model, component)
-        settings = {"model": hash_model(model), "component": predictor.name, **how}
-        stage = Complete(predictor, settings, fitted, str(input_path))
-        report = run_stage(stage, input_path, output_path, progress=progress)
-        report.rule = rule
-        return report
+    accuracy = None if estimate_accuracy else weak_accuracy
+    path = None if calibration is None else str(calibration)
+    asked = Asked(str(model), component, rule, broken, path, accuracy, cap, soft, str(input_path))
+    spread = Spread(workers, ray, gpu_id)
+    report = spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
+    report.rule = rule
+    return report
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.spread.make_part`."""
+    make_part(_stage, task, part)
+
+
+class Asked(NamedTuple):
+    """What is to be done; see `complete`. As JSON it is a list.
+
+    weak_accuracy (Optional[float]): None: what the calibration has found for each source.
+    path (str): The corpus, for messages.
+    """
+
+    model: str
+    component: Optional[str]
+    rule: str
+    broken: str
+    calibration: Optional[str]
+    weak_accuracy: Optional[float]
+    cap: float
+    soft: bool
+    path: str
 
 
 class Complete(Stage[CompleteReport]):
     """The stage.
 
-    predictor (PathPredictor): The model.
-    settings (Dict[str, Any]): See `complete`.
-    calibration (Optional[Calibration]): What `calibrate` has learned.
-    path (str): The corpus, for messages.
+    asked (Asked): What is to be done.
     """
 
     name = "complete"
     report = CompleteReport
 
-    def __init__(
-        self, predictor: PathPredictor, settings: Dict[str, Any], calibration: Optional[Calibration], path: str
-    ) -> None:
-        super().__init__(settings, predictor.nlp.vocab)
-        self.predictor = predictor
-        self.calibration = calibration
-        self.path = path
+    def __init__(self, asked: Asked) -> None:
+        self.predictor = PathPredictor(asked.model, asked.component)
+        path = None if asked.calibration is None else Path(asked.calibration)
+        self.calibration = None if path is None else Calibration.load(path)
+        self.path = asked.path
+        how = {name: getattr(asked, name) for name in ("rule", "broken", "weak_accuracy", "cap", "soft")}
+        fitted = {"calibration": None if path is None else hash_file(path)}
+        settings = {"model": hash_model(asked.model), "component": self.predictor.name, **how, **fitted}
+        super().__init__(settings, self.predictor.nlp.vocab)
 
     def zones(self) -> List[Language]:
         return [self.predictor.nlp]
@@ -248,6 +265,10 @@ class Complete(Stage[CompleteReport]):
             self.stats.unestimated += 1
             return sum(known.values()) / len(known)
         return max(found)
+
+
+def _stage(asked: Sequence[Any]) -> Complete:
+    return Complete(Asked(*asked))
 
 
 def _best_rule(calibration: Optional[Calibration], path: Optional[Path]) -> str:

@@ -14,7 +14,8 @@ from .runtime.config_values import flat_config
 from .runtime.folds import INDEX
 from .runtime.hashes import hash_file
 from .runtime.lock import holding
-from .runtime.training import BEST, LAST, Training, train_all
+from .runtime.training import BEST, LAST
+from .runtime.trainings import Training, train_all
 
 
 class Fold(NamedTuple):
@@ -44,6 +45,7 @@ def crossfit(
     seed: int = 0,
     processes: int = 1,
     gpu_id: int = -1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> List[Fold]:
     """Split gold into folds, by document where identifiers tell, and train a pipeline for each on all the others.
@@ -60,6 +62,7 @@ def crossfit(
     seed (int): Seed of the split, which depends on identifiers and texts, not on their order.
     processes (int): How many are trained at a time, see `train_all`.
     gpu_id (int): -1 is the CPU.
+    ray (Optional[str]): Address of a Ray cluster that trains them, see `train_all`.
     progress (bool): Show how far it has come.
     RETURNS (List[Fold]): The folds.
     RAISES (WeaknerError): If there are fewer sentences than folds, only one of them has labels, the config trains on
@@ -89,7 +92,7 @@ def crossfit(
             # The end of the training may not be chosen by what it is trained on, either.
             paths["training.patience"] = 0  # type: ignore[assignment]
         trainings.append(Training(config, output / f"model-{n}", {**paths, **(overrides or {})}))
-    members = train_all(trainings, processes=processes, gpu_id=gpu_id, desc="crossfit", progress=progress)
+    members = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="crossfit", progress=progress)
     result, rows = [], []
     for n, (part, member) in enumerate(zip(parts, members, strict=True), start=1):
         held_out = output / f"fold-{n}.spacy"

@@ -23,7 +23,8 @@ from .runtime.lock import holding
 from .runtime.predictions import TokenPredictor
 from .runtime.shards import Shards
 from .runtime.stage import Report, Stage
-from .runtime.training import LAST, Member, Training, train_all
+from .runtime.training import LAST, Member
+from .runtime.trainings import Training, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
@@ -69,6 +70,7 @@ def ensemble(
     overrides: Optional[Mapping[str, Any]] = None,
     seed: int = 0,
     gpu_id: int = -1,
+    ray: Optional[str] = None,
     component: Optional[str] = None,
     progress: bool = False,
 ) -> EnsembleReport:
@@ -94,6 +96,7 @@ def ensemble(
         and `training.patience` come before what is said here.
     seed (int): Seed of the first one; the others count on from there.
     gpu_id (int): For the trainings and the predictions; -1 is the CPU.
+    ray (Optional[str]): Address of a Ray cluster that trains them, see `train_all`.
     component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
     progress (bool): Show how far it has come.
     RETURNS (EnsembleReport): What was done.
@@ -119,6 +122,7 @@ def ensemble(
         [Training(config, folder, own) for folder, own in jobs.items()],
         processes=processes,
         gpu_id=gpu_id,
+        ray=ray,
         check=lambda member: _check_member(member, component),
         desc="ensemble",
         progress=progress,

@@ -1,23 +1,21 @@
 """Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
 
-from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..pipelines import blank_pipeline, load_pipeline
 from .labelling.report import LabelReport, make_report
 from .labelling.sources import SettingError, Source, make_source, read_sources
-from .labelling.stage import Label, Plan, label_by_workers
-from .runtime.cluster import connected
+from .labelling.stage import Label, Plan, hand_over
 from .runtime.devices import on_device
 from .runtime.hashes import check_regular, hash_path
 from .runtime.lock import locked
 from .runtime.shards import WHOLE, Part
-from .runtime.tasks import Engine
-from .runtime.workers import Processes
+from .runtime.spread import Spread
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
@@ -94,9 +92,8 @@ def label(
         declared = read_sources(sources)
     else:
         declared = [_single_source(source, terms, pipeline, settings)]
-    for setting, number in (("shard_size", shard_size), ("workers", workers)):
-        check_range(setting, number, 1, None)
-    check_range("gpu_id", gpu_id, -1, None)
+    check_range("shard_size", shard_size, 1, None)
+    spread = Spread(workers, ray, gpu_id)
     for path in (input_path, *exclude, *(source.path for source in declared if source.kind != "pipeline")):
         check_regular(Path(str(path)))
     check_output(map(Path, exclude), [Path(output_path)])
@@ -111,25 +108,14 @@ def label(
         shard_size=shard_size,
         only_matched=only_matched,
         exclude=[hash_path(existing(Path(path))) for path in exclude],
-        gpu_id=gpu_id,
+        gpu_id=spread.gpu_there,
     )
-    if ray is not None and workers > 1:
-        raise WeaknerError(Errors.WK724)
     part = WHOLE if shard is None else Part.parse(shard)
-    engine: Optional[ContextManager[Engine]] = nullcontext(Processes(workers)) if workers > 1 else None
-    if ray is not None:
-        # A part that is given a GPU sees that one alone.
-        plan = replace(plan, gpu_id=min(gpu_id, 0))
-        engine = connected(ray, gpus=int(gpu_id >= 0))
-    with locked(Path(output_path), part), on_device(gpu_id if ray is None else -1):
+    with locked(Path(output_path), part), on_device(spread.gpu_here):
         made_with, nlp = plan.settings(), blank_pipeline(lang, tokenizer)
-        shards = plan.shards(nlp, part)
-        made = 0 if engine is None else label_by_workers(plan, made_with, shards, exclude, engine, progress)
-        if ray is not None and shards.pending(made_with):
-            raise WeaknerError(Errors.WK714.format(path=output_path))
-        counts = shards.run(Label(plan, made_with, nlp, exclude=exclude), progress=progress)
-        counts.written += made
-        counts.skipped -= made
+        stage = Label(plan, made_with, nlp, exclude=exclude)
+        preparing = partial(hand_over, plan, made_with, exclude)
+        counts = spread.run(plan.shards(nlp, part), stage, preparing, progress=progress)
         return make_report(declared, counts, part)
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -13,11 +13,11 @@ from ..annotations.entities import set_entities
 from ..annotations.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..ty import PAIRINGS, Entity
-from .runtime.devices import on_device
 from .runtime.hashes import hash_model
 from .runtime.lock import holding
 from .runtime.predictions import Predictor
-from .runtime.shards import run_stage
+from .runtime.shards import Part
+from .runtime.spread import Spread, make_part
 from .runtime.stage import Report, Stage
 
 BATCH_SIZE = 256
@@ -48,6 +48,8 @@ def pick(
     union: bool = False,
     component: Optional[str] = None,
     gpu_id: int = -1,
+    workers: int = 1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> PickReport:
     """Write what a model takes for entities, as labels to learn from (Xue et al. 2020, Section 4.2). All tokens outside
@@ -67,34 +69,47 @@ def pick(
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the first `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
+    workers, ray: See `runtime.spread.Spread`.
     progress (bool): Show how far it has come.
     RETURNS (PickReport): What was picked.
     RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.
     """
-    with on_device(gpu_id):
-        stage = Pick(model, threshold, pairing, union, component, str(input_path))
-        return run_stage(stage, input_path, output_path, progress=progress)
+    spread = Spread(workers, ray, gpu_id)
+    asked = Asked(str(model), threshold, pairing, union, component, str(input_path))
+    return spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.spread.make_part`."""
+    make_part(_stage, task, part)
+
+
+class Asked(NamedTuple):
+    """What is to be done; see `pick`. As JSON it is a list.
+
+    path (str): The corpus.
+    """
+
+    model: str
+    threshold: float
+    pairing: Optional[str]
+    union: bool
+    component: Optional[str]
+    path: str
 
 
 class Pick(Stage[PickReport]):
-    """The stage; for its settings see `pick`.
+    """The stage.
 
-    path (str): The corpus, for messages.
+    asked (Asked): What is to be done.
     """
 
     name = "pick"
     report = PickReport
 
-    def __init__(
-        self,
-        model: Union[str, Path],
-        threshold: float,
-        pairing: Optional[str],
-        union: bool,
-        component: Optional[str],
-        path: str,
-    ) -> None:
+    def __init__(self, asked: Asked) -> None:
+        model, threshold, pairing, union, component, self.path = asked
         check_range("threshold", threshold, 0.0, 1.0)
         if pairing is not None:
             check_choice("pairing", pairing, PAIRINGS)
@@ -105,7 +120,6 @@ class Pick(Stage[PickReport]):
         self.pipe = self.asked.pipe
         self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
         self.union = union
-        self.path = path
         how = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
         settings = {"model": hash_model(model), "component": self.asked.name, **how}
         super().__init__(settings, self.asked.nlp.vocab)
@@ -137,3 +151,7 @@ class Pick(Stage[PickReport]):
         self.stats.given += len(given)
         self.stats.kept += len({*entities} & {*given})
         self.stats.picked.update(label for _, _, label in {*entities} - {*given})
+
+
+def _stage(asked: Sequence[Any]) -> Pick:
+    return Pick(Asked(*asked))

@@ -8,11 +8,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, write_text
-from ..progress import Progress
 from .runtime.config_values import flat_config
 from .runtime.hashes import hash_text
 from .runtime.lock import holding
-from .runtime.training import BEST, Member, train_member
+from .runtime.training import BEST, Member
+from .runtime.trainings import Training, train_all
 
 RESULTS = "sweep.json"
 _LONGEST = 100  # letters of a folder's name
@@ -49,7 +49,9 @@ def sweep(
     grid: Mapping[str, Sequence[Any]],
     *,
     overrides: Optional[Mapping[str, Any]] = None,
+    processes: int = 1,
     gpu_id: int = -1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> SweepReport:
     """Train every combination of a grid, each in a process of its own; finished ones are skipped.
@@ -59,7 +61,9 @@ def sweep(
         as `model-best`.
     grid (Mapping[str, Sequence[Any]]): Values to try, by dotted name in the config.
     overrides (Optional[Mapping[str, Any]]): Values of the config that are the same for all.
+    processes (int): How many are trained at a time, see `train_all`.
     gpu_id (int): -1 is the CPU.
+    ray (Optional[str]): Address of a Ray cluster that trains them, see there.
     progress (bool): Show how far it has come.
     RETURNS (SweepReport): The results.
     RAISES (WeaknerError): If the grid is empty or names what the config does not have, the output holds other results,
@@ -75,13 +79,9 @@ def sweep(
         if key not in known:
             raise WeaknerError(Errors.WK366.format(config=config, key=key))
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    trials = []
-    with Progress[None](total=len(combinations), desc="sweep", unit="training", enabled=progress) as bar:
-        for settings in combinations:
-            folder, own = output / _name(settings), {**(overrides or {}), **settings}
-            tell = bar.part(folder.name)
-            member = train_member(config, folder, own, gpu_id=gpu_id, on_progress=tell)
-            trials.append(Trial(settings, member))
+    trainings = [Training(config, output / _name(own), {**(overrides or {}), **own}) for own in combinations]
+    members = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="sweep", progress=progress)
+    trials = [Trial(settings, member) for settings, member in zip(combinations, members, strict=True)]
     scored = [trial for trial in trials if trial.member.score is not None]
     if not scored:
         raise WeaknerError(Errors.WK362.format(output=output))

@@ -121,12 +121,12 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
         "--ray auto --gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
-        "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m",
+        "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m --workers 2 --ray auto",
         "clean": "--component c --factor 0.5 --no-entities --outside --gold --list l --gpu-id 0",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
-        "--cap 0.9 --soft --gpu-id 0",
-        "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0",
-        "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1",
+        "--cap 0.9 --soft --gpu-id 0 --workers 2 --ray auto",
+        "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0 --workers 2 --ray auto",
+        "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1 --workers 2 --ray auto",
     }
     for command, options in commands.items():
         monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
@@ -154,17 +154,17 @@ def test_every_option_is_passed_on(data, monkeypatch):
         ),
         (
             ["crossfit", "c.cfg", "gold", "out"],
-            "--folds 3 --dev d --seed 1 --processes 2 --gpu-id 0",
+            "--folds 3 --dev d --seed 1 --processes 2 --gpu-id 0 --ray auto",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
         (
             ["sweep", "c.cfg", "out", "--grid", "training.max_epochs=1,2", "--grid", "a.b=x"],
-            "--gpu-id 0",
+            "--processes 2 --gpu-id 0 --ray auto",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
         (
             ["ensemble", "c.cfg", "corpus", "out", "soft"],
-            "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --component c",
+            "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --component c --ray auto",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
     ],

@@ -44,6 +44,7 @@ def pipelines(verdict):
     return {each.name: spacy.load(each.path) for each in verdict.contenders}
 
 
+@pytest.mark.long
 def test_all_that_there_is_decides_together(tmp_path, project, monkeypatch):
     monkeypatch.setattr(Best, "_pays", lambda self: True)
     corpora = make_corpora(tmp_path / "corpus", gold=15, dev=0, text=10)
@@ -104,6 +105,7 @@ def test_a_combination_that_is_not_better_than_the_list_teaches_nobody(tmp_path,
     assert "is not above that of the list" in verdict.left_out[-1].why
 
 
+@pytest.mark.long
 def test_text_without_a_list(tmp_path, project, monkeypatch):
     monkeypatch.setattr(Best, "_pays", lambda self: True)
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=6)
@@ -140,6 +142,7 @@ def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):
     assert [rule.name for rule in verdict.left_out] == [WEAK_ALONE, COMBINED]
 
 
+@pytest.mark.long
 def test_answers_for_a_part_of_the_gold(tmp_path, project, monkeypatch):
     monkeypatch.setattr(Best, "_pays", lambda self: True)
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=5)
@@ -150,6 +153,7 @@ def test_answers_for_a_part_of_the_gold(tmp_path, project, monkeypatch):
     assert verdict.contenders[-1].name == f"{COMBINED} with student"
 
 
+@pytest.mark.long
 def test_soft_labels_of_a_pipeline(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=7)
     verdict, _ = project(corpora.folder)

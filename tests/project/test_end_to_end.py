@@ -73,6 +73,7 @@ def to_run(folder):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.usefixtures("trained_here")
+@pytest.mark.long
 def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     home = tmp_path / "ein Ordner für alles"
     home.mkdir()

@@ -13,6 +13,7 @@ import pytest
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
+from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 from spacy_weakner.stages.runtime import cluster
 from spacy_weakner.stages.runtime.cluster import connected
@@ -79,6 +80,17 @@ def test_a_cluster_gives_the_same_bytes(machine, folder):
     assert contents(folder / "one") == contents(folder / "cluster")
     assert there == whole and there.written == N // SIZE
     assert run(folder, "cluster", ray="auto").skipped == N // SIZE
+    assert not leftovers(folder)
+
+
+def test_other_stages(machine, folder):
+    run(folder, "labelled")
+    reports = [
+        aggregate(folder / "labelled", folder / name, method="majority", **settings)
+        for name, settings in (("one", {}), ("there", {"ray": "auto"}))
+    ]
+    assert reports[0] == reports[1] and reports[1].written == N // SIZE
+    assert contents(folder / "one") == contents(folder / "there")
     assert not leftovers(folder)
 
 

@@ -410,6 +410,7 @@ def test_a_failing_training_ends_the_others(tmp_path, corpus, stub):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_several_processes_give_the_same(tmp_path, corpus, monkeypatch, request):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     config = load_config(CONFIG)

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from spacy_weakner.scratch import wanted
 from spacy_weakner.stages.calibrate import calibrate
 from spacy_weakner.stages.crossfit import crossfit
 from spacy_weakner.stages.runtime import training
+from spacy_weakner.stages.runtime import trainings as trainings_module
 from spacy_weakner.stages.runtime.folds import read_folds
-from spacy_weakner.stages.runtime.training import Training, train_all, train_member
+from spacy_weakner.stages.runtime.training import Member, train_member
+from spacy_weakner.stages.runtime.trainings import Training, train_all
 from spacy_weakner.stages.sweep import sweep
 
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
@@ -208,6 +211,62 @@ def test_folds_are_trained_at_the_same_time(tmp_path, gold, monkeypatch):
     monkeypatch.setattr(training, "_run", fake)
     folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, processes=3)
     assert [fold.model.parent.name for fold in folds] == ["model-1", "model-2", "model-3"]
+
+
+# On a cluster
+
+
+class Cluster:
+    """One that does it all in this process, last things first."""
+
+    def __init__(self):
+        self.whole = False
+
+    def take_whole_machines(self):
+        self.whole = True
+
+    def each(self, do, works, folder, *, desc, unit, progress):
+        assert self.whole and folder.is_dir()
+        for n in reversed(range(len(works))):
+            yield n, json.loads(json.dumps(do(works[n].text)))
+
+
+@pytest.fixture
+def connections(monkeypatch):
+    found = []
+
+    @contextmanager
+    def connected(address, gpus):
+        found.append((address, gpus))
+        yield Cluster()
+
+    monkeypatch.setattr(trainings_module, "connected", connected)
+    return found
+
+
+def test_folds_are_trained_on_a_cluster(tmp_path, gold, trainings, connections):
+    here = crossfit(CONFIG, gold, tmp_path / "here", folds=3)
+    there = crossfit(CONFIG, gold, tmp_path / "there", folds=3, ray="auto")
+    assert [fold.docs for fold in here] == [fold.docs for fold in there]
+    assert [fold.model for fold in there] == [tmp_path / "there" / f"model-{n}" / "model-last" for n in (1, 2, 3)]
+    assert all(fold.skipped for fold in crossfit(CONFIG, gold, tmp_path / "there", folds=3, ray="auto"))
+    assert len(trainings) == 6 and connections == [("auto", 0)] * 2
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_one_gpu_each(tmp_path, gold, trainings, connections):
+    jobs = [Training(CONFIG, tmp_path / "a", paths(gold))]
+    (member,) = train_all(jobs, ray="h:1", gpu_id=3)
+    assert member == Member(tmp_path / "a", member.score, False, member.made_from)
+    assert connections == [("h:1", 1)]
+
+
+def test_settings_of_a_cluster(tmp_path, gold, trainings, connections):
+    with pytest.raises(WeaknerError, match="WK711"):
+        train_all([Training(CONFIG, tmp_path / "a", paths(gold))], ray="auto", processes=2)
+    with pytest.raises(WeaknerError, match="WK100"):
+        train_all([Training(tmp_path / "none.cfg", tmp_path / "a", paths(gold))], ray="auto")
+    assert not trainings and not connections
 
 
 # Folds
@@ -428,4 +487,4 @@ def test_a_failing_training_shows_its_log(tmp_path, gold):
 
 def test_no_processes():
     with pytest.raises(WeaknerError, match=r"WK005.*processes"):
-        training.train_all([], processes=0)
+        train_all([], processes=0)

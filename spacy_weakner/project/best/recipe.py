@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...files import atomic_path
-from ...stages.runtime.training import Training
+from ...stages.runtime.trainings import Training
 from ...stages.soften import soften
 from ..arena import Arena
 from ..lists import TermList

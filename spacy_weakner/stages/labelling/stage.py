@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -11,13 +11,11 @@ from spacy.util import minibatch
 
 from ...annotations.sentences import sentence_key
 from ...annotations.weak import weak_group
-from ...errors import Errors, WeaknerError
 from ...pipelines import blank_pipeline, load_pipeline
 from ...scratch import scratch_folder
 from ..runtime.devices import on_device
 from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.stage import Stage
-from ..runtime.tasks import Engine, Task
 from .blocks import corpus_inputs
 from .labellers import make_labeller
 from .preparing import excluded_keys, prepare
@@ -130,50 +128,28 @@ class Label(Stage[LabelCounts]):
         return wanted
 
 
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards, with what the parent has prepared; see `workers`.
+def hand_over(plan: Plan, settings: Dict[str, Any], exclude: Sequence[Path], folder: Path) -> Dict[str, Any]:
+    """Prepare what other processes need to make shards.
 
-    task (Dict[str, Any]): What `label_by_workers` wrote.
+    plan (Plan): What to do.
+    settings (Dict[str, Any]): Those of the plan.
+    exclude (Sequence[Path]): Corpora whose sentences are to be left out.
+    folder (Path): Takes the compiled sources.
+    RETURNS (Dict[str, Any]): What `run_worker` takes.
+    """
+    nlp = blank_pipeline(plan.lang, plan.tokenizer)
+    prepare(plan.sources, nlp, folder, exclude)
+    nlp.to_disk(folder / _BASE)
+    return {"plan": plan.to_json(), "settings": settings, "folder": str(folder)}
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards, with what the parent has prepared; see `runtime.tasks`.
+
+    task (Dict[str, Any]): What `hand_over` has returned.
     part (Part): The part.
     """
     plan, folder = Plan.from_json(task["plan"]), Path(task["folder"])
     nlp = load_pipeline(folder / _BASE)
     with on_device(plan.gpu_id):
         plan.shards(nlp, part).run(Label(plan, task["settings"], nlp, folder))
-
-
-def label_by_workers(
-    plan: Plan,
-    settings: Dict[str, Any],
-    shards: Shards,
-    exclude: Sequence[Path],
-    engine: ContextManager[Engine],
-    progress: bool,
-) -> int:
-    """Let other processes make the shards.
-
-    plan (Plan): What to do.
-    settings (Dict[str, Any]): Those of the plan.
-    shards (Shards): Its shards.
-    exclude (Sequence[Path]): Corpora whose sentences are to be left out.
-    engine (ContextManager[Engine]): Starts them; entered where there is anything to do.
-    progress (bool): Show how far they have come.
-    RETURNS (int): The number of shards that were made.
-    RAISES (WeaknerError): If the output is one file, or a worker fails.
-    """
-    if shards.is_file:
-        raise WeaknerError(Errors.WK312.format(path=plan.output_path))
-    pending = shards.pending(settings)
-    if not pending:
-        return 0
-    with engine as started, scratch_folder(plan.output_path) as folder:
-        n = started.parts
-        nlp = blank_pipeline(plan.lang, plan.tokenizer)
-        prepare(plan.sources, nlp, folder, exclude)
-        nlp.to_disk(folder / _BASE)
-        task = {"plan": plan.to_json(), "settings": settings, "folder": str(folder)}
-        shares = [[path for i, path in pending.items() if i % n == k] for k in range(n)]
-        parts = zip(shards.part.split(n), shares, strict=True)
-        tasks = [Task("label", part, task, share) for part, share in parts if share]
-        started.run(tasks, folder, progress=progress)
-    return len(pending)

@@ -45,6 +45,19 @@ class Seen(NamedTuple):
     nonce: str
 
 
+class Work(NamedTuple):
+    """What one process does.
+
+    text (str): What it is told: JSON.
+    what (str): What that is, for messages.
+    size (int): How much of the whole that is.
+    """
+
+    text: str
+    what: str
+    size: int = 1
+
+
 class Cluster:
     """Machines that are connected; see `connected`.
 
@@ -55,6 +68,7 @@ class Cluster:
     def __init__(self, ray: Any, gpus: int) -> None:
         self.ray = ray
         self.gpus = gpus
+        self.cpus = 1
 
     @property
     def parts(self) -> int:
@@ -76,11 +90,37 @@ class Cluster:
         progress (bool): Show how far they have come.
         RAISES (WeaknerError): If a task fails, with its message, or no machine is left that could do it.
         """
+        works = [
+            Work(task.to_json(), f"part {task.part.first + 1} of {task.part.of}", len(task.pending)) for task in tasks
+        ]
+        for _ in self.each(do_task, works, folder, desc=tasks[0].stage, unit="shard", progress=progress):
+            pass
+
+    def each(
+        self,
+        do: Callable[[str], Any],
+        works: Sequence[Work],
+        folder: Path,
+        *,
+        desc: str,
+        unit: str,
+        progress: bool = False,
+    ) -> Iterator[Tuple[int, Any]]:
+        """Do all of something. If one fails, or this process is interrupted, none goes on.
+
+        do (Callable[[str], Any]): What each process calls; it returns what JSON could hold.
+        works (Sequence[Work]): What to do.
+        folder (Path): For files of this run, in a place that all machines see.
+        desc, unit (str): What progress is shown as.
+        progress (bool): Show how far it has come.
+        YIELDS (Tuple[int, Any]): The number of one that is done, and what was returned.
+        RAISES (WeaknerError): See `run`.
+        """
         self.check_nodes(folder)
-        run = self._remote(_run, max_retries=_RETRIES, num_gpus=self.gpus)
-        waiting: Dict[Any, Task] = {run.remote(str(Path.cwd()), task.to_json()): task for task in tasks}
-        total = sum(len(task.pending) for task in tasks)
-        with Progress[None](total=total, desc=tasks[0].stage, unit="shard", enabled=progress) as bar:
+        run = self._remote(_run, num_cpus=self.cpus, max_retries=_RETRIES, num_gpus=self.gpus)
+        waiting = {run.remote(str(Path.cwd()), do, work.text): n for n, work in enumerate(works)}
+        total = sum(work.size for work in works)
+        with Progress[None](total=total, desc=desc, unit=unit, enabled=progress) as bar:
             try:
                 alive = time.monotonic()
                 while waiting:
@@ -88,16 +128,24 @@ class Cluster:
                     # What no machine can do waits for one, without a word.
                     alive = time.monotonic() if done or self._nodes() else alive
                     if time.monotonic() - alive > _PATIENCE_SECONDS:
-                        reason = "all machines that could have been lost"
-                        raise WeaknerError(Errors.WK723.format(what=f"{len(waiting)} parts", reason=reason))
+                        what, reason = f"{len(waiting)} of {len(works)}", "all machines that could have been lost"
+                        raise WeaknerError(Errors.WK723.format(what=what, reason=reason))
                     for reference in done:
-                        task = waiting.pop(reference)
-                        error = self._get(reference, f"part {task.part.first + 1} of {task.part.of}")
+                        n = waiting.pop(reference)
+                        error, result = self._get(reference, works[n].what)
                         if error is not None:
                             raise WeaknerError(error)
-                        bar.update(len(task.pending))
+                        yield n, result
+                        bar.update(works[n].size)
             finally:
                 self._stop([*waiting])
+
+    def take_whole_machines(self) -> None:
+        """Give each that is to be done a machine of its own, or, with GPUs, a share of one that goes with them."""
+        cpus = [int(node["Resources"]["CPU"]) for node in self._nodes()]
+        if not cpus:
+            raise WeaknerError(Errors.WK719.format(kind="GPU" if self.gpus else "CPU"))
+        self.cpus = 1 if self.gpus else min(cpus)
 
     def check_nodes(self, folder: Path) -> None:
         """Check that all machines see the same files, with the same Python and package.
@@ -137,7 +185,7 @@ class Cluster:
 
     def _nodes(self) -> List[Dict[str, Any]]:
         """Machines that can do a part."""
-        needs = {"CPU": 1, **({"GPU": self.gpus} if self.gpus else {})}
+        needs = {"CPU": self.cpus, **({"GPU": self.gpus} if self.gpus else {})}
         return [
             node
             for node in self.ray.nodes()
@@ -210,19 +258,19 @@ def _handlers() -> Iterator[None]:
 # On the machines
 
 
-def _run(cwd: str, task: str) -> Optional[str]:
-    """Do a task.
+def _run(cwd: str, do: Callable[[str], Any], text: str) -> Tuple[Optional[str], Any]:
+    """Do something.
 
     cwd (str): The folder that relative paths begin in.
-    task (str): What `do_task` takes.
-    RETURNS (Optional[str]): What went wrong, in words for the user.
+    do (Callable[[str], Any]): What.
+    text (str): What it takes.
+    RETURNS (Tuple[Optional[str], Any]): What went wrong, in words for the user; and what was returned.
     """
     os.chdir(cwd)
     try:
-        do_task(task)
+        return None, do(text)
     except (WeaknerError, OSError) as error:
-        return str(error)
-    return None
+        return str(error), None
 
 
 def _look(cwd: str, path: str) -> Seen:

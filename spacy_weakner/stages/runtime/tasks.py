@@ -8,7 +8,13 @@ from typing import Any, Dict, NamedTuple, Protocol, Sequence
 from .shards import Part
 
 # Stages whose shards other processes can make: each module has a function `run_worker(settings, part)`.
-STAGES = {"label": "..labelling.stage"}
+STAGES = {
+    "aggregate": "..aggregate",
+    "augment": "..augment",
+    "complete": "..complete",
+    "label": "..labelling.stage",
+    "pick": "..pick",
+}
 
 
 class Task(NamedTuple):

@@ -1,22 +1,21 @@
-"""Trains pipelines with `spacy train`, each in a process of its own; one that is finished is not trained again."""
+"""Trains a pipeline with `spacy train`, in a process of its own; one that is finished is not trained again."""
 
 import json
 import os
 import re
 import shutil
 import subprocess
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional
 
 from spacy.util import load_config
 
 from ...code_version import code_version
-from ...errors import Errors, WeaknerError, check_range
+from ...errors import Errors, WeaknerError
 from ...files import existing, parse_json
-from ...progress import Progress
 from ...scratch import scratch_folder, wanted
 from .child import said, start
 from .config_values import flat_config
@@ -49,66 +48,6 @@ class Member(NamedTuple):
     made_from: str
 
 
-class Training(NamedTuple):
-    """What `train_all` is to do.
-
-    config (Path): The config.
-    output (Path): Folder for the pipelines.
-    overrides (Mapping[str, Any]): Values of the config by dotted name.
-    """
-
-    config: Path
-    output: Path
-    overrides: Mapping[str, Any]
-
-
-def train_all(
-    trainings: Sequence[Training],
-    *,
-    processes: int = 1,
-    gpu_id: int = -1,
-    check: Optional[Callable[[Member], None]] = None,
-    desc: str = "train",
-    progress: bool = False,
-) -> List[Member]:
-    """Train several pipelines. If one fails, or this process is interrupted, no training goes on.
-
-    trainings (Sequence[Training]): What to train, each with a folder of its own.
-    processes (int): How many are trained at a time. On the CPU they share its cores, unless OMP_NUM_THREADS says how
-        many threads each has.
-    gpu_id (int): -1 is the CPU.
-    check (Optional[Callable[[Member], None]]): Called with each that was trained as soon as it is: what is of no use is
-        better noticed before the others are trained.
-    desc (str): What progress is shown as.
-    progress (bool): Show how far it has come.
-    RETURNS (List[Member]): In the same order.
-    RAISES (WeaknerError): For what `train_member` raises.
-    """
-    check_range("processes", processes, 1, None)
-    stop = Event()
-    at_a_time = min(processes, len(trainings))
-    threads = max(1, (os.cpu_count() or 1) // at_a_time) if at_a_time > 1 else None
-    bar = Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress)
-    # Each thread only waits for a process.
-    with bar, ThreadPoolExecutor(processes) as pool:
-        futures = [
-            pool.submit(
-                train_member, *training, gpu_id=gpu_id, stop=stop, threads=threads, on_progress=bar.part(str(n))
-            )
-            for n, training in enumerate(trainings)
-        ]
-        try:
-            for future in as_completed(futures):
-                member = future.result()
-                if check is not None and not member.skipped:
-                    check(member)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
-
-
 def train_member(
     config: Path,
     output: Path,
@@ -137,38 +76,58 @@ def train_member(
     RAISES (WeaknerError): If there is no such config, the training fails, or the folder holds something else.
     RAISES (CancelledError): If it was stopped.
     """
-    config, output = existing(Path(config)), Path(output)
-    made_from = _made_from(config, overrides)
+    output = Path(output)
+    existing(Path(config))
     with locked(output, quiet=True):
-        receipt = Receipt.read(output / RECEIPT)
-        if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
-            on_progress(1.0)
-            return Member(output, receipt.report.get("score"), True, made_from)
-        if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
-            raise WeaknerError(Errors.WK300.format(path=output))
-        # What an interrupted or earlier training has left is no result of this one.
-        (output / RECEIPT).unlink(missing_ok=True)
-        for name in (BEST, LAST):
-            if (output / name).exists():
-                shutil.rmtree(output / name)
-        output.mkdir(parents=True, exist_ok=True)
-        # Whoever else may still write, as the training of a run that was killed: nobody does so here.
-        with scratch_folder(output) as scratch:
-            work = scratch / output.resolve().name
-            work.mkdir()
-            _show_log(output / LOG, work / LOG)
-            try:
-                with _watched(work / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
-                    _run(config, work, overrides, gpu_id, stop, threads)
-            finally:
-                os.replace(work / LOG, output / LOG)
-            for name in (BEST, LAST):
-                if (work / name).exists():
-                    os.rename(work / name, output / name)
+        return train_held(config, output, overrides, gpu_id=gpu_id, stop=stop, threads=threads, on_progress=on_progress)
+
+
+def train_held(
+    config: Path,
+    output: Path,
+    overrides: Mapping[str, Any],
+    *,
+    gpu_id: int = -1,
+    stop: Optional[Event] = None,
+    threads: Optional[int] = None,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> Member:
+    """As `train_member`, where the output is held already, perhaps by a process on another machine.
+
+    config, output, overrides, gpu_id, stop, threads, on_progress: See there.
+    RETURNS (Member): The result.
+    RAISES: As there.
+    """
+    made_from = _made_from(config, overrides)
+    receipt = Receipt.read(output / RECEIPT)
+    if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
         on_progress(1.0)
-        score = _dev_score(output / BEST)
-        Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
-        return Member(output, score, False, made_from)
+        return Member(output, receipt.report.get("score"), True, made_from)
+    if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
+        raise WeaknerError(Errors.WK300.format(path=output))
+    # What an interrupted or earlier training has left is no result of this one.
+    (output / RECEIPT).unlink(missing_ok=True)
+    for name in (BEST, LAST):
+        if (output / name).exists():
+            shutil.rmtree(output / name)
+    output.mkdir(parents=True, exist_ok=True)
+    # Whoever else may still write, as the training of a run that was killed: nobody does so here.
+    with scratch_folder(output) as scratch:
+        work = scratch / output.resolve().name
+        work.mkdir()
+        _show_log(output / LOG, work / LOG)
+        try:
+            with _watched(work / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
+                _run(config, work, overrides, gpu_id, stop, threads)
+        finally:
+            os.replace(work / LOG, output / LOG)
+        for name in (BEST, LAST):
+            if (work / name).exists():
+                os.rename(work / name, output / name)
+    on_progress(1.0)
+    score = _dev_score(output / BEST)
+    Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
+    return Member(output, score, False, made_from)
 
 
 def _show_log(shown: Path, log: Path) -> None:

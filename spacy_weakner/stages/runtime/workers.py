@@ -50,7 +50,7 @@ def run_workers(tasks: Sequence[Task], folder: Path, *, progress: bool = False) 
         workers: List[_Worker] = []
         stack.callback(_stop, workers)
         total = sum(len(task.pending) for task in tasks)
-        bar: Progress[None] = stack.enter_context(Progress(total=total, desc="label", unit="shard", enabled=progress))
+        bar = stack.enter_context(Progress[None](total=total, desc=tasks[0].stage, unit="shard", enabled=progress))
         for number, task in enumerate(tasks, start=1):
             workers.append(_Worker(task, number, folder))
         while True:

@@ -96,6 +96,7 @@ def test_a_new_head(tiny_bert, text, out):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_torchrun_gives_what_one_process_gives(model, text, tmp_path):
     still = tmp_path / "still"
     shutil.copytree(model, still)

@@ -1,0 +1,152 @@
+"""Stages whose shards others make: the same bytes and the same report, whoever makes them."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+import spacy
+
+from spacy_weakner.annotations import weak
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages.aggregate import aggregate
+from spacy_weakner.stages.augment import augment
+from spacy_weakner.stages.complete import complete
+from spacy_weakner.stages.pick import pick
+from spacy_weakner.stages.runtime import tasks
+from spacy_weakner.stages.runtime.spread import Spread
+from spacy_weakner.stages.runtime.tasks import STAGES, do_task
+
+from ..mrc_ner.util import mrc_pipeline
+from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, needs_transformers
+
+NLP = spacy.blank("xx")
+N = 5
+
+
+class InThisProcess:
+    """An engine that hands over the same JSON as the others do, without their seconds."""
+
+    parts = 2
+
+    def __init__(self):
+        self.done = []
+
+    def run(self, tasks, folder, *, progress=False):
+        for task in tasks:
+            do_task(task.to_json())
+            self.done.append(task.part)
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    engine = InThisProcess()
+    monkeypatch.setattr(Spread, "_engine", lambda self: nullcontext(engine) if self.workers > 1 else None)
+    return engine
+
+
+def sourced(text, entities, gold=False):
+    doc = make_doc(NLP, text, entities)
+    if not gold:
+        weak.set_weak(doc)
+    for source, own in {"a": entities[:1], "b": entities, "c": entities[1:]}.items():
+        weak.set_source(doc, source, own)
+    return doc
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for i in range(N):
+        docs = [sourced(text, entities) for text, entities in SENTENCES[i % 3 :]]
+        write_docs(tmp_path / "in" / f"{i}.spacy", docs)
+    return tmp_path / "in"
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def same(tmp_path, engine, stage, corpus, *arguments, **settings):
+    """Run a stage alone and with others; twice, since then nothing is left to do."""
+    reports = [stage(corpus, tmp_path / f"{n}", *arguments, workers=n, **settings) for n in (1, 2)]
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert engine.done == [(0, 2), (1, 2)]
+    names = [path.name for path in (tmp_path / "2").iterdir()]
+    assert len(names) == 2 * N and not [name for name in names if name.startswith(".")]
+    again = stage(corpus, tmp_path / "2", *arguments, workers=2, **settings)
+    assert len(engine.done) == 2
+    assert (reports[1].written, reports[1].skipped, again.written, again.skipped) == (N, 0, 0, N)
+    return reports
+
+
+@pytest.mark.parametrize("method", ["union", "majority", "weighted", "label_model"])
+def test_aggregate(tmp_path, corpus, engine, method):
+    write_docs(tmp_path / "gold.spacy", [sourced(*sentence, gold=True) for sentence in SENTENCES])
+    one, two = same(tmp_path, engine, aggregate, corpus, method=method, gold=tmp_path / "gold.spacy")
+    assert one == two
+
+
+def test_complete(tmp_path, corpus, engine):
+    nlp = crf_pipeline()
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.to_disk(tmp_path / "model")
+    one, two = same(tmp_path, engine, complete, corpus, tmp_path / "model", soft=True)
+    assert one == two
+
+
+def test_pick(tmp_path, corpus, engine):
+    nlp = mrc_pipeline()
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.to_disk(tmp_path / "model")
+    one, two = same(tmp_path, engine, pick, corpus, tmp_path / "model", union=True)
+    assert one == two
+
+
+def test_augment_without_a_model(tmp_path, corpus, engine):
+    one, two = same(tmp_path, engine, augment, corpus, "none")
+    assert replace(one, seconds=0) == replace(two, seconds=0)
+
+
+@needs_transformers
+def test_augment(tmp_path, corpus, engine, tiny_bert):
+    from .augmenting.util import make_model
+
+    one, two = same(tmp_path, engine, augment, corpus, make_model(tiny_bert, tmp_path / "model"))
+    assert replace(one, seconds=0) == replace(two, seconds=0)
+
+
+def test_our_errors_end_the_run(tmp_path, corpus, engine):
+    write_docs(tmp_path / "in" / "gold.spacy", [make_doc(NLP, *SENTENCES[0])])
+    nlp = crf_pipeline()
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.to_disk(tmp_path / "model")
+    with pytest.raises(WeaknerError, match="WK344"):
+        complete(corpus, tmp_path / "out", tmp_path / "model", workers=2)
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+
+
+@pytest.mark.slow
+def test_processes(tmp_path, corpus):
+    reports = [aggregate(corpus, tmp_path / f"{n}", method="label_model", workers=n) for n in (1, 2)]
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert reports[0] == reports[1]
+
+
+def test_settings(tmp_path, corpus):
+    with pytest.raises(WeaknerError, match="WK724"):
+        aggregate(corpus, tmp_path / "out", workers=2, ray="auto")
+    with pytest.raises(WeaknerError, match="WK312"):
+        aggregate(corpus, tmp_path / "out.spacy", workers=2)
+    for settings in ({"workers": 0}, {"gpu_id": -2}):
+        with pytest.raises(WeaknerError, match="WK005"):
+            Spread(**settings)
+    assert (Spread(gpu_id=3).gpu_here, Spread(gpu_id=3).gpu_there) == (3, 3)
+    assert (Spread(ray="auto", gpu_id=3).gpu_here, Spread(ray="auto", gpu_id=3).gpu_there) == (-1, 0)
+
+
+def test_all_stages_can_be_loaded():
+    for module in STAGES.values():
+        assert callable(import_module(module, tasks.__package__).run_worker)
+    with pytest.raises(KeyError):
+        do_task('{"stage": "os", "part": [0, 1], "settings": {}}')
