@@ -26,7 +26,12 @@ class ProbabilityLoss(Protocol):
 
 @dataclass(frozen=True)
 class CategoricalCrossentropy:
-    """-sum_k y_k log p_k."""
+    """The cross-entropy of labels and probabilities:
+
+        L = -sum_k y_k log p_k
+
+    It converges best of all, and a wrong label pulls without limit.
+    """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
         return _expected(truths, -log_probabilities), -truths
@@ -34,7 +39,12 @@ class CategoricalCrossentropy:
 
 @dataclass(frozen=True)
 class KLDivergence:
-    """KL(y || p) = sum_k y_k (log y_k - log p_k): the cross-entropy less what no model can avoid."""
+    """The divergence of probabilities from soft labels: the cross-entropy less what no model can avoid.
+
+        L = KL(y || p) = sum_k y_k (log y_k - log p_k)
+
+    It is 0 where both are equal, and for a hard label it is the cross-entropy.
+    """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
         xp = get_array_module(truths)

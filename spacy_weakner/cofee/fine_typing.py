@@ -13,7 +13,7 @@ from .clusters import Clusters, find_clusters, match_clusters
 @dataclass
 class FineTyping:
     """Group the entities of the corpus by their vectors at every renewal, and teach a head which group each belongs
-    to. The more compact a group is, the more its entities count (Equations 8 to 10):
+    to (Xue et al. 2020, Section 4.3). The more compact a group is, the more its entities count (Equations 8 to 10):
 
         L = L_MRC + gamma * mean over the sentence's entities of alpha_{y_i} (-log P(y_i | e_i))
 

@@ -60,7 +60,7 @@ class CRFNegativeLogLikelihood(HardTags):
 
 @dataclass(frozen=True)
 class PartialCRF(HardTags):
-    """Marginalised CRF likelihood for annotations with holes.
+    """Marginalised CRF likelihood (Tsuboi et al. 2008) for annotations with holes.
 
     A model that sees no "O" at all learns that everything is an entity. Two remedies, separately or together:
 
@@ -69,6 +69,8 @@ class PartialCRF(HardTags):
     entity_ratio (Optional[float]): Expected share of tokens inside entities (Effland and Collins 2021). If given,
         `entity_ratio_weight * max(0, |expected share under the model - entity_ratio| - entity_ratio_margin)` is added
         to the mean loss; it is a statistic of the batch.
+    entity_ratio_margin (float): By how much the expected share may miss `entity_ratio` without cost.
+    entity_ratio_weight (float): Weight of that penalty.
     weak_weight (float): Factor on the loss of weakly labelled sentences.
     """
 

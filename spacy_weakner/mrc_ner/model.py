@@ -16,7 +16,8 @@ Vectors = List[Floats3d]
 def build_mrc_extractor(
     encoder: Model[Queried, List[Floats3d]], n_types: int = 0, match_width: int = 0, nO: Optional[int] = None
 ) -> Model[Queried, List[Floats3d]]:
-    """Build an extractor that finds the spans which answer questions. Registered as `spacy_weakner.MRCExtractor.v1`.
+    """Build an extractor that finds the spans which answer questions (Li et al. 2020). Registered as
+    `spacy_weakner.MRCExtractor.v1`.
 
     Its output are the vectors of the tokens, one for each question. The reference "head" makes two scores of each: that
     an answer begins there, and that one ends there. It is called from the component, since some of what is learned is

@@ -21,7 +21,7 @@ SMALLEST_LOSS = 1e-9
 @dataclass(frozen=True)
 class NoiseAwareCRF:
     """Trust labels as far as they are likely to be right. With P the probability of a sentence's tags under the model,
-    and w that they are right (its confidence), Equation 3 is
+    and w that they are right (its confidence), the loss is (Jiang et al. 2021, Equation 3)
 
         L = -w log P - (1 - w) log(1 - P)
 

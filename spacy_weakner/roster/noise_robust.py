@@ -19,7 +19,7 @@ from ..token_ner.objective import TokenBatch, TokenGradient
 @dataclass
 class NoiseRobustLearning:
     """Hard labels under a loss that wrong ones do not dominate; a part of the tokens that nothing was found in dropped;
-    and labels that the model does not agree with removed (Equation 5):
+    and labels that the model does not agree with removed (Meng et al. 2021, Equation 5):
 
         L = sum_i w_i loss(f_i, y_i),   w_i = 1 if the teacher's probability of y_i is above the threshold
 

@@ -17,8 +17,8 @@ from ..token_ner.objective import Augmented, TokenBatch, TokenGradient
 
 @dataclass
 class SelfTraining:
-    """Soft labels of the tags but "O" that raise what the teacher is sure of (Equation 8), learned on a sentence x and
-    on its augmented form x' (Equation 9):
+    """Soft labels of the tags but "O" that raise what the teacher is sure of (Meng et al. 2021, Equation 8), learned on
+    a sentence x and on its augmented form x' (Equation 9):
 
         y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j'),   g_j = sum_i f_ij over the corpus
         L = sum_i KL(y_i || f_i(x)) + sum_i KL(y_i || f_i(x'))

@@ -36,5 +36,10 @@ def score_categories(
 
 
 def make_category_scorer() -> Callable[..., Dict[str, Any]]:
-    """Create the scorer; registered as `spacy_weakner.category_scorer.v1`."""
+    """Create the scorer of `doc.cats` that `sentence_category` has: that of spaCy's `textcat` or, if classes are not
+    exclusive, of `textcat_multilabel`, but of exclusive ones only on Docs whose class is known. Registered as
+    `spacy_weakner.category_scorer.v1`.
+
+    RETURNS (Callable): The scorer.
+    """
     return score_categories

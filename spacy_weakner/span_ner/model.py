@@ -20,7 +20,7 @@ def build_span_classifier(
     nO: Optional[int] = None,
     votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Build a classifier of spans. Registered as `spacy_weakner.SpanClassifier.v1`.
+    """Build a classifier of spans (Li et al. 2021, Equations 3 and 4). Registered as `spacy_weakner.SpanClassifier.v1`.
 
     Its output are the vectors of the tokens. Which spans are scored is decided later, by the sampling of negatives or
     by the decoder, so the scorer (reference "head") is called from there: see `scoring.py`. So are the votes of

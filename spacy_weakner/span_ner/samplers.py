@@ -108,7 +108,7 @@ class UniformNegativeSampler:
 
 @dataclass(frozen=True)
 class WeightedNegativeSampler:
-    """Prefer spans that the model is uncertain of but takes for "O" (the paper on weighted sampling, Equations 3 to 5).
+    """Prefer spans that the model is uncertain of but takes for "O" (Li et al. 2022, Equations 3 to 5).
     With z the model's probabilities of a span,
 
         v = z_O - max_l z_l,   u = H(z),   r = u (1 + v)^μ,   e ~ exp(r / T)
@@ -123,11 +123,13 @@ class WeightedNegativeSampler:
     are nearly uniform. If it is over the entity labels alone, the sampling is much sharper; on CoNLL-2003 with four of
     five entities hidden and a small encoder it hit so many of them that little was found, so it is not the default.
 
-    ratio, rounding, exclude: As in `UniformNegativeSampler`.
+    ratio (float): λ: negatives per token.
+    rounding (str): "ceil" or "floor_plus_one", as in `spacy_weakner.UniformNegativeSampler.v1`.
     exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
     n_epochs (Optional[float]): C: the larger, the more uniform the sampling starts. None (the paper): the number of
         epochs of the training, at least 1.
     include_outside (bool): Whether the maximum is over "O" too.
+    exclude (float): Candidates whose probability of "O" is lower by the oracle are not drawn; 0: there is no oracle.
     """
 
     ratio: float = 0.35

@@ -17,7 +17,7 @@ def build_token_classifier(
     linear: Optional[Model[List[Doc], List[Ints2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a classifier of tokens with two linear heads in one layer: the first output says whether a token belongs to
-    an entity, the others which tag it has if it does (see `distribution`). Registered as
+    an entity, the others which tag it has if it does (Meng et al. 2021, Appendix C; see `distribution`). Registered as
     `spacy_weakner.TokenClassifier.v1`.
 
     There is dropout on the token vectors; its rate is `training.dropout`.

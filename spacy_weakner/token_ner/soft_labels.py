@@ -15,7 +15,7 @@ from .objective import Plain, TokenBatch, TokenGradient, one_hot
 
 @dataclass
 class SoftLabels(Plain):
-    """The divergence of the model from soft labels q:
+    """The divergence of the model from soft labels q (Meng et al. 2021, Equation 6):
 
         L = sum_i KL(q_i || P_i)
 

@@ -68,7 +68,8 @@ class Active(NamedTuple):
 def build_source_votes(
     sources: List[str], strength: float = 4.0, dropout: float = 0.1
 ) -> Optional[Model[List[Doc], List[Floats2d]]]:
-    """Build the layer. Registered as `spacy_weakner.SourceVotes.v1`; it goes into `votes` of a head's architecture.
+    """Build the layer that adds to a head's scores what weak sources say in `doc.spans["weak:<source>"]`. Registered as
+    `spacy_weakner.SourceVotes.v1`; it goes into `votes` of a head's architecture.
 
     What a ruler of the pipeline finds reaches it in training only if the ruler stands before the head, and in
     `training.annotating_components` (not in `frozen_components`, which are not initialised). What comes with a corpus,

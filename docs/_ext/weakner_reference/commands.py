@@ -1,0 +1,101 @@
+"""The command line, from the application itself."""
+
+import inspect
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple, Union, get_args, get_origin, get_type_hints
+
+from typer.main import get_command
+
+from spacy_weakner.cli.app import app
+
+from .markup import code, document, escape, fence, prose, table, target, value
+from .signatures import type_name
+
+PROGRAM = "spacy weakner"
+_WORDS = {str: "text", int: "int", float: "float", bool: "flag", Path: "path"}
+_INTERNAL = ("help", "install_completion", "show_completion")
+
+
+def commands() -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): All commands by name ("init config"), in the order of `--help`."""
+    return dict(_walk(get_command(app)))
+
+
+def options(command: Any) -> List[Any]:
+    """The arguments and options of a command.
+
+    command (Any): The command.
+    RETURNS (List[Any]): Its parameters, in their order.
+    """
+    return [own for own in command.params if own.name not in _INTERNAL and not getattr(own, "hidden", False)]
+
+
+def render() -> str:
+    """RETURNS (str): The reference of the command line, in Markdown."""
+    return document(_render_common(), *(render_command(name, own) for name, own in commands().items()))
+
+
+def render_command(name: str, command: Any) -> str:
+    """The reference of a command.
+
+    name (str): Its name.
+    command (Any): The command.
+    RETURNS (str): Markdown.
+    """
+    given = options(command)
+    positional = [own for own in given if own.param_type_name == "argument"]
+    usage = " ".join([PROGRAM, name, *map(_metavar, positional), *["[OPTIONS]"] * (len(given) > len(positional))])
+    if command.context_settings.get("allow_extra_args"):
+        usage += " [--SECTION.SETTING VALUE ...]"
+    return document(
+        target(f"command-{name.replace(' ', '-')}"),
+        f"## {name}",
+        fence("text", usage),
+        prose(inspect.cleandoc(command.help or "")),
+        _table(command, given),
+    )
+
+
+def _render_common() -> str:
+    command = get_command(app)
+    return document("Before the name of the command:", _table(command, options(command)))
+
+
+def _walk(group: Any, before: str = "") -> Iterator[Tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        if hasattr(command, "commands"):
+            yield from _walk(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def _table(command: Any, given: List[Any]) -> str:
+    hints = get_type_hints(command.callback)
+    rows = []
+    for own in given:
+        default = "" if own.required or own.default is None else _default(own.default)
+        names = [_metavar(own)] if own.param_type_name == "argument" else [*own.opts, *own.secondary_opts]
+        needed = "needed" if own.required else default
+        rows.append([", ".join(map(code, names)), escape(_kind(hints[own.name])), needed, escape(own.help or "")])
+    return table(["argument or option", "type", "default", "what it does"], rows)
+
+
+def _metavar(own: Any) -> str:
+    return str(own.metavar or own.name).upper()
+
+
+def _kind(hint: Any) -> str:
+    inner = [own for own in get_args(hint) if own is not type(None)]
+    if get_origin(hint) is Union:
+        return _kind(inner[0])
+    if get_origin(hint) in (list, tuple):
+        return f"{_kind(inner[0])}, {'repeatable' if get_origin(hint) is list else f'{len(inner)} times'}"
+    return _WORDS.get(hint, type_name(hint))
+
+
+def _default(own: Any) -> str:
+    if callable(own):
+        return ""
+    return value([*own]) if isinstance(own, (list, tuple)) else code(str(own)) if own != "" else '`""`'
