@@ -4,7 +4,6 @@ import re
 import shlex
 import subprocess
 import sys
-from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -149,16 +148,6 @@ def test_configs_list_the_components_of_their_pipeline(path):
     votes = "votes" in config["components"].get("crf_ner", {}).get("model", {})
     assert config["training"]["optimizer"]["use_averages"] is votes
     assert set(config["nlp"]["pipeline"]) == set(config["components"])
-
-
-def test_readme_names_every_registered_function():
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for block in setup["options.entry_points"].values():
-        for line in filter(None, block.splitlines()):
-            name = line.split(" = ")[0]
-            assert name in readme, f"README.md does not mention {name}"
 
 
 def test_readme_shows_the_commands_that_ci_runs():

@@ -1,14 +1,14 @@
 """Learning from a distribution over tags per token, as an ensemble gives it (Meng et al. 2021, Equation 6)."""
 
 from dataclasses import dataclass
-from typing import Set
+from typing import Optional, Set
 
 import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.tags import MISSING, TagScheme, soft_or_hard_labels
-from ..losses import Array, CategoricalCrossentropy, KLDivergence
+from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss
 from .distribution import read_scores
 from .objective import Plain, TokenBatch, TokenGradient, one_hot
 
@@ -25,9 +25,12 @@ class SoftLabels(Plain):
 
     separate (bool): What the authors' code minimises: the cross-entropy of the entity head, plus the divergence of the
         tag head over all tokens alike, those that are hardly entities included.
+    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. No
+        effect on `separate`.
     """
 
     separate: bool = False
+    loss: Optional[ProbabilityLoss] = None
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)
@@ -46,7 +49,7 @@ class SoftLabels(Plain):
             return TokenGradient(0.0, gradient)
         scores, wanted = read_scores(batch.outputs[rows]), batch.targets[rows]
         if not self.separate:
-            values, slope = KLDivergence()(scores.joint(), wanted)
+            values, slope = (self.loss or KLDivergence())(scores.joint(), wanted)
             gradient[rows] = scores.joint_gradient(slope)
             return TokenGradient(float(values.sum()), gradient)
         entity, types = split(wanted)

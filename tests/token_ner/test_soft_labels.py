@@ -10,7 +10,7 @@ from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import SoftLabels as StoredLabels
 from spacy_weakner.annotations.weak import set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.losses import CategoricalCrossentropy
+from spacy_weakner.losses import CategoricalCrossentropy, MeanSquaredError
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.objective import Objective, TokenBatch
 from spacy_weakner.token_ner.soft_labels import SoftLabels, split
@@ -55,6 +55,19 @@ def loss(outputs, wanted, separate=False):
 def test_a_case_by_hand(separate, expected):
     assert numpy.mean([[0.5, 0.3, 0.15, 0.05], [0.2, 0.5, 0.2, 0.1]], axis=0) == pytest.approx(MEAN[0])
     assert loss(OUTPUTS, MEAN, separate) == pytest.approx(expected, abs=1e-6)
+
+
+def test_another_loss():
+    outputs, wanted = random_case()
+    result = SoftLabels(loss=MeanSquaredError())(TokenBatch(outputs, wanted))
+    joints = numpy.asarray([joint(row) for row in outputs])
+    values, _ = MeanSquaredError()(numpy.log(joints), wanted)
+    assert result.loss == pytest.approx(values.sum())
+
+    def of(x):
+        return SoftLabels(loss=MeanSquaredError())(TokenBatch(x, wanted)).loss
+
+    numpy.testing.assert_allclose(result.outputs, numeric_gradient(of, outputs), atol=1e-6)
 
 
 def test_what_each_head_learns_in_that_case():

@@ -1,0 +1,91 @@
+"""No block of a page escapes, and what pages name exists."""
+
+import importlib
+import re
+import shlex
+
+import pytest
+
+from . import commands
+from .blocks import MARKS, PAGES, ROOT, read_blocks
+
+# What a reader is to put in the place of something, in commands within sentences.
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_FENCED = re.compile(r"^ *(`{3,}).*?^ *\1`*$", flags=re.M | re.S)
+_EVIDENCE = re.compile(r"(?:^    |`)((?:OMP_NUM_THREADS=\d )?python (?:[^\n`]*\\\n)*[^\n`]*|^    spacy .*)", flags=re.M)
+
+
+def prose(page):
+    """A page without its blocks."""
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_marks_are_known(page):
+    text = page.read_text(encoding="utf-8")
+    for name, value in re.findall(r"^ *<!--\s*([a-z]+)(?::\s*(.*?))?\s*-->$", text, flags=re.M):
+        assert name in MARKS, name
+        assert value or name in ("output", "part"), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_fence_is_a_block(page):
+    fences = re.findall(
+        r"^ *```+ *(?:python|py|bash|sh|console|ini|cfg|json|jsonl|yaml|toml)\b", _text(page), flags=re.M
+    )
+    assert len(fences) == sum(bool(block.language) for block in read_blocks(page))
+
+
+def _text(page):
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_within_sentences_exist(page):
+    """With their options; what they work on may be left out."""
+    for text in _INLINE.findall(prose(page)):
+        words = text.split()
+        if words[:2] not in (["spacy", "weakner"], ["weasel", "run"]):
+            continue
+        if words[0] == "weasel":
+            commands.check(commands.Command(shlex.split(text), None, {}))
+            continue
+        command, rest = commands.WEAKNER, words[2:]
+        while rest and hasattr(command, "commands"):
+            if not re.match(r"^[a-z]", rest[0]):
+                break
+            assert rest[0].rstrip(",") in command.commands, text
+            command = command.commands[rest.pop(0)]
+        options = {
+            option for param in getattr(command, "params", []) for option in (*param.opts, *param.secondary_opts)
+        }
+        given = {word.split("=")[0] for word in rest if re.match(r"--[a-z][\w-]*$", word)}
+        assert given <= options | {"--help"}, (text, given - options)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_evidence_exist(page):
+    if page.parent.name != "evidence":
+        pytest.skip("not evidence")
+    for text in _EVIDENCE.findall(_text(page)):
+        for words in commands.parse(text.replace("|", "/")):
+            commands.check(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_exist(page):
+    """`spacy_weakner.module.name` can be imported, and `spacy_weakner.Name.v1` is registered."""
+    entry_points = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    for name in re.findall(r"`(spacy_weakner\.[\w.]+)(?:\(\))?`", prose(page)):
+        if re.search(r"\.v\d+$", name):
+            assert f"{name} =" in entry_points, name
+            continue
+        parts = name.split(".")
+        for i in range(len(parts), 0, -1):
+            try:
+                found = importlib.import_module(".".join(parts[:i]))
+            except ModuleNotFoundError:
+                continue
+            for part in parts[i:]:
+                found = getattr(found, part)
+            break
