@@ -1,5 +1,6 @@
 """Makes `doc.ents` of what the weak sources say: by a policy for conflicts, by votes, or by a label model."""
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -134,6 +135,7 @@ def aggregate(
         stage = Distributions(settings, partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on))
     # All outputs are checked before the work begins.
     shards = Shards(stage.name, input_path, output_path)
+    spread.check(shards)
     if model_output is not None:
         check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
         if not Path(model_output).exists():
@@ -174,7 +176,8 @@ def _hand_over(stage: Combine, input_path: Path, output_path: Path, folder: Path
     stage.open()
     path = folder / "learned.json"
     if stage.prepared is not None:
-        write_text(path, srsly.json_dumps(to_json(stage.prepared)))
+        # Not by srsly, which keeps ten decimals.
+        write_text(path, json.dumps(to_json(stage.prepared)))
     places = {"input_path": str(input_path), "output_path": str(output_path), "learned": str(path)}
     return {"settings": stage.settings, **places}
 

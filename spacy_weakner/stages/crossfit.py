@@ -15,7 +15,7 @@ from .runtime.folds import INDEX
 from .runtime.hashes import hash_file
 from .runtime.lock import holding
 from .runtime.training import BEST, LAST
-from .runtime.trainings import Training, train_all
+from .runtime.trainings import Training, check_trainings, train_all
 
 
 class Fold(NamedTuple):
@@ -71,6 +71,7 @@ def crossfit(
     gold, output = Path(gold), Path(output)
     _check_config(config, gold, overrides or {})
     check_range("folds", folds, 2, None)
+    check_trainings(processes, ray)
     check_output([gold, *([] if dev is None else [Path(dev)])], [output])
     docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
     if len(docs) < folds:

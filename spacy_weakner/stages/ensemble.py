@@ -24,7 +24,7 @@ from .runtime.predictions import TokenPredictor
 from .runtime.shards import Shards
 from .runtime.stage import Report, Stage
 from .runtime.training import LAST, Member
-from .runtime.trainings import Training, train_all
+from .runtime.trainings import Training, check_trainings, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
@@ -96,15 +96,16 @@ def ensemble(
         and `training.patience` come before what is said here.
     seed (int): Seed of the first one; the others count on from there.
     gpu_id (int): For the trainings and the predictions; -1 is the CPU.
-    ray (Optional[str]): Address of a Ray cluster that trains them, see `train_all`.
+    ray (Optional[str]): Address of a Ray cluster that trains them, see `train_all`. The predictions are made here, with
+        it on the CPU.
     component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
     progress (bool): Show how far it has come.
     RETURNS (EnsembleReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings, if a training fails, or if the pipelines give no
         distributions, or distributions over different tags.
     """
-    for setting, number in (("members", members), ("processes", processes)):
-        check_range(setting, number, 1, None)
+    check_range("members", members, 1, None)
+    check_trainings(processes, ray)
     if passes is not None:
         _check_passes(passes, overrides or {})
     corpus, output, corpus_output = Path(corpus), Path(output), Path(corpus_output)
@@ -112,7 +113,8 @@ def ensemble(
     check_output([corpus], [output])
     check_output([corpus, *folders], [corpus_output])
     # Whether the GPU is there, and the result may be written, is better known before the hours of training.
-    with on_device(gpu_id):
+    device = gpu_id if ray is None else -1
+    with on_device(device):
         shards = Shards(Average.name, corpus, corpus_output)
     shared = _overrides(config, corpus, overrides or {})
     if passes is not None:
@@ -127,7 +129,7 @@ def ensemble(
         desc="ensemble",
         progress=progress,
     )
-    with on_device(gpu_id):
+    with on_device(device):
         report = shards.run(Average([folder / LAST for folder in folders], component), progress=progress)
     return replace(report, members=trained)
 

@@ -78,7 +78,12 @@ def sweep(
     for key in grid:
         if key not in known:
             raise WeaknerError(Errors.WK366.format(config=config, key=key))
-    combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    # A value that is named twice is one.
+    combinations = []
+    for values in itertools.product(*grid.values()):
+        own = dict(zip(grid, values, strict=True))
+        if own not in combinations:
+            combinations.append(own)
     trainings = [Training(config, output / _name(own), {**(overrides or {}), **own}) for own in combinations]
     members = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="sweep", progress=progress)
     trials = [Trial(settings, member) for settings, member in zip(combinations, members, strict=True)]

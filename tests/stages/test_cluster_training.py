@@ -8,6 +8,7 @@ import spacy
 import spacy_weakner
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.stages.runtime.cluster import Cluster
 from spacy_weakner.stages.sweep import sweep
 
 from ..util import SENTENCES, make_doc
@@ -24,7 +25,7 @@ def machine():
     ray.shutdown()
 
 
-def test_trainings_on_a_cluster(machine, tmp_path):
+def test_trainings_on_a_cluster(machine, tmp_path, monkeypatch):
     gold = tmp_path / "gold.spacy"
     write_docs(gold, [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES])
     overrides = {"paths.train": str(gold), "paths.dev": str(gold), "training.max_steps": 2}
@@ -36,5 +37,9 @@ def test_trainings_on_a_cluster(machine, tmp_path):
     again = sweep(CONFIG, tmp_path / "there", grid, overrides=overrides, ray="auto")
     assert all(trial.member.skipped for trial in again.trials)
     assert not list(tmp_path.rglob(".*"))
+    # Two at a time on one machine: one fails, and the other, which would never end, is stopped.
+    monkeypatch.setattr(Cluster, "take_many_cores", lambda self: None)
+    overrides["training.patience"] = 0
     with pytest.raises(WeaknerError, match=r"WK360.*train\.log"):
-        sweep(CONFIG, tmp_path / "out", {"training.max_steps": ["many"]}, overrides=overrides, ray="auto")
+        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [10**6, "many"]}, overrides=overrides, ray="auto")
+    assert not list(tmp_path.rglob(".*"))

@@ -1,16 +1,24 @@
 """Stages whose shards others make: the same bytes and the same report, whoever makes them."""
 
+import json
+import random
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 
+import numpy
 import pytest
 import spacy
 
+from spacy_weakner.aggregation.fitting import prepare
+from spacy_weakner.aggregation.learned import from_json, to_json
+from spacy_weakner.aggregation.observations import observe
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.stages.aggregate import aggregate
+from spacy_weakner.files import parse_json
+from spacy_weakner.stages.aggregate import _hand_over, aggregate
+from spacy_weakner.stages.aggregating.combine import Distributions
 from spacy_weakner.stages.augment import augment
 from spacy_weakner.stages.complete import complete
 from spacy_weakner.stages.pick import pick
@@ -87,6 +95,28 @@ def test_aggregate(tmp_path, corpus, engine, method):
     assert one == two
 
 
+@pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
+def test_what_was_learned_is_handed_over_without_rounding(tmp_path, method):
+    draw = random.Random(0)
+    docs = [
+        sourced(text, [entity for entity in entities if draw.random() < 0.8], gold=True)
+        for text, entities in SENTENCES * 20
+    ]
+    write_docs(tmp_path / "in.spacy", docs)
+    prepared = prepare(tmp_path / "in.spacy", method, None, tmp_path / "in.spacy", 1000, 0)
+    again = from_json(parse_json(json.dumps(to_json(prepared)).encode()))
+    assert (again.names, again.scheme) == (prepared.names, prepared.scheme)
+    assert to_json(again) == to_json(prepared)
+    said = [observe(doc, prepared.names, prepared.scheme) for doc in docs]
+    for one, two in zip(prepared.method.distributions(said), again.method.distributions(said), strict=True):
+        assert numpy.array_equal(one, two)
+    stage = Distributions({"method": method}, lambda: prepared)
+    stage.open()
+    task = _hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)
+    assert parse_json((tmp_path / "learned.json").read_bytes()) == json.loads(json.dumps(to_json(prepared)))
+    assert task["settings"] == stage.settings
+
+
 def test_complete(tmp_path, corpus, engine):
     nlp = crf_pipeline()
     nlp.initialize(lambda: make_examples(nlp))
@@ -136,8 +166,10 @@ def test_processes(tmp_path, corpus):
 def test_settings(tmp_path, corpus):
     with pytest.raises(WeaknerError, match="WK724"):
         aggregate(corpus, tmp_path / "out", workers=2, ray="auto")
-    with pytest.raises(WeaknerError, match="WK312"):
-        aggregate(corpus, tmp_path / "out.spacy", workers=2)
+    model = {"method": "label_model", "model_output": tmp_path / "model.json"}
+    for more in ({}, model):
+        with pytest.raises(WeaknerError, match="WK312"):
+            aggregate(corpus, tmp_path / "out.spacy", workers=2, **more)
     for settings in ({"workers": 0}, {"gpu_id": -2}):
         with pytest.raises(WeaknerError, match="WK005"):
             Spread(**settings)

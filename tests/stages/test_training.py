@@ -222,7 +222,7 @@ class Cluster:
     def __init__(self):
         self.whole = False
 
-    def take_whole_machines(self):
+    def take_many_cores(self):
         self.whole = True
 
     def each(self, do, works, folder, *, desc, unit, progress):
@@ -241,6 +241,7 @@ def connections(monkeypatch):
         yield Cluster()
 
     monkeypatch.setattr(trainings_module, "connected", connected)
+    monkeypatch.setattr(trainings_module, "load_ray", lambda: None)
     return found
 
 
@@ -259,6 +260,45 @@ def test_one_gpu_each(tmp_path, gold, trainings, connections):
     (member,) = train_all(jobs, ray="h:1", gpu_id=3)
     assert member == Member(tmp_path / "a", member.score, False, member.made_from)
     assert connections == [("h:1", 1)]
+
+
+def test_what_is_not_wanted_ends_all(tmp_path, gold, trainings, connections, monkeypatch):
+    stopped = []
+
+    def each(self, do, works, folder, **_):
+        try:
+            for n, work in enumerate(works):
+                yield n, do(work.text)
+        finally:
+            stopped.append(folder.is_dir())
+
+    def check(member):
+        raise WeaknerError("of no use")
+
+    monkeypatch.setattr(Cluster, "each", each)
+    jobs = [Training(CONFIG, tmp_path / name, paths(gold)) for name in "ab"]
+    with pytest.raises(WeaknerError, match="of no use"):
+        train_all(jobs, ray="auto", check=check)
+    assert stopped == [True] and len(trainings) == 1
+
+
+def test_what_a_lost_machine_leaves_is_removed(tmp_path, gold, trainings, connections, monkeypatch):
+    def each(self, do, works, folder, **_):
+        left = tmp_path / ".a.01234567.tmp"
+        (left / "a").mkdir(parents=True)
+        (left / ".lock").touch()
+        yield 0, do(works[0].text)
+
+    monkeypatch.setattr(Cluster, "each", each)
+    train_all([Training(CONFIG, tmp_path / "a", paths(gold))], ray="auto")
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_a_finished_crossfit_survives_a_wrong_option(tmp_path, gold, trainings, connections):
+    crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    with pytest.raises(WeaknerError, match="WK711"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=2, ray="auto", processes=2)
+    assert len(read_folds(tmp_path / "out")) == 2
 
 
 def test_settings_of_a_cluster(tmp_path, gold, trainings, connections):

@@ -10,7 +10,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from uuid import uuid4
 
 import spacy
@@ -105,7 +105,7 @@ class Cluster:
         desc: str,
         unit: str,
         progress: bool = False,
-    ) -> Iterator[Tuple[int, Any]]:
+    ) -> Generator[Tuple[int, Any], None, None]:
         """Do all of something. If one fails, or this process is interrupted, none goes on.
 
         do (Callable[[str], Any]): What each process calls; it returns what JSON could hold.
@@ -140,12 +140,16 @@ class Cluster:
             finally:
                 self._stop([*waiting])
 
-    def take_whole_machines(self) -> None:
-        """Give each that is to be done a machine of its own, or, with GPUs, a share of one that goes with them."""
-        cpus = [int(node["Resources"]["CPU"]) for node in self._nodes()]
-        if not cpus:
+    def take_many_cores(self) -> None:
+        """Let each that is to be done have as many cores as the smallest machine has, or, with GPUs, as it has for each
+        of them.
+
+        RAISES (WeaknerError): If the cluster has nothing to do it with.
+        """
+        found = [node["Resources"] for node in self._nodes()]
+        if not found:
             raise WeaknerError(Errors.WK719.format(kind="GPU" if self.gpus else "CPU"))
-        self.cpus = 1 if self.gpus else min(cpus)
+        self.cpus = max(1, min(int(own["CPU"] // own["GPU"] if self.gpus else own["CPU"]) for own in found))
 
     def check_nodes(self, folder: Path) -> None:
         """Check that all machines see the same files, with the same Python and package.
@@ -215,10 +219,7 @@ def connected(address: str, gpus: int = 0) -> Iterator[Cluster]:
     YIELDS (Cluster): The cluster.
     RAISES (WeaknerError): If Ray is not installed, or there is no cluster at the address.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise WeaknerError(Errors.WK720) from error
+    ray = load_ray()
     if ray.is_initialized():
         yield Cluster(ray, gpus)
         return
@@ -236,6 +237,17 @@ def connected(address: str, gpus: int = 0) -> Iterator[Cluster]:
     finally:
         with _handlers():
             ray.shutdown()
+
+
+def load_ray() -> Any:
+    """RETURNS (Any): The module.
+    RAISES (WeaknerError): If it is not installed.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise WeaknerError(Errors.WK720) from error
+    return ray
 
 
 @contextmanager

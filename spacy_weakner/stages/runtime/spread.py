@@ -49,6 +49,15 @@ class Spread:
         """RETURNS (int): GPU of those that make the shards. A part that is given one by a cluster sees that alone."""
         return self.gpu_id if self.ray is None else min(self.gpu_id, 0)
 
+    def check(self, shards: Shards) -> None:
+        """Check that others can make an output, if they are to do it.
+
+        shards (Shards): Its shards.
+        RAISES (WeaknerError): If it is one file.
+        """
+        if shards.is_file and (self.ray is not None or self.workers > 1):
+            raise WeaknerError(Errors.WK312.format(path=shards.output_path))
+
     def run(self, shards: Shards, stage: Stage[R], prepare: Prepare, *, progress: bool = False) -> R:
         """Make the shards that are not finished.
 
@@ -70,8 +79,7 @@ class Spread:
         engine = self._engine()
         if engine is None:
             return 0
-        if shards.is_file:
-            raise WeaknerError(Errors.WK312.format(path=shards.output_path))
+        self.check(shards)
         pending = shards.pending(stage.settings)
         if not pending:
             return 0

@@ -204,10 +204,11 @@ def steps_done(log: Path) -> int:
 
 
 def _wait(process: "subprocess.Popen[bytes]", stop: Optional[Event]) -> int:
-    # Ctrl-C is raised in the main thread alone: another one has to be told.
+    # Ctrl-C is raised in the main thread alone: another one has to be told. And a cluster interrupts as Ctrl-C does,
+    # but wakes nobody who waits without end.
     while True:
         try:
-            return process.wait(None if stop is None else _POLL_SECONDS)
+            return process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             if stop is not None and stop.is_set():
                 raise CancelledError from None

@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ...errors import Errors, WeaknerError, check_range
 from ...files import existing
 from ...progress import Progress
-from ...scratch import scratch_folder
-from .cluster import Work, connected
+from ...scratch import remove_leftovers, scratch_folder
+from .cluster import Work, connected, load_ray
 from .lock import locked
 from .training import Member, train_held, train_member
 
@@ -46,8 +46,9 @@ def train_all(
     processes (int): How many are trained at a time. On the CPU they share its cores, unless OMP_NUM_THREADS says how
         many threads each has.
     gpu_id (int): -1 is the CPU.
-    ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`: each has a machine of its own, or,
-        with a `gpu_id`, a GPU. They must see the config, all that it names, and the output under the same paths.
+    ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`: each has as many cores as its
+        smallest machine, or, with a `gpu_id`, a GPU. They must see the config, all that it names, and the output under
+        the same paths.
     check (Optional[Callable[[Member], None]]): Called with each that was trained as soon as it is: what is of no use is
         better noticed before the others are trained.
     desc (str): What progress is shown as.
@@ -55,10 +56,10 @@ def train_all(
     RETURNS (List[Member]): In the same order.
     RAISES (WeaknerError): For what `train_member` raises.
     """
-    check_range("processes", processes, 1, None)
+    check_trainings(processes, ray)
+    # As others read them, so that what is finished here is finished there.
+    trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
     if ray is not None:
-        if processes > 1:
-            raise WeaknerError(Errors.WK711)
         return _train_on_cluster(trainings, ray, gpu_id, check, desc, progress)
     stop = Event()
     at_a_time = min(processes, len(trainings))
@@ -84,6 +85,19 @@ def train_all(
     return [future.result() for future in futures]
 
 
+def check_trainings(processes: int, ray: Optional[str]) -> None:
+    """Check who is to train, before anything is written.
+
+    processes, ray: See `train_all`.
+    RAISES (WeaknerError): If both are given, or Ray is not installed.
+    """
+    check_range("processes", processes, 1, None)
+    if ray is not None:
+        if processes > 1:
+            raise WeaknerError(Errors.WK711)
+        load_ray()
+
+
 def _train_on_cluster(
     trainings: Sequence[Training],
     ray: str,
@@ -97,15 +111,18 @@ def _train_on_cluster(
     for config, output, overrides in trainings:
         existing(Path(config))
         task = {"config": str(config), "output": str(output), "overrides": overrides, "gpu_id": min(gpu_id, 0)}
-        works.append(Work(json.dumps(task, default=str), f"the training of {output}"))
+        works.append(Work(json.dumps(task), f"the training of {output}"))
     with ExitStack() as stack:
-        # Here, since a lock outlives the machine that is lost with it.
+        # Here, since a lock outlives the machine that is lost with it, as do temporary folders.
         for training in trainings:
             stack.enter_context(locked(training.output, quiet=True))
+            stack.callback(remove_leftovers, training.output)
         folder = stack.enter_context(scratch_folder(trainings[0].output))
         cluster = stack.enter_context(connected(ray, gpus=int(gpu_id >= 0)))
-        cluster.take_whole_machines()
-        for n, row in cluster.each(train_there, works, folder, desc=desc, unit="training", progress=progress):
+        cluster.take_many_cores()
+        done = cluster.each(train_there, works, folder, desc=desc, unit="training", progress=progress)
+        stack.callback(done.close)
+        for n, row in done:
             members[n] = Member(Path(row["output"]), row["score"], row["skipped"], row["made_from"])
             if check is not None and not members[n].skipped:
                 check(members[n])
