@@ -18,8 +18,6 @@ exclude_patterns = ["_ext", "**/*.template.md", "**/*.jsonl"]
 # What is typed is what is shown: "--option" is no dash.
 smartquotes = False
 nitpicky = True
-# Sections may be empty.
-suppress_warnings = ["toc.empty_glob"]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
