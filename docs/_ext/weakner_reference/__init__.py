@@ -18,7 +18,10 @@ class Reference(SphinxDirective):
 
     def run(self) -> List[nodes.Node]:
         """RETURNS (List[nodes.Node]): What stands in the place of the directive."""
-        text = type(self).function(*self.arguments)
+        try:
+            text = type(self).function(*self.arguments)
+        except (KeyError, TypeError, ValueError, ImportError) as error:
+            raise self.error(f"'{self.name}' knows nothing of {self.arguments}: {error}") from error
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
