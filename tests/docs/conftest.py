@@ -67,9 +67,16 @@ spacy weakner convert text.txt text.spacy
 spacy weakner label text.spacy labelled.spacy --terms terms.csv
 spacy weakner label gold.spacy gold-labelled.spacy --terms terms.csv
 spacy weakner aggregate labelled.spacy weak.spacy
+spacy weakner aggregate labelled.spacy soft.spacy --method majority --soft
 spacy weakner init config crf_ner config.cfg --size linear
 spacy train config.cfg --output training --paths.train gold.spacy --paths.dev dev.spacy --components.crf_ner.scores true
 """
+
+
+# What Label Studio exports.
+_SPAN = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
+_RESULT = {"from_name": "label", "to_name": "text", "type": "labels", "value": _SPAN}
+EXPORT = [{"id": 1, "data": {"text": "Anna met Bob"}, "annotations": [{"result": [_RESULT]}], "predictions": []}]
 
 
 def _text(row):
@@ -85,6 +92,7 @@ def _small_files():
     answers = [{"text": _text(row), "ents": [["cotton", "MATERIAL"]]} for row in first]
     Path("answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in answers), encoding="utf-8")
     Path("patterns.jsonl").write_text('{"label": "COLOR", "pattern": [{"LOWER": "black"}]}\n', encoding="utf-8")
+    Path("export.json").write_text(json.dumps(EXPORT), encoding="utf-8")
     for name in ("drugs.csv", "products.csv"):
         shutil.copy("terms.csv", name)
 

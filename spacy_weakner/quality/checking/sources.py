@@ -128,5 +128,5 @@ def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, 
         findings.info(where, f"Large, so it was sampled: {lines.note}.")
     if not counts and not problems.places:
         message = f"None of the {n:,} rows of {path} names anything." if n else f"{path} holds no answers."
-        findings.error(where, message, "Check how the file was made; see README for the forms of its rows.")
+        findings.error(where, message, "Check how the file was made: docs/guides/sources.md has the forms of its rows.")
     return dict(counts)
