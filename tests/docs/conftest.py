@@ -67,7 +67,7 @@ spacy weakner convert text.txt text.spacy
 spacy weakner label text.spacy labelled.spacy --terms terms.csv
 spacy weakner label gold.spacy gold-labelled.spacy --terms terms.csv
 spacy weakner aggregate labelled.spacy weak.spacy
-spacy weakner aggregate labelled.spacy soft.spacy --method majority --soft
+spacy weakner aggregate labelled.spacy averaged.spacy --method majority --soft
 spacy weakner init config crf_ner config.cfg --size linear
 spacy train config.cfg --output training --paths.train gold.spacy --paths.dev dev.spacy --components.crf_ner.scores true
 """
