@@ -63,8 +63,7 @@ spacy weakner convert gold.jsonl gold.spacy
 spacy weakner convert dev.jsonl dev.spacy
 spacy weakner convert test.jsonl test.spacy
 spacy weakner convert dev.jsonl heldout.spacy
-spacy weakner convert text.txt text.spacy
-spacy weakner label text.spacy labelled.spacy --terms terms.csv
+spacy weakner label text.txt labelled.spacy --terms terms.csv
 spacy weakner label gold.spacy gold-labelled.spacy --terms terms.csv
 spacy weakner aggregate labelled.spacy weak.spacy
 spacy weakner aggregate labelled.spacy averaged.spacy --method majority --soft

@@ -22,7 +22,7 @@ HOMES = {
     "mrc_ner": "mrc_ner cnn",
     "sentence_category": "joint.joint bilstm",
 }
-PATHS = {"train": "gold.spacy", "dev": "dev.spacy", "strong": "gold.spacy", "weak": "weak.spacy", "text": "text.spacy"}
+PATHS = {"train": "gold.spacy", "dev": "dev.spacy", "strong": "gold.spacy", "weak": "weak.spacy"}
 
 
 def check_settings(block: Block, transformer: Path) -> None:
@@ -45,8 +45,7 @@ def check_settings(block: Block, transformer: Path) -> None:
     paths = {**PATHS, "transformer": str(transformer), "initial": "training/model-best", "queries": "queries.json"}
     config.setdefault("paths", {})
     config["paths"].update({key: value for key, value in paths.items() if config["paths"].get(key, "") is None})
-    if "transformer" in config["paths"]:
-        config["paths"]["transformer"] = str(transformer)
+    config["paths"]["transformer"] = str(transformer)
     config.setdefault("system", {}).setdefault("seed", 0)
     resolve_all(config, set(given))
 
