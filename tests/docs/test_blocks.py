@@ -1,5 +1,6 @@
 """No block of a page escapes, and what pages name exists."""
 
+import doctest
 import importlib
 import re
 import shlex
@@ -89,3 +90,10 @@ def test_names_exist(page):
             for part in parts[i:]:
                 found = getattr(found, part)
             break
+
+
+def test_examples_of_docstrings_are_run():
+    for path in sorted((ROOT / "spacy_weakner").rglob("*.py")):
+        if ">>>" in path.read_text(encoding="utf-8"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            assert not doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS).failed, path
