@@ -22,8 +22,7 @@ def init_config_cli(
     recipe: Annotated[Optional[str], typer.Argument(help="Name of the recipe; --list shows them")] = None,
     output: Annotated[str, typer.Argument(metavar="[OUT|-]", help="The file to write; -: stdout")] = STDOUT,
     size: Annotated[
-        Optional[str],
-        typer.Option(help="Encoder: linear, cnn, bilstm, transformer or gpu (default: the recipe's first)"),
+        Optional[str], typer.Option(help="Encoder: linear, cnn, bilstm, transformer, gpu (default: the recipe's first)")
     ] = None,
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
