@@ -5,16 +5,15 @@ A row that is there already is skipped, so a script that was stopped goes on whe
 
 import gzip
 import json
-import math
 import random
 import time
 from collections import Counter
 from functools import cache
-from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from charts import bar_chart
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -28,7 +27,6 @@ from spacy_weakner.stages.runtime.training import LOG, train_member
 
 ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
-COLORS = ("#1d3557", "#e76f51", "#2a9d8f", "#8d5a97", "#e9a13b", "#6c757d")
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
 CNN = encoder_settings("cnn")
 # An encoder over words, or characters where these are the tokens.
@@ -312,67 +310,3 @@ def table(rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: Optional[
         cells += [f"{sum(r[n] for r in found) / len(found):.0f}" for n in numbers[3:]]
         out.append("| " + " | ".join([*map(str, key), *cells, str(len(found))]) + " |")
     return "\n".join(out)
-
-
-def bar_chart(title: str, bars: Dict[str, List[float]], path: Path) -> None:
-    """Draw horizontal bars as SVG: the mean, and a dot per value.
-
-    title (str): Title.
-    bars (Dict[str, List[float]]): Values in 0..100 by name, from top to bottom.
-    path (Path): The file.
-    """
-    step, left, width = 26, 190, 400
-    parts = [f'<text x="10" y="22" font-size="15" font-weight="bold">{escape(title)}</text>']
-    for i, (name, values) in enumerate(bars.items()):
-        y, mean = 40 + i * step, sum(values) / len(values)
-        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end" font-size="13">{escape(name)}</text>')
-        parts.append(f'<rect x="{left}" y="{y}" width="{mean / 100 * width:.1f}" height="18" fill="#5b8db8"/>')
-        parts += [f'<circle cx="{left + v / 100 * width:.1f}" cy="{y + 9}" r="3" fill="#1d3557"/>' for v in values]
-        parts.append(f'<text x="{left + width + 8}" y="{y + 14}" font-size="13">{mean:.1f}</text>')
-    write_svg(parts, left + width + 60, 50 + len(bars) * step, path)
-
-
-def line_chart(title: str, x_label: str, lines: Dict[str, List[Tuple[float, float]]], path: Path) -> None:
-    """Draw F1 over something as SVG, the points evenly spaced.
-
-    title (str): Title.
-    x_label (str): What is on the x axis.
-    lines (Dict[str, List[Tuple[float, float]]]): x and F1 (0..100) by name.
-    path (Path): The file.
-    """
-    left, top, width, height = 60, 40, 420, 260
-    xs = sorted({x for points in lines.values() for x, _ in points})
-    values = [y for points in lines.values() for _, y in points]
-    low, high = 10 * math.floor(min(values) / 10), 10 * math.ceil(max(values) / 10 + 1e-9)
-    at = {x: left + width * i / max(1, len(xs) - 1) for i, x in enumerate(xs)}
-    parts = [f'<text x="10" y="22" font-size="15" font-weight="bold">{escape(title)}</text>']
-    for tick in range(low, high + 1, 10):
-        y = top + height * (high - tick) / (high - low)
-        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{left + width}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end" font-size="12">{tick}</text>')
-    step = max(1, len(xs) // 10)
-    for x in xs[::step]:
-        text = f'<text x="{at[x]:.1f}" y="{top + height + 18}" text-anchor="middle" font-size="12">{x:g}</text>'
-        parts.append(text)
-    parts.append(f'<text x="{left + width / 2}" y="{top + height + 38}" text-anchor="middle" font-size="13">')
-    parts[-1] += f"{escape(x_label)}</text>"
-    for i, (name, points) in enumerate(lines.items()):
-        color = COLORS[i % len(COLORS)]
-        spots = [(at[x], top + height * (high - y) / (high - low)) for x, y in sorted(points)]
-        where = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-        parts.append(f'<polyline points="{where}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in spots]
-        parts.append(f'<rect x="{left + width + 20}" y="{top + 20 * i}" width="12" height="12" fill="{color}"/>')
-        parts.append(f'<text x="{left + width + 38}" y="{top + 20 * i + 11}" font-size="13">{escape(name)}</text>')
-    write_svg(parts, left + width + 190, top + height + 50, path)
-
-
-def write_svg(parts: List[str], width: int, height: int, path: Path) -> None:
-    """Write a drawing on white."""
-    size = f'width="{width}" height="{height}"'
-    body = "\n".join(parts)
-    style = 'font-family="sans-serif"'
-    background = '<rect width="100%" height="100%" fill="white"/>'
-    path.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n{background}\n{body}\n</svg>\n', encoding="utf-8"
-    )

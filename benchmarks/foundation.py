@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from charts import bar_chart
 from common import (
     EVIDENCE,
     ROOT,
     Evidence,
     Run,
-    bar_chart,
     config_file,
     count,
     encoder_name,

@@ -15,7 +15,8 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, config_file, count, find, gold_against_weak, labels_only, line_chart, sample
+from charts import line_chart
+from common import EVIDENCE, config_file, count, find, gold_against_weak, labels_only, sample
 from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
 from spacy.tokens import Doc
 from spacy.vocab import Vocab

@@ -17,7 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from common import EVIDENCE, Evidence, Run, count, dev_scores, line_chart, sample
+from charts import line_chart
+from common import EVIDENCE, Evidence, Run, count, dev_scores, sample
 from experiment import Experiment, add_encoder, load_weights, main, options
 from spacy.vocab import Vocab
 

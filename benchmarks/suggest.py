@@ -16,7 +16,8 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, config_file, evaluate, find, line_chart, mean_and_spread, train
+from charts import line_chart
+from common import EVIDENCE, ROOT, Evidence, Run, config_file, evaluate, find, mean_and_spread, train
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 

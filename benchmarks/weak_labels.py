@@ -14,12 +14,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
+from charts import bar_chart
 from common import (
     EVIDENCE,
     ROOT,
     Evidence,
     Run,
-    bar_chart,
     config_file,
     evaluate,
     find,

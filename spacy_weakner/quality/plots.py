@@ -12,6 +12,7 @@ from ..needle.confidence import Calibration
 from ..scores import Counts
 from .calibration import Reliability
 from .compare import Comparison
+from .drawing import COLORS, method_colors
 from .evaluation import LengthRecall
 from .tables import shorten
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 WIDTH = 4.5
 # What is drawn in this colour gets that of the page's text, in light and in dark.
 _INK = "#010203"
-# Seen well on white and on black, and by the colour-blind (after Okabe and Ito).
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56a5d9", "#8c6bb1", "#7f7f7f")
 _MARKERS = "osD^vPX*"
 # Characters of a name above a row, and in a legend, which begins further right.
 _NAME_WIDTH, _LEGEND_WIDTH = 40, 34
@@ -66,14 +65,15 @@ def f1_plot(rows: Sequence[Comparison], key: str) -> Plot:
     key (str): What the identifiers in the SVG begin with: another one for each plot of a page.
     RETURNS (Plot): The plot.
     """
+    colors = method_colors([row.name for row in rows])
     with _figure(0.8 + 0.5 * len(rows), key) as (figure, axes):
         for i, row in enumerate(rows):
-            f1 = row.counts.f1
+            f1, color = row.counts.f1, colors[row.name]
             if row.interval is not None:
-                axes.plot([row.interval.low, row.interval.high], [i, i], color=COLORS[0], linewidth=2.5)
-            axes.plot([f1], [i], marker="o", markersize=7, color=COLORS[0])
+                axes.plot([row.interval.low, row.interval.high], [i, i], color=color, linewidth=2.5)
+            axes.plot([f1], [i], marker="o", markersize=7, color=color)
         _name_rows(axes, [row.name for row in rows])
-        axes.set_xlabel("F1")
+        axes.set_xlabel("F1 (%)")
         description = "; ".join(
             f"{shorten(row.name)} {row.counts.f1:.1f}"
             + (f" ({row.interval.low:.1f} to {row.interval.high:.1f})" if row.interval else "")
@@ -91,9 +91,9 @@ def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
     RETURNS (Plot): The plot.
     """
     with _figure(3.0, key) as (figure, axes):
-        axes.plot(*zip(*points, strict=True), **_line(0))
+        axes.plot(*zip(*points, strict=True), **_line(0, method_colors(["gold alone"])["gold alone"]))
         axes.set_xlabel("gold sentences")
-        axes.set_ylabel("F1")
+        axes.set_ylabel("F1 (%)")
         axes.set_xlim(left=0)
         description = "; ".join(f"{n:.0f} sentences {f1:.1f}" for n, f1 in points)
         return _finish(figure, "Gold alone, by the amount of gold", description, key)
@@ -106,15 +106,16 @@ def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
     key (str): See `f1_plot`.
     RETURNS (Plot): The plot.
     """
+    colors = method_colors([*lengths])
     with _figure(3.0 + _legend_height(lengths), key) as (figure, axes):
         for i, (name, classes) in enumerate(lengths.items()):
             known = [(x, each.recall) for x, each in enumerate(classes) if each.gold]
-            axes.plot(*zip(*known, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i))
+            axes.plot(*zip(*known, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i, colors[name]))
         names = [each.length for each in next(iter(lengths.values()))]
         axes.set_xticks(range(len(names)), names)
         axes.set_ylim(-3, 103)
         axes.set_xlabel("tokens of the gold entity")
-        axes.set_ylabel("recall")
+        axes.set_ylabel("recall (%)")
         _legend(figure, axes)
         description = "; ".join(
             f"{shorten(name)}: " + ", ".join(f"{each.length} {each.recall:.0f}" for each in classes if each.gold)
@@ -137,6 +138,7 @@ def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
             axes.barh([y + offset for y in range(len(names))], values, height=0.2, color=COLORS[i], label=label)
         _name_rows(axes, names)
         axes.set_xlim(0, 100)
+        axes.set_xlabel("%")
         _legend(figure, axes, columns=2)
         description = "; ".join(
             f"{shorten(name)}: precision {each.precision:.1f}, recall {each.recall:.1f}"
@@ -153,16 +155,24 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str =
     title (str): What the scores are those of.
     RETURNS (Plot): The plot.
     """
+    # "combined: weakner_score" has the colour of what gives the scores.
+    methods = {name: name.partition(": ")[0] for name in calibration}
+    several = len({*methods.values()}) < len(methods)
+    colors = method_colors([*(calibration if several else methods.values())])
     with _figure(3.6 + _legend_height(calibration), key) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_INK, linewidth=1, linestyle=(0, (4, 3)))
         for i, (name, result) in enumerate(calibration.items()):
             points = [(each.score, each.right) for each in result.bins if each.spans]
             if points:
-                axes.plot(*zip(*points, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i))
+                axes.plot(
+                    *zip(*points, strict=True),
+                    label=shorten(name, _LEGEND_WIDTH),
+                    **_line(i, colors[name if several else methods[name]]),
+                )
         axes.set_xlim(-0.03, 1.03)
         axes.set_ylim(-0.03, 1.03)
-        axes.set_xlabel("mean score")
-        axes.set_ylabel("share that is right")
+        axes.set_xlabel("mean score (0 to 1)")
+        axes.set_ylabel("share that is right (0 to 1)")
         _legend(figure, axes)
         description = "; ".join(
             f"{shorten(name)}: expected calibration error {each.error:.3f} over {each.spans} spans"
@@ -223,9 +233,9 @@ def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
     axes.set_ylim(len(names) - 0.5, -0.75)
 
 
-def _line(i: int) -> Dict[str, Any]:
+def _line(i: int, color: str) -> Dict[str, Any]:
     return {
-        "color": COLORS[i % len(COLORS)],
+        "color": color,
         "marker": _MARKERS[i % len(_MARKERS)],
         "markersize": 5,
         "linewidth": 1.6,
