@@ -51,9 +51,9 @@ def replace(new: Path, path: Path, folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file, whole or not at all, the same bytes on every system."""
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def existing(path: Path, hint: str = "") -> Path:

@@ -16,10 +16,12 @@ from typing import List, NamedTuple, Optional, Type
 from .hypertext import html_paragraphs
 from .pages import WIKITEXT, Page
 from .paragraphs import Paragraph
+from .serving import TOO_SLOW
 from .titles import Titles
 from .wikitext import require_parser
 
 _CHILD = f"{__package__}.serving"
+_TIMED_OUT = {TOO_SLOW, *([-signal.SIGPROF] if hasattr(signal, "SIGPROF") else [])}
 MAX_PAGE = 10_000_000
 MAX_SECONDS = 10.0
 # Of templates, links, tables and tags that are open at a time in wikitext: pages of people have a few.
@@ -89,10 +91,10 @@ class PageReader:
             process.stdin.write(json.dumps([text, None if known else titles.namespaces]) + "\n")
             process.stdin.flush()
             answer = process.stdout.readline()
-        except BrokenPipeError:
+        except OSError:  # the pipe is broken
             answer = ""
         if not answer:
-            return Reading([], SLOW if self._end() == -signal.SIGPROF else UNREADABLE)
+            return Reading([], SLOW if self._end() in _TIMED_OUT else UNREADABLE)
         found = json.loads(answer)
         if found is None:
             return Reading([], UNREADABLE)
@@ -103,7 +105,7 @@ class PageReader:
         process, self._process, self._titles = self._process, None, None
         if process is None:
             return 0
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             process.communicate()  # ends its input
         return process.wait()
 

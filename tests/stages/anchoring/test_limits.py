@@ -1,6 +1,8 @@
 """Pages that are hostile, broken or very long do not stop a dump."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -8,6 +10,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.anchoring.hypertext import html_paragraphs
 from spacy_weakner.stages.anchoring.limits import PageReader, depth
 from spacy_weakner.stages.anchoring.pages import Page
+from spacy_weakner.stages.anchoring.serving import TOO_SLOW
 from spacy_weakner.stages.anchoring.titles import Titles
 from spacy_weakner.stages.anchoring.wikitext import wikitext_paragraphs
 
@@ -75,3 +78,19 @@ def test_html_needs_its_package(tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_weakner.stages.anchoring.hypertext.find_spec", lambda name: None)
     with pytest.raises(WeaknerError, match=r"WK440.*HTML.*lxml"):
         run(tmp_path, {"a.html": HTML})
+
+
+SERVE_WITHOUT_TIMERS = """
+import signal, time
+del signal.setitimer
+from spacy_weakner.stages.anchoring import serving
+serving.wikitext_paragraphs = lambda text, titles: time.sleep(60) if text == "slow" else []
+serving.serve(0.5)
+"""
+
+
+def test_a_slow_page_where_the_system_has_no_timer():
+    rows = "".join(json.dumps([text, []]) + "\n" for text in ("quick", "slow", "never"))
+    command = [sys.executable, "-c", SERVE_WITHOUT_TIMERS]
+    done = subprocess.run(command, input=rows, capture_output=True, text=True, timeout=60)
+    assert done.returncode == TOO_SLOW and done.stdout.splitlines() == ["[]"], done.stderr
