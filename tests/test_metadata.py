@@ -1,0 +1,61 @@
+"""Files that a well-kept project has, and what they say of it."""
+
+import configparser
+import re
+from pathlib import Path
+
+import pytest
+import srsly
+
+from spacy_weakner.about import __version__
+
+ROOT = Path(__file__).parent.parent
+
+
+def read(name):
+    path = ROOT / name
+    if not path.exists():
+        pytest.skip("not in a source tree")
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_citation_is_that_of_this_version_and_the_five_papers():
+    citation = srsly.yaml_loads(read("CITATION.cff"))
+    assert citation["version"] == __version__ and citation["license"] == "MIT"
+    assert len(citation["references"]) == 5
+    for paper in citation["references"]:
+        assert paper["title"] and 2020 <= paper["year"] <= 2022
+        assert all(author["family-names"] and author["given-names"] for author in paper["authors"])
+
+
+def test_the_changelog_keeps_its_form():
+    text = read("CHANGELOG.md")
+    assert text.startswith("# Changelog\n") and "## [Unreleased]\n" in text
+    kinds = re.findall(r"^### (.+)$", text, flags=re.M)
+    assert {*kinds} <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    versions = re.split(r"^## ", text, flags=re.M)[1:]
+    assert all(len(set(found)) == len(found) for found in (re.findall(r"^### (.+)$", v, flags=re.M) for v in versions))
+
+
+def test_links_of_contributing_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", read("CONTRIBUTING.md")):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["bug", "result", "idea"])
+def test_issue_templates_ask_for_something(name):
+    template = srsly.yaml_loads(read(f".github/ISSUE_TEMPLATE/{name}.yml"))
+    assert template["name"] and template["description"]
+    identifiers = [field["id"] for field in template["body"]]
+    assert len({*identifiers}) == len(identifiers) > 1
+    assert any(field.get("validations", {}).get("required") for field in template["body"])
+
+
+def test_the_package_tells_what_it_is():
+    parser = configparser.ConfigParser()
+    parser.read_string(read("setup.cfg"))
+    metadata = parser["metadata"]
+    classifiers = metadata["classifiers"].strip().splitlines()
+    assert len({*classifiers}) == len(classifiers)
+    assert "Typing :: Typed" in classifiers and (ROOT / "spacy_weakner" / "py.typed").exists()
+    assert metadata["keywords"]
