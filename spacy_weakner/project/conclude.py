@@ -106,7 +106,7 @@ def verdict_section(verdict: Verdict) -> Section:
         plots.append(curve_plot([(p["sentences"], p["f1"]) for p in verdict.curve], "verdict-curve"))
     if verdict.notes:
         tables.append(Table("How it was made", ["What"], [[note] for note in verdict.notes]))
-    return Section("Verdict", "verdict", lines, plots, tables)
+    return Section("Verdict", "verdict", lines, plots, tables, verdict.answer())
 
 
 def _row(contender: Contender) -> Comparison:

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Collection, Dict, List, Optional
+from typing import Any, Collection, Dict, List, Optional, Tuple
 
 from ..files import existing, parse_json, write_text
 from ..quality.bootstrap import Difference
@@ -121,6 +121,25 @@ class Verdict:
         lines += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
         lines += [f"Careful: {text}." for text in self.doubts]
         return lines
+
+    def answer(self) -> List[Tuple[str, str]]:
+        """Say in short which one to use, how sure that is, and what to do next.
+
+        RETURNS (List[Tuple[str, str]]): Sentences, each with a word for what it answers.
+        """
+        best = self.lines()[0]
+        rivals = [each for each in self.contenders if each.name != self.winner and each.scores is not None]
+        if self.best.scores is None:
+            sure = "Nothing was compared: there is no gold."
+        elif not rivals:
+            sure = "Nothing else was compared with it."
+        else:
+            rival = max(rivals, key=lambda each: each.scores["f1"] if each.scores else 0.0)
+            assert rival.scores is not None
+            sure = f"The next one, '{rival.name}', has {scores_text(rival.scores)}{_certainty(rival.scores)}."
+        sure = " ".join([sure, *(f"Careful: {text}." for text in self.doubts)])
+        found = [("Use", best), ("How sure", sure)]
+        return found + ([("Next", self.advice[0])] if self.advice else [])
 
 
 def _check(verdict: Verdict) -> None:

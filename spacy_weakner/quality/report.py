@@ -1,7 +1,7 @@
 """A report as one HTML file that needs nothing else: no network, no script, no other file."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc
 
@@ -30,6 +30,8 @@ class Section(NamedTuple):
     lines (List[str]): What it is about.
     plots (List[Plot]): Its plots.
     tables (List[Table]): Its tables.
+    answer (Sequence[Tuple[str, str]]): What a reader wants to know first, each with a word for it. A page opens with
+        that of its first section.
     """
 
     title: str
@@ -37,6 +39,7 @@ class Section(NamedTuple):
     lines: List[str]
     plots: List[Plot]
     tables: List[Table]
+    answer: Sequence[Tuple[str, str]] = ()
 
 
 def report(
@@ -168,7 +171,40 @@ def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer,
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
     tables = [comparison_table(rows), *evaluated, *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
-    return Section("Comparison of candidates", "candidates", lines, plots, tables)
+    return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
+
+
+def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
+    """Say which candidate is the best, how sure that is, and what its errors are.
+
+    rows (Sequence[Comparison]): The candidates.
+    RETURNS (List[Tuple[str, str]]): Answers, each with a word for what it answers.
+    """
+    best, *others = sorted(rows, key=lambda row: -row.counts.f1)
+    counts = best.counts
+    bounds = "" if best.interval is None else f" ({best.interval.low:.1f} to {best.interval.high:.1f})"
+    scores = f"{counts.f1:.1f}{bounds}, P {counts.precision:.1f}, R {counts.recall:.1f}"
+    use = f"'{best.name}' has the best F1 here: {scores}."
+    if not others:
+        sure = "Nothing else was compared, so this says how good it is, not whether something else is better."
+    else:
+        other = others[0]
+        sure = f"The next one, '{other.name}', has {other.counts.f1:.1f}."
+        if best.interval is None or other.interval is None:
+            sure += " Without intervals one cannot say whether the difference is chance."
+        elif other.interval.high < best.interval.low:
+            sure += " Their 95 % intervals do not overlap."
+        else:
+            sure += " Their 95 % intervals overlap: on other sentences it may be the other way round."
+    errors = f"It misses {counts.fn:,} entities of gold, and {counts.fp:,} of its own are not in gold. "
+    errors += (
+        "More terms, or more gold with what is missed, may help most."
+        if counts.fn > counts.fp
+        else "A higher threshold, or terms that are less often wrong, may help most."
+    )
+    if not counts.fn and not counts.fp:
+        errors = "It makes no errors here."
+    return [("Best", use), ("How sure", sure), ("Next", errors)]
 
 
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:
@@ -179,7 +215,16 @@ def _analysis_section(labels: Path, analysis: Analysis) -> Section:
     if analysis.gold is None:
         lines.append("No gold is known here, so that nothing is said about how often the labels are right.")
     plots = _plots(scored, analysis.calibration, "sources")
-    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis))
+    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis), _best_source(scored))
+
+
+def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
+    if not scored:
+        next_ = "Annotate about a hundred sentences: with them this page says how often the labels are right."
+        return [("Best", "Nothing can be said without gold."), ("Next", next_)]
+    name, counts = max(((name, each.total.exact) for name, each in scored.items()), key=lambda item: item[1].f1)
+    scores = f"F1 {counts.f1:.1f}, P {counts.precision:.1f}, R {counts.recall:.1f}"
+    return [("Best", f"'{name}' is the best source: {scores} on the gold.")]
 
 
 def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], key: str) -> List[Plot]:
@@ -221,6 +266,14 @@ def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]
         keep_trailing_newline=True,
     )
     template = environment.get_template(TEMPLATE)
+    answer = sections[0].answer if sections else ()
     return template.render(
-        title=title, sections=sections, worst=worst, colors=colors, draw=draw, shorten=shorten, svg=Markup
+        title=title,
+        answer=answer,
+        sections=sections,
+        worst=worst,
+        colors=colors,
+        draw=draw,
+        shorten=shorten,
+        svg=Markup,
     )

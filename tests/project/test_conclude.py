@@ -72,6 +72,19 @@ def test_tables_of_the_verdict(project):
     assert section.lines[-1].startswith("What would help next, 1: More")
 
 
+def test_the_answer_in_short(project):
+    verdict, _ = project
+    words = [word for word, _ in verdict.answer()]
+    texts = dict(verdict.answer())
+    assert words == ["Use", "How sure", "Next"]
+    assert texts["Use"] == verdict.lines()[0] and texts["Next"] == verdict.advice[0]
+    assert "'gold alone'" in texts["How sure"] and "may be chance" in texts["How sure"]
+    verdict.contenders.pop()
+    assert "Nothing else" in dict(verdict.answer())["How sure"]
+    alone = make_verdict(verdict.best.path, scores=None)
+    assert [word for word, _ in alone.answer()] == ["Use", "How sure"] and "no gold" in alone.answer()[1][1]
+
+
 def test_a_candidate_that_is_gone(tmp_path, project):
     verdict, corpora = project
     write_gold(corpora.test, 6, 500)

@@ -8,8 +8,11 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.quality.bootstrap import Interval
+from spacy_weakner.quality.compare import Comparison
 from spacy_weakner.quality.examples import Example, WorstSentences, label_colors, render
-from spacy_weakner.quality.report import report
+from spacy_weakner.quality.report import best_of, report
+from spacy_weakner.scores import Accuracy, Counts
 
 from ..util import make_doc
 
@@ -133,8 +136,9 @@ def test_only_known_elements(hostile_page):
         "html head meta title style body header h1 nav ul li a main section h2 p div table caption thead tr th tbody"
     )
     known += (
-        " td bdi figure figcaption svg desc g path defs use clippath rect text details summary article h3 mark span br"
+        " td bdi figure figcaption svg desc g path defs use clippath rect text details summary article h3 mark span"
     )
+    known += " br dl dt dd"
     assert set(Page(hostile_page).elements) <= set(known.split())
 
 
@@ -179,6 +183,37 @@ def test_comparison_and_audit(corpus, tmp_path):
     svg = {name for tag, name, _ in page.attributes if tag == "svg"}
     assert "viewbox" in svg and not svg & {"width", "height"}
     assert ("meta", "name", "viewport") in page.attributes
+
+
+def test_the_answer_comes_first(corpus, tmp_path, hostile_page):
+    candidates = {"terms": f"{corpus}#terms", "perfect": corpus}
+    report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus)
+    page = Page(tmp_path / "r.html")
+    assert page.elements.index("h1") < page.elements.index("dl") < page.elements.index("nav")
+    answers = [" ".join(data.split()) for tag, data in page.texts if tag == "dd"]
+    assert [data for tag, data in page.texts if tag == "dt"] == ["Best", "How sure", "Next"]
+    assert answers[0].startswith("'perfect' has the best F1 here: 100.0 (")
+    assert "'terms'" in answers[1] and answers[2].startswith("It makes no errors here.")
+    assert [tag for tag, data in Page(hostile_page).texts if SCRIPT in data and tag == "dd"]
+
+
+def test_how_sure_an_answer_is():
+    def row(name, tp, interval=None):
+        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), interval)
+
+    first, second = row("a", 90, Interval(80.0, 95.0)), row("b", 50, Interval(70.0, 79.0))
+    assert "not overlap" in best_of([second, first])[1][1] and "'a'" in best_of([second, first])[0][1]
+    assert "overlap: on" in best_of([first, row("b", 50, Interval(70.0, 81.0))])[1][1]
+    assert "Without intervals" in best_of([row("a", 3), row("b", 2)])[1][1]
+    assert "Nothing else" in best_of([first])[1][1]
+
+
+def test_tables_scroll_in_their_box_and_pages_are_printed(hostile_page):
+    source = hostile_page.read_text(encoding="utf-8")
+    assert re.search(r"\.scroll \{ overflow-x: auto", source) and "@media print" in source
+    assert "prefers-color-scheme: dark" in source
+    tables = source.count("<table>")
+    assert tables and len(re.findall(r'<div class="scroll"[^>]*>\s*<table>', source)) == tables
 
 
 def test_audit_alone(corpus, tmp_path):
