@@ -59,7 +59,7 @@ def _table(names: List[str]) -> str:
 def _text(message: str) -> str:
     # What is filled in is set in italics.
     text = _PLACEHOLDER.sub(r"‹\1›", _CODE.sub("", message, count=1).replace("{{", "{").replace("}}", "}"))
-    return re.sub(r"‹(.+?)›", r"*\1*", escape(text))
+    return re.sub(r"‹(.+?)›", r"*\1*", escape(text.replace("›‹", "› ‹")))
 
 
 def _is_message(name: str, text: object) -> bool:
