@@ -102,7 +102,8 @@ def measure(data: Path, transformer: Optional[Path], n: int) -> None:
     with TemporaryDirectory() as place:
         folder = Path(place)
         texts = [" ".join(row["tokens"]) for _, row in read_rows(find(data / "pubmed", "unlabeled"))]
-        for name, size in (("few", 100), ("many", n)):
+        # What takes little time is measured on more, so that loading and compiling do not hide it.
+        for name, size in (("few", 100), ("some", n), ("many", 8 * n)):
             write_text(folder / f"{name}.txt", "".join(f"{text}\n" for text in islice(cycle(texts), size)))
         terms = make_terms(data, "46 thousand", folder)
         for encoder in ENCODERS:
@@ -114,11 +115,13 @@ def measure(data: Path, transformer: Optional[Path], n: int) -> None:
         stages = [("label", "{}.txt", {}), ("aggregate", "{}-label", {"method": "majority"})]
         stages += [("complete", "{}-aggregate", {"model": e}) for e in ENCODERS if (folder / e).exists()]
         for stage, source, settings in stages:
-            told = [run(stage, folder, source, name, settings) for name in ("few", "many")]
-            output = folder / f"many-{stage}{settings.get('model', '')}"
+            largest = "some" if stage == "complete" else "many"
+            names = dict.fromkeys(("few", "some", largest))
+            told = {name: run(stage, folder, source, name, settings) for name in names}
+            output = folder / f"{largest}-{stage}{settings.get('model', '')}"
             docs = list(stream_docs(output))
             size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-            few, many = told
+            few, many = told["few"], told[largest]
             name = NAMES[settings["model"]] if stage == "complete" else stage
             words = sum(map(len, docs))
             rate = Rate(name, len(docs), words, many["seconds"], few["seconds"], size, many["memory"])
@@ -250,7 +253,7 @@ def page(rates: List[Rate]) -> str:
         times = [makespan(Cluster(nodes), n_shards, seconds, {}) for nodes in (1, 16)]
         losses = with_losses(Cluster(16), n_shards, seconds, 0.01)
         shown = [n_shards * seconds, *times, mean(losses), losses[int(0.95 * len(losses))]]
-        cells = [rate.stage, *(f"{value / 3600:,.1f} h" for value in shown)]
+        cells = [rate.stage, *map(duration, shown)]
         hours.append(f"| {' | '.join([*cells, f'{SENTENCES * rate.bytes / rate.n / 1e9:,.0f} GB'])} |")
     few = with_losses(Cluster(16), n_shards, rates[0].core_seconds * SHARD, 0.25)
     usual = makespan(Cluster(16), n_shards, rates[0].core_seconds * SHARD, {})
@@ -270,6 +273,11 @@ def page(rates: List[Rate]) -> str:
         updates=f"{UPDATES:,}",
         words=f"{WORDS_PER_UPDATE:,}",
     )
+
+
+def duration(seconds: float) -> str:
+    """RETURNS (str): In hours, or minutes."""
+    return f"{seconds / 3600:,.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
 
 
 def header(*names: str) -> List[str]:
