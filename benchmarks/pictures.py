@@ -1,9 +1,8 @@
 """Draws what each system does to labels, on one made-up title, and the comparison of the demo: `docs/pictures/*.svg`.
 
-The probabilities in them are made up, as the title is; the comparison is the table of the documentation.
+The probabilities in them are made up, as the title is; the comparison is that of the demo.
 """
 
-import re
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
@@ -403,19 +402,22 @@ class Row(NamedTuple):
     high: float
 
 
-def table() -> List[Row]:
-    """RETURNS (List[Row]): The comparison of the demo, from the first page that shows it."""
-    line = r"^([a-z][a-z ]*?) {2,}\d+\.\d +\d+\.\d +(\d+\.\d) +(\d+\.\d) to (\d+\.\d)$"
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        found = re.findall(line, path.read_text(encoding="utf-8"), flags=re.M)
-        if len(found) > 2:
-            return [Row(name, *map(float, values)) for name, *values in found]
-    raise SystemExit("no page shows the comparison of the demo")
+# `weasel run all` on the demo: F1 on test, with its 95 % interval.
+DEMO = (
+    Row("term list", 66.6, 64.8, 68.2),
+    Row("gold alone", 77.0, 75.0, 78.8),
+    Row("linear with list", 85.3, 84.0, 86.8),
+    Row("cnn with list", 80.6, 78.9, 82.1),
+    Row("weak alone", 68.2, 66.4, 69.9),
+    Row("combined", 87.8, 86.6, 89.0),
+    Row("student", 84.7, 83.4, 86.1),
+    Row("combined with student", 88.0, 86.8, 89.3),
+)
 
 
 def comparison() -> None:
-    """Draw the comparison of the demo, as its table stands in the documentation."""
-    rows = table()
+    """Draw the comparison of the demo."""
+    rows = DEMO
     left, top, width, low, high = 204, 60, 410, 60.0, 92.0
     bottom = top + 34 * len(rows)
     told = "; ".join(f"{row.name} {row.f1:.1f} ({row.low:.1f} to {row.high:.1f})" for row in rows)
