@@ -1,6 +1,7 @@
 """`spacy weakner init config`; what `init` can write is listed here."""
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Annotated, List, Optional
 
@@ -106,12 +107,6 @@ def init_project_cli(
         from .check import show_report
 
         made = init_project(**options)
-        say("good", "Project", made.folder)
-        for what, path in made.files.items():
-            say("info", f"{what}: {path}")
-        if made.sources:
-            say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
-        typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
         # What is wrong is better known before anything is trained.
         files = CheckedFiles(
             text=text, sources=made.folder / SOURCES if made.sources else None, gold=gold, dev=dev, test=test
@@ -119,4 +114,16 @@ def init_project_cli(
         settings = CheckedSettings(
             lang=lang, tokenizer=tokenizer, size=size, transformer=transformer, term_label=term_label
         )
-        show_report(examine(files, settings))
+        try:
+            show_report(examine(files, settings))
+        except BaseException:
+            # It was made here, and the same command is to work once the files are corrected.
+            shutil.rmtree(made.folder)
+            say("info", "No project was written: correct this, and give the same command again.")
+            raise
+        say("good", "Project", made.folder)
+        for what, path in made.files.items():
+            say("info", f"{what}: {path}")
+        if made.sources:
+            say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
+        typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
