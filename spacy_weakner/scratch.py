@@ -2,6 +2,7 @@
 however the process ends, so that what killed runs have left is told from what is in use.
 """
 
+import atexit
 import errno
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Iterator, List, Optional
+from typing import IO, Any, Dict, Iterator, List, Optional
 from uuid import uuid4
 
 from .errors import Errors, WeaknerError
@@ -18,6 +19,8 @@ _LOCK = ".lock"
 # Environment variable: a run on another machine that has left its lock is known to have ended.
 TAKE_OVER = "WEAKNER_TAKE_OVER"
 _NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
+# Folders that are in use, and the process that has made them: a forked one inherits the names.
+_own: Dict[Path, int] = {}
 # What can only be said of writing, and that no other file would change.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
@@ -144,6 +147,7 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
     place.mkdir(parents=True, exist_ok=True)
     while True:
         folder = place / f".{name}.{uuid4().hex[:8]}.tmp"
+        _own[folder] = os.getpid()
         folder.mkdir()
         try:
             lock = (folder / _LOCK).open("x", encoding="utf-8")
@@ -152,8 +156,12 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        if try_lock(lock) is not False and is_at(lock, folder / _LOCK):
-            return folder, lock
+        try:
+            if try_lock(lock) is not False and is_at(lock, folder / _LOCK):
+                return folder, lock
+        except BaseException:
+            lock.close()
+            raise
         lock.close()
 
 
@@ -166,6 +174,16 @@ def _remove(folder: Path) -> None:
             with suppress(OSError):
                 path.unlink()
     shutil.rmtree(folder, ignore_errors=True)
+    _own.pop(folder, None)
+
+
+@atexit.register
+def remove_own() -> None:
+    """Remove what this process still has: an interrupt may come while a folder is made or removed. It is called when
+    the process ends."""
+    for folder, process in list(_own.items()):
+        if process == os.getpid():
+            _remove(folder)
 
 
 def _remove_if_dead(folder: Path) -> None:

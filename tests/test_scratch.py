@@ -94,6 +94,26 @@ def test_a_removal_that_is_killed_leaves_what_the_next_run_knows(tmp_path, monke
     assert len(steps) > min(n, 7) and names(tmp_path) == []
 
 
+@pytest.mark.parametrize("interrupted", ["_remove", "try_lock"])
+def test_what_an_interrupt_leaves_goes_with_the_process(tmp_path, monkeypatch, interrupted):
+    """It comes where a folder is being removed, or made."""
+
+    def interrupt(*arguments, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(scratch, interrupted, interrupt)
+        with scratch_folder(tmp_path / "out"):
+            pass
+    assert names(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch.os, "getpid", lambda: -1)  # as a forked process has another
+        scratch.remove_own()
+        assert names(tmp_path)
+    scratch.remove_own()
+    assert not names(tmp_path) and not scratch._own.keys() & set(tmp_path.iterdir())
+
+
 def test_leftovers_are_locked_while_they_are_removed(tmp_path, monkeypatch):
     folder, locked_then = tmp_path / ".out.0123abcd.tmp", []
     folder.mkdir()
