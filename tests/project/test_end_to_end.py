@@ -1,5 +1,6 @@
 """From files to a package, through the commands, as a user does it."""
 
+import html
 import json
 import shlex
 import subprocess
@@ -120,7 +121,9 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     name, is_annotated, entities = json.loads(found.stdout.splitlines()[-1])
     assert (name, is_annotated) == ("namen", True) and isinstance(entities, list)
     report = (folder / "metrics" / "report.html").read_text(encoding="utf-8")
-    assert report.index("Verdict") < report.index("100.0")
+    answer = html.unescape(report.partition("</header>")[0])
+    assert f"'{verdict['winner']}' is the one to use." in answer
+    assert report.index('<section aria-labelledby="verdict"') < report.index("<table")
 
     # What has not changed is skipped.
     assert to_run(folder) == ALWAYS
