@@ -373,6 +373,14 @@ class Errors:
     )
     WK356 = "[WK356] {path} is in use by another run of '{stage}' for the same output. Wait for it, or stop it."
     WK357 = "[WK357] There is no GPU {gpu_id} here (torch sees {count}). Choose another, or the CPU: --gpu-id -1."
+    WK358 = (
+        "[WK358] This pipeline runs no Transformer (its components: {names}), so there is nothing to be computed in "
+        "bfloat16. Leave it out."
+    )
+    WK359 = (
+        "[WK359] The Transformer is on {device}, and bfloat16 is for a CPU. On a GPU train with 'mixed_precision = "
+        "true' in the settings of the Transformer."
+    )
     # Trainings
     WK360 = "[WK360] The training in {output} failed with exit code {code}. The end of {log}: {tail}"
     WK361 = "[WK361] {path} has {docs} sentences, too few for {folds} folds. Give more gold, or fewer folds."

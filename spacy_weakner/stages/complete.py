@@ -14,6 +14,7 @@ from spacy.util import minibatch
 from ..annotations import weak
 from ..annotations.entities import set_entities, trim_whitespace
 from ..annotations.tags import IntTags, TagScheme
+from ..encoders.bfloat16 import use_bfloat16
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
 from ..needle.confidence import CAP, Calibration, confidence
@@ -77,6 +78,7 @@ def complete(
     estimate_accuracy: bool = False,
     cap: float = CAP,
     soft: bool = False,
+    bfloat16: bool = False,
     gpu_id: int = -1,
     workers: int = 1,
     ray: Optional[str] = None,
@@ -107,6 +109,7 @@ def complete(
     soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
         matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
         variant.
+    bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.spread.Spread`.
     progress (bool): Show how far it has come.
@@ -127,7 +130,7 @@ def complete(
         raise WeaknerError(Errors.WK345.format(path=calibration))
     accuracy = None if estimate_accuracy else weak_accuracy
     path = None if calibration is None else str(calibration)
-    asked = Asked(str(model), component, rule, broken, path, accuracy, cap, soft, str(input_path))
+    asked = Asked(str(model), component, rule, broken, path, accuracy, cap, soft, bfloat16, str(input_path))
     spread = Spread(workers, ray, gpu_id)
     report = spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
     report.rule = rule
@@ -154,6 +157,7 @@ class Asked(NamedTuple):
     weak_accuracy: Optional[float]
     cap: float
     soft: bool
+    bfloat16: bool
     path: str
 
 
@@ -171,7 +175,9 @@ class Complete(Stage[CompleteReport]):
         path = None if asked.calibration is None else Path(asked.calibration)
         self.calibration = None if path is None else Calibration.load(path)
         self.path = asked.path
-        how = {name: getattr(asked, name) for name in ("rule", "broken", "weak_accuracy", "cap", "soft")}
+        if asked.bfloat16:
+            use_bfloat16(self.predictor.nlp)
+        how = {name: getattr(asked, name) for name in ("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16")}
         fitted = {"calibration": None if path is None else hash_file(path)}
         settings = {"model": hash_model(asked.model), "component": self.predictor.name, **how, **fitted}
         super().__init__(settings, self.predictor.nlp.vocab)

@@ -124,7 +124,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m --workers 2 --ray auto",
         "clean": "--component c --factor 0.5 --no-entities --outside --gold --list l --gpu-id 0",
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
-        "--cap 0.9 --soft --gpu-id 0 --workers 2 --ray auto",
+        "--cap 0.9 --soft --bfloat16 --gpu-id 0 --workers 2 --ray auto",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0 --workers 2 --ray auto",
         "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1 --workers 2 --ray auto",
     }

@@ -1,0 +1,83 @@
+"""Prediction with half the bits: on a CPU that multiplies bfloat16 by itself, a Transformer is faster so.
+
+torch and transformers are imported in the functions, since they are an extra.
+"""
+
+import sys
+from typing import Any, Iterator, Set
+
+from spacy.language import Language
+
+from ..errors import Errors, WeaknerError
+
+
+def use_bfloat16(nlp: Language) -> int:
+    """Let the Transformers of a pipeline predict in bfloat16. Weights, training and what is saved stay in float32, so
+    that a pipeline that is loaded again predicts in float32 until this is called.
+
+    Only for a CPU: on a GPU spacy-transformers has `mixed_precision`. A CPU without instructions for bfloat16 (AVX-512
+    BF16, AMX, or those of newer ARMs) becomes slower by it. Scores differ in their second or third digit.
+
+    nlp (Language): The pipeline; its components are changed.
+    RETURNS (int): Number of Transformers.
+    RAISES (WeaknerError): If there is none, or one is on a GPU.
+    """
+    found = [module for _, pipe in nlp.pipeline for module in _transformers(pipe)]
+    if not found:
+        raise WeaknerError(Errors.WK358.format(names=", ".join(nlp.component_names) or "none"))
+    for module in found:
+        if module.device.type != "cpu":
+            raise WeaknerError(Errors.WK359.format(device=module.device))
+    for module in found:
+        if not isinstance(module.forward, _Forward):
+            module.forward = _Forward(module.forward)
+    return len(found)
+
+
+class _Forward:
+    """What a Transformer computes; in bfloat16 where it predicts.
+
+    forward (Any): What it computes by itself.
+    """
+
+    def __init__(self, forward: Any) -> None:
+        self.forward = forward
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        if self.forward.__self__.training:
+            return self.forward(*args, **kwargs)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return _in_float32(self.forward(*args, **kwargs))
+
+
+def _in_float32(output: Any) -> Any:
+    """The output of a Transformer with all its tensors in float32: what stands above computes in it."""
+    import torch
+
+    if torch.is_tensor(output):
+        return output.float() if output.dtype is torch.bfloat16 else output
+    if isinstance(output, dict):  # as the outputs of transformers are
+        for key in list(output):
+            output[key] = _in_float32(output[key])
+    elif isinstance(output, tuple):
+        return tuple(map(_in_float32, output))
+    return output
+
+
+def _transformers(pipe: Any) -> Iterator[Any]:
+    """The Transformers that a component runs itself, each once."""
+    if "transformers" not in sys.modules or not hasattr(getattr(pipe, "model", None), "walk"):
+        return
+    from torch import nn
+    from transformers import PreTrainedModel
+
+    seen: Set[int] = set()
+    for node in pipe.model.walk():
+        for shim in node.shims:
+            whole = getattr(shim, "_model", None)
+            for module in whole.modules() if isinstance(whole, nn.Module) else ():
+                if isinstance(module, PreTrainedModel) and id(module) not in seen:
+                    seen.update(map(id, module.modules()))  # of parts in it, the whole decides
+                    yield module
