@@ -25,20 +25,23 @@ def random_words(seed: float, n: int) -> List[str]:
     return [draw.choice(WORDS) for _ in range(n)]
 
 
-def interleave(functions: List[Callable[[], object]], repetitions: int) -> List[float]:
+def interleave(
+    functions: List[Callable[[], object]], repetitions: int, clock: Callable[[], float] = time.perf_counter
+) -> List[float]:
     """Run functions in turn.
 
     functions (List[Callable[[], object]]): What to time.
     repetitions (int): How often, after one run to warm up.
+    clock (Callable[[], float]): What tells seconds.
     RETURNS (List[float]): Median seconds of each.
     """
     seconds: List[List[float]] = [[] for _ in functions]
     for repetition in range(repetitions + 1):
         for function, own in zip(functions, seconds, strict=True):
-            start = time.perf_counter()
+            start = clock()
             function()
             if repetition > 0:
-                own.append(time.perf_counter() - start)
+                own.append(clock() - start)
     return [median(own) for own in seconds]
 
 
