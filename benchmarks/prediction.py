@@ -8,40 +8,25 @@ and without bfloat16 is trained for longer.
 """
 
 import argparse
-import json
 import time
 import warnings
 from functools import partial
-from itertools import cycle, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Callable, Dict, List
 
-import spacy
 import torch
-from common import CNN, EVIDENCE, find, own_transformer
+from common import EVIDENCE, find
 from spacy.language import Language
-from spacy.tokens import Doc, Span
-from spacy.training import Example
-from spacy.util import fix_random_seed, load_config_from_str, load_model_from_config, minibatch
-from thinc.api import Adam
+from spacy.tokens import Doc
 from timing import conditions, interleave, use_threads
+from trained import MAX_WIDTH, PEERS, Rows, read, trained
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.jsonl import read_rows
-from spacy_weakner.configs import render_config
 from spacy_weakner.encoders.bfloat16 import use_bfloat16
 from spacy_weakner.files import write_text
 from spacy_weakner.scores import count_matches
-from spacy_weakner.ty import Entity
 
-LABELS = ("Chemical", "Disease")
-MAX_WIDTH, BATCH = 8, 64
-# The linear CRF is trained as it is initialised.
-UPDATES = {"linear": 0, "cnn": 60, "transformer": 30}
-RATES = {"linear": 0.0, "cnn": 0.001, "transformer": 5e-5}
-LEARNED, SCORED_UPDATES, SCORED = 800, 250, 1000
-PEERS = {"ner": "spaCy's `ner`", "spancat": "spaCy's `spancat`"}
+BATCH = 64
+SCORED_UPDATES, SCORED = 250, 1000
 LOOP = "a plain loop"
 PAGE = """# How fast pipelines predict
 
@@ -73,8 +58,6 @@ sentences of test. bfloat16 is faster only where the CPU multiplies it by itself
 {conditions}
 """
 
-Rows = List[Tuple[List[str], List[Entity]]]
-
 
 def main() -> None:
     """Measure, and print the page."""
@@ -91,13 +74,13 @@ def main() -> None:
     train, test = (list(read(find(folder, split))) for split in ("train", "test"))
     small, large = test[: arguments.sentences], test[: arguments.sentences // 4]
     cnn: Dict[str, Callable[[], object]] = {
-        name: predict(pipeline(name, "cnn", "", train), small) for name in (*PEERS, "crf_ner")
+        name: predict(trained(name, "cnn", "", train), small) for name in (*PEERS, "crf_ner")
     }
-    cnn["crf_ner, scores"] = predict(pipeline("crf_ner", "cnn", "", train, scores=True), small)
+    cnn["crf_ner, scores"] = predict(trained("crf_ner", "cnn", "", train, scores=True), small)
     for name in ("token_ner", "span_ner", "mrc_ner"):
-        cnn[name] = predict(pipeline(name, "cnn", "", train), small)
-    cnn["crf_ner, linear"] = predict(pipeline("crf_ner", "linear", "", train), small)
-    make = partial(pipeline, size="transformer", transformer=arguments.transformer, train=train)
+        cnn[name] = predict(trained(name, "cnn", "", train), small)
+    cnn["crf_ner, linear"] = predict(trained("crf_ner", "linear", "", train), small)
+    make = partial(trained, size="transformer", transformer=arguments.transformer, train=train)
     deep: Dict[str, Callable[[], object]] = {LOOP: plain_loop(arguments.transformer, large)}
     deep.update({name: predict(make(name), large) for name in ("ner", "crf_ner", "token_ner", "mrc_ner")})
     faster = make("crf_ner")
@@ -119,12 +102,6 @@ def main() -> None:
     print(page)
     if arguments.write:
         write_text(EVIDENCE / "prediction.md", page)
-
-
-def read(path: Path) -> Iterator[Tuple[List[str], List[Entity]]]:
-    """YIELDS (Tuple[List[str], List[Entity]]): Words and entities of a sentence."""
-    for _, row in read_rows(path):
-        yield row["tokens"], [(start, end, label) for start, end, label in row["ents"]]
 
 
 def speeds(runs: Dict[str, Callable[[], object]], rows: Rows, repetitions: int) -> str:
@@ -191,66 +168,6 @@ def plain_loop(folder: str, rows: Rows) -> Callable[[], List[List[int]]]:
         return found
 
     return run
-
-
-def pipeline(name: str, size: str, transformer: str, train: Rows, updates: int = 0, **settings: Any) -> Language:
-    """A pipeline that was trained a little.
-
-    name (str): Its component.
-    size (str): "linear", "cnn" or "transformer".
-    transformer (str): Folder of the Transformer.
-    train (Rows): Sentences.
-    updates (int): On so many batches; 0: as UPDATES has it.
-    settings (Any): Of the component.
-    RETURNS (Language): The pipeline.
-    """
-    fix_random_seed(0)
-    train = train[:LEARNED]
-    with TemporaryDirectory() as folder:
-        nlp = peer(name, size, transformer) if name in PEERS else ours(name, size, transformer, settings, train, folder)
-        examples = [Example(Doc(nlp.vocab, words=words), annotated(nlp, words, gold)) for words, gold in train]
-        nlp.initialize(lambda: examples)
-    optimizer = Adam(RATES[size])
-    for batch in islice(minibatch(cycle(examples), 16), updates or UPDATES[size]):
-        nlp.update(batch, sgd=optimizer, drop=0.1)
-    return nlp
-
-
-def ours(name: str, size: str, transformer: str, settings: Dict[str, Any], train: Rows, folder: str) -> Language:
-    """A pipeline with the recipe of a component; `folder` holds its corpus, as some read it at the start."""
-    recipe = "mrc_ner.conditioned" if name == "mrc_ner" and size == "transformer" else name
-    text = render_config(recipe, size=size, **({"transformer": transformer} if transformer else {}))
-    corpus, queries = Path(folder) / "train.spacy", Path(folder) / "queries.json"
-    blank = spacy.blank("en")
-    write_docs(corpus, [annotated(blank, words, gold) for words, gold in train])
-    paths = {"paths.train": str(corpus), "paths.dev": str(corpus)}
-    if name == "mrc_ner":
-        write_text(queries, json.dumps({label: f"Which {label.lower()} is named?" for label in LABELS}))
-        paths["paths.queries"] = str(queries)
-    own = {f"components.{name}.{key}": value for key, value in settings.items()}
-    if name in ("span_ner", "mrc_ner"):
-        own[f"components.{name}.max_width"] = MAX_WIDTH
-    return load_model_from_config(load_config_from_str(text, {**paths, **own}, interpolate=True), auto_fill=True)
-
-
-def peer(name: str, size: str, transformer: str) -> Language:
-    """A pipeline of spaCy's own components."""
-    nlp = spacy.blank("en")
-    tok2vec = own_transformer(transformer) if size == "transformer" else CNN
-    if name == "ner":
-        nlp.add_pipe("ner", config={"model": {"tok2vec": tok2vec}})
-    else:
-        suggester = {"@misc": "spacy.ngram_range_suggester.v1", "min_size": 1, "max_size": MAX_WIDTH}
-        nlp.add_pipe("spancat", config={"suggester": suggester, "model": {"tok2vec": tok2vec}})
-    return nlp
-
-
-def annotated(nlp: Language, words: List[str], entities: List[Entity]) -> Doc:
-    """Gold, for `spancat` too."""
-    doc = Doc(nlp.vocab, words=words)
-    doc.ents = [Span(doc, start, end, label=label) for start, end, label in entities]
-    doc.spans["sc"] = list(doc.ents)
-    return doc
 
 
 if __name__ == "__main__":
