@@ -188,6 +188,11 @@ class Errors:
         "[WK045] The weights of an encoder were made with other settings: {there}; the config says {here}. Load them "
         "with the settings that they were trained with."
     )
+    WK046 = (
+        "[WK046] The loss '{loss}' {given}. A loss of tokens is called with log-probabilities and wanted "
+        "probabilities, shape {shape} here, and gives a tuple: the loss of every token, shape {tokens}, and the "
+        "gradient, shape {shape}. Correct it, or name a loss of tokens."
+    )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."

@@ -1,11 +1,12 @@
 """Losses on probabilities, one row a token. They take log-probabilities, so that none of them fails at 0 or 1."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Any, Protocol, Tuple, runtime_checkable
 
 from thinc.api import get_array_module
 
-from .errors import check_range
+from .errors import Errors, WeaknerError, check_range
 
 Array = Any  # numpy or CuPy: floats
 
@@ -22,6 +23,36 @@ class ProbabilityLoss(Protocol):
         RETURNS (Tuple[Array, Array]): Loss of every token, shape (n_tokens,); and its gradient with respect to the
             log-probabilities, which is finite also where a probability is 0.
         """
+
+
+def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
+    """Compute a loss, which may be anybody's, and check the form of what it gives: numpy would spread a gradient of a
+    wrong shape over all tokens.
+
+    loss (ProbabilityLoss): The loss.
+    log_probabilities (Array): Shape (n_tokens, n_classes).
+    truths (Array): Same shape.
+    RETURNS (Tuple[Array, Array]): What it gives.
+    RAISES (WeaknerError): If it is called otherwise, or gives something else.
+    """
+    shape = tuple(truths.shape)
+    try:
+        inspect.signature(loss).bind(log_probabilities, truths)
+    except TypeError as error:
+        raise _wrong_form(loss, f"cannot be called so ({error})", shape) from None
+    result = loss(log_probabilities, truths)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise _wrong_form(loss, f"gives {type(result).__name__}", shape)
+    shapes = [getattr(part, "shape", None) for part in result]
+    if shapes != [shape[:1], shape]:
+        given = " and ".join(type(p).__name__ if s is None else str(s) for p, s in zip(result, shapes, strict=True))
+        raise _wrong_form(loss, f"gives {given}", shape)
+    return result
+
+
+def _wrong_form(loss: object, given: str, shape: Tuple[int, ...]) -> WeaknerError:
+    name = getattr(loss, "__qualname__", type(loss).__qualname__)
+    return WeaknerError(Errors.WK046.format(loss=name, given=given, shape=shape, tokens=shape[:1]))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from spacy_weakner.losses import (
     binary_cross_entropy,
     log_softmax,
     log_softmax_gradient,
+    loss_of_tokens,
     sigmoid,
 )
 
@@ -221,3 +222,28 @@ def test_binary_cross_entropy_of_the_sure():
     values, gradient = binary_cross_entropy(scores, wanted)
     assert values.tolist() == [0.0, 0.0, pytest.approx(math.exp(-40), rel=1e-9), 800.0]
     assert gradient.tolist() == [0.0, 0.0, pytest.approx(-math.exp(-40), abs=1e-16), 1.0]
+
+
+@pytest.mark.parametrize(
+    "loss, given",
+    [
+        (lambda p, y: (1.0, -y), r"gives float and \(3, 2\)"),
+        (lambda p, y: (-(y * p).sum(axis=1, keepdims=True), -y), r"gives \(3, 1\) and \(3, 2\)"),
+        (lambda p, y: (-(y * p).sum(axis=1), -y[0]), r"gives \(3,\) and \(2,\)"),
+        (lambda p, y: -(y * p).sum(axis=1), "gives ndarray"),
+        (lambda parameters, emissions, targets: None, "cannot be called so .*'targets'"),
+        (0.5, "cannot be called so"),
+    ],
+)
+def test_a_loss_of_another_form(loss, given):
+    """A gradient of one row would be the same for all tokens, and nobody would know."""
+    truths = numpy.eye(3, 2)
+    with pytest.raises(WeaknerError, match=rf"WK046.*{given}.*shape \(3,\), and the gradient, shape \(3, 2\)"):
+        loss_of_tokens(loss, numpy.log(numpy.full((3, 2), 0.5)), truths)
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_our_losses_have_the_form(name):
+    truths, log_probabilities = numpy.eye(3, 2), numpy.log(numpy.full((3, 2), 0.5))
+    values, gradient = loss_of_tokens(LOSSES[name], log_probabilities, truths)
+    assert values.shape == (3,) and gradient.shape == (3, 2)

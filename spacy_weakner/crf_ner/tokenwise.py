@@ -8,7 +8,7 @@ import numpy
 from ..annotations.tags import MISSING
 from ..errors import check_range
 from ..linear_chain.kernel import Array, CRFParameters
-from ..losses import ProbabilityLoss, log_softmax, log_softmax_gradient
+from ..losses import ProbabilityLoss, log_softmax, log_softmax_gradient, loss_of_tokens
 from .likelihood import CRFGradient, Target, count_sentences, zero
 from .losses import HardTags
 
@@ -40,7 +40,7 @@ class TokenwiseLoss(HardTags):
                 continue
             log_probabilities = log_softmax(scores[known])
             truths = (target.tags[known, None] == numpy.arange(scores.shape[1])).astype("float64")
-            values, slope = self.loss(log_probabilities, truths)
+            values, slope = loss_of_tokens(self.loss, log_probabilities, truths)
             gradient[known] = target.weight * log_softmax_gradient(log_probabilities, slope)
             total += target.weight * float(values.sum())
         return result._replace(loss=total / max(1, count_sentences(emissions)))

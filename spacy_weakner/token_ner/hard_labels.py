@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.tags import MISSING, BoolMask, TagScheme, hard_labels
-from ..losses import Array, ProbabilityLoss
+from ..losses import Array, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores
 from .objective import Plain, TokenBatch, TokenGradient, one_hot
 
@@ -54,10 +54,11 @@ def hard_label_loss(
     total = 0.0
     rows = numpy.flatnonzero(entity)
     if len(rows):
-        values, d_entity[rows] = loss(scores.entity[rows], one_hot(tags[rows] > 0, 2))
+        values, d_entity[rows] = loss_of_tokens(loss, scores.entity[rows], one_hot(tags[rows] > 0, 2))
         total += float(values.sum())
     rows = numpy.flatnonzero(types & (tags > 0))
     if len(rows):
-        values, d_types[rows] = loss(scores.types[rows], one_hot(tags[rows] - 1, d_types.shape[1]))
+        wanted = one_hot(tags[rows] - 1, d_types.shape[1])
+        values, d_types[rows] = loss_of_tokens(loss, scores.types[rows], wanted)
         total += float(values.sum())
     return TokenGradient(total, scores.gradient(d_entity, d_types))

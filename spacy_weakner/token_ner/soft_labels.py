@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.tags import MISSING, TagScheme, soft_or_hard_labels
-from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss
+from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores
 from .objective import Plain, TokenBatch, TokenGradient, one_hot
 
@@ -49,7 +49,7 @@ class SoftLabels(Plain):
             return TokenGradient(0.0, gradient)
         scores, wanted = read_scores(batch.outputs[rows]), batch.targets[rows]
         if not self.separate:
-            values, slope = (self.loss or KLDivergence())(scores.joint(), wanted)
+            values, slope = loss_of_tokens(self.loss or KLDivergence(), scores.joint(), wanted)
             gradient[rows] = scores.joint_gradient(slope)
             return TokenGradient(float(values.sum()), gradient)
         entity, types = split(wanted)
