@@ -398,6 +398,10 @@ class Errors:
         "fold back. Give a config whose only training corpus is paths.train."
     )
     WK365 = "[WK365] The config {config} cannot be read with these settings: {reason}"
+    WK369 = (
+        "[WK369] {reason} See '--help' for the options; settings of the config have a dot, as in "
+        "--training.max_steps 100."
+    )
     WK366 = (
         "[WK366] {config} has no setting '{key}', so trying values of it would change nothing. Correct its name, or "
         "write it into the config."

@@ -5,7 +5,7 @@ import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar
+from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar
 
 import typer
 from wasabi import color, msg
@@ -68,6 +68,21 @@ def reporting() -> Iterator[None]:
     except KeyboardInterrupt:
         _fail("Interrupted. Finished files are kept; run the same command again to continue.")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def config_overrides(context: typer.Context) -> Dict[str, Any]:
+    """What a command does not know itself, as settings of the config.
+
+    context (typer.Context): The command's.
+    RETURNS (Dict[str, Any]): Values by dotted name.
+    RAISES (WeaknerError): If one has no dot.
+    """
+    from spacy.cli import _util
+
+    try:
+        return _util.parse_config_overrides(context.args)
+    except _util.NoSuchOption as error:  # of click, which is not always the one that typer has
+        raise WeaknerError(Errors.WK369.format(reason=error.format_message())) from None
 
 
 def say(kind: str, text: str, path: object = None) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Processes, TrainingGpu, TrainingRay, reporting
+from ._util import Processes, TrainingGpu, TrainingRay, config_overrides, reporting
 
 
 def crossfit_cli(
@@ -27,11 +27,9 @@ def crossfit_cli(
     'spacy train'."""
     options = dict(locals())
     with reporting():
-        from spacy.cli._util import parse_config_overrides
-
         from ..stages.crossfit import crossfit
 
-        overrides = parse_config_overrides(options.pop("ctx").args)
+        overrides = config_overrides(options.pop("ctx"))
         found = crossfit(**options, overrides=overrides, progress=True)
         for fold in found:
             done = " (finished already)" if fold.skipped else ""

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Processes, TrainingGpu, TrainingRay, reporting, show_shards
+from ._util import Processes, TrainingGpu, TrainingRay, config_overrides, reporting, show_shards
 
 
 def ensemble_cli(
@@ -31,11 +31,9 @@ def ensemble_cli(
     Further options override the config, as for 'spacy train'."""
     options = dict(locals())
     with reporting():
-        from spacy.cli._util import parse_config_overrides
-
         from ..stages.ensemble import ensemble
 
-        overrides = parse_config_overrides(options.pop("ctx").args)
+        overrides = config_overrides(options.pop("ctx"))
         report = ensemble(**options, overrides=overrides, progress=True)
         done = sum(member.skipped for member in report.members)
         msg.good(f"{report.docs} documents", corpus_output)

@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors, WeaknerError
 from ..files import parse_json
-from ._util import Processes, TrainingGpu, TrainingRay, reporting
+from ._util import Processes, TrainingGpu, TrainingRay, config_overrides, reporting
 
 
 def sweep_cli(
@@ -25,15 +25,13 @@ def sweep_cli(
     """Train every combination of some settings, and keep what is best on dev. Further options override the config, as
     for 'spacy train'."""
     with reporting():
-        from spacy.cli._util import parse_config_overrides
-
         from ..stages.sweep import sweep
 
         report = sweep(
             config,
             output,
             dict(_parse(part) for part in grid),
-            overrides=parse_config_overrides(ctx.args),
+            overrides=config_overrides(ctx),
             processes=processes,
             gpu_id=gpu_id,
             ray=ray,

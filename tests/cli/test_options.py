@@ -3,8 +3,10 @@ import sys
 from importlib import import_module
 
 import pytest
+from typer.testing import CliRunner
 
 from spacy_weakner.cli.aggregate import aggregate_cli
+from spacy_weakner.cli.app import app
 from spacy_weakner.cli.convert import convert_cli
 
 COMMANDS = ["adapt", "anchors", "ask", "augment", "clean", "complete", "convert", "label", "pick"]
@@ -58,3 +60,17 @@ def test_commands_run_in_a_debugger(tmp_path):
     finally:
         sys.settrace(before)
     assert (tmp_path / "b.json").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ensemble", "c.cfg", "in.spacy", "out", "soft.spacy"],
+        ["crossfit", "c.cfg", "in.spacy", "out"],
+        ["sweep", "c.cfg", "out", "--grid", "training.dropout=0.1"],
+    ],
+)
+def test_an_unknown_option_is_no_setting(command):
+    """These take settings of the config, too."""
+    result = CliRunner().invoke(app, [*command, "--membres", "3"])
+    assert result.exit_code == 1 and "WK369" in result.stderr and "--membres" in result.stderr
