@@ -5,20 +5,27 @@ from functools import cache
 from pathlib import Path
 
 from .about import __version__
+from .own_code import own_code
 
 _HERE = Path(__file__).parent
 # Sources, parts of configs and templates; not the byte code that Python writes beside them.
 _SUFFIXES = (".py", ".cfg", ".jinja")
 
 
-@cache
 def code_version() -> str:
     """Tell one state of the code from another. Receipts and project files hold it, so that what a changed function has
     made is made anew.
 
-    RETURNS (str): The version, and a hash of the package's sources.
+    RETURNS (str): The version, a hash of the package's sources, and one of the user's own file, if there is one.
     """
-    return f"{__version__} {hash_sources(_HERE)[:16]}"
+    path = own_code()
+    own = f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if path is not None and path.is_file() else ""
+    return f"{__version__} {_package_hash()}{own}"
+
+
+@cache
+def _package_hash() -> str:
+    return hash_sources(_HERE)[:16]
 
 
 def hash_sources(folder: Path) -> str:

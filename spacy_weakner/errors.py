@@ -203,6 +203,11 @@ class Errors:
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."
     WK107 = "[WK107] Cannot create a blank pipeline for the language '{lang}': {reason}"
     WK108 = "[WK108] Cannot load the pipeline '{name}': {reason}"
+    WK110 = (
+        "[WK110] Cannot load the pipeline '{name}', since what it names is not registered: {reason} If that is in a "
+        "file of your own, give the file: --code FILE."
+    )
+    WK111 = "[WK111] {path} (--code) cannot be imported: {reason}. Correct it, or give another file."
     WK109 = "[WK109] {path} is a folder, but a file is needed here. Give the file itself."
     # Term lists
     WK200 = "[WK200] {path} holds no terms."

@@ -13,6 +13,8 @@ from .errors import Errors, WeaknerError
 
 # Factories of spacy-llm: "llm", "llm_ner", ...
 _LANGUAGE_MODEL = re.compile(r'^\s*factory\s*=\s*"llm(_\w+)?"', re.M)
+# spaCy's codes for an unknown factory or function.
+_NOT_REGISTERED = ("[E002]", "[E893]")
 
 
 def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Language:
@@ -75,4 +77,8 @@ def load_pipeline(name: Union[str, Path]) -> Language:
         raise
     except Exception as error:  # of many kinds, if a file of the pipeline is damaged
         reason = " ".join(str(error).split()) or type(error).__name__
+        if any(code in reason for code in _NOT_REGISTERED):
+            # What is registered is long, and would hide the advice.
+            reason = reason.split(" Available names: ")[0].split(" Available factories: ")[0]
+            raise WeaknerError(Errors.WK110.format(name=name, reason=reason)) from error
         raise WeaknerError(Errors.WK108.format(name=name, reason=reason)) from error

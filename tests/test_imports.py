@@ -22,6 +22,7 @@ ROWS = [
         "code_version",
         "encodings",
         "files",
+        "own_code",
         "progress",
         "scratch",
         "torch_io",

@@ -1,11 +1,16 @@
 """The application: its commands are listed here."""
 
 import os
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, List, Optional
 
 import typer
+from typer.core import TyperGroup
 
+from ..own_code import OWN_CODE, import_own_code
 from ..scratch import TAKE_OVER
+from ._util import reporting
 from .adapt import adapt_cli
 from .aggregate import aggregate_cli
 from .analyze import analyze_cli
@@ -40,17 +45,54 @@ from .verdict import verdict_cli
 NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
 
-app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None)
+_CODE = "--code"
+
+
+class _Commands(TyperGroup):
+    """`--code` may stand after the command, too, where it does in `spacy train`."""
+
+    def parse_args(self, ctx: Any, args: List[str]) -> List[str]:
+        return super().parse_args(ctx, _code_first(args))
+
+
+def _code_first(args: List[str]) -> List[str]:
+    for i, arg in enumerate(args):
+        if arg == "--":
+            break
+        if arg == _CODE or arg.startswith(f"{_CODE}="):
+            end = i + (2 if arg == _CODE else 1)
+            return [*args[i:end], *args[:i], *args[end:]]
+    return args
+
+
+app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None, cls=_Commands)
 
 
 @app.callback()
 def weakner_cli(
+    context: typer.Context,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the place of a run on another machine that has ended")
     ] = False,
+    code: Annotated[
+        Optional[Path],
+        typer.Option(
+            _CODE, envvar=OWN_CODE, help="Python file with registered functions of your own; also after COMMAND"
+        ),
+    ] = None,
 ) -> None:
     if take_over:
         os.environ[TAKE_OVER] = "1"
+    if code is not None:
+        context.call_on_close(partial(_put_back, os.environ.get(OWN_CODE, "")))
+        os.environ[OWN_CODE] = str(code.resolve())
+        with reporting():
+            import_own_code()
+
+
+def _put_back(path: str) -> None:
+    # Whoever calls this application from Python may call it again.
+    os.environ[OWN_CODE] = path
 
 
 app.add_typer(init_app)

@@ -106,10 +106,14 @@ def check(command: Command) -> None:
 
 def _check_click(command: Any, words: List[str]) -> None:
     words = list(words)
+    ours = False
     while hasattr(command, "commands"):
+        ours = ours or command.name == WEAKNER.name
         options = [word for word in words if word.startswith("-")]
         if words and words[0] == "--take-over":
             words.pop(0)
+        if ours and "--code" in words:  # also after the command
+            del words[(at := words.index("--code")) : at + 2]
         if not words or words[0] == "--help":
             return
         assert words[0] in command.commands, f"no such command: {words[0]} {options}"

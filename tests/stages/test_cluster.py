@@ -13,6 +13,7 @@ import pytest
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
+from spacy_weakner.own_code import OWN_CODE, import_own_code
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 from spacy_weakner.stages.runtime import cluster
@@ -55,6 +56,16 @@ def run(folder, out, **settings):
 
 def contents(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+OWN = """
+from spacy import registry, util
+
+
+@registry.tokenizers("of_a_cluster.v1")
+def own():
+    return util.registry.tokenizers.get("spacy_weakner.WordTokenizer.v1")()
+"""
 
 
 def leftovers(folder):
@@ -240,3 +251,11 @@ def test_a_driver_that_is_killed_goes_on_where_it_was(folder):
     assert not leftovers(folder)
     whole = run(folder, "again", shard_size=20)
     assert contents(folder / "again") == contents(folder / "out") and whole.docs == N
+
+
+def test_code_of_ones_own(machine, folder, monkeypatch):
+    write_text(folder / "own.py", OWN)
+    monkeypatch.setenv(OWN_CODE, str(folder / "own.py"))
+    import_own_code()
+    report = run(folder, "own", tokenizer="of_a_cluster.v1", ray="local")
+    assert report.docs == N and len([*(folder / "own").glob("*.spacy")]) == N // SIZE

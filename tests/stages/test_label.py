@@ -108,7 +108,7 @@ def test_pipeline_does_not_see_gold(corpus, pipeline, tmp_path):
 def test_pipeline_with_unknown_components(corpus, pipeline, tmp_path):
     config = (pipeline / "config.cfg").read_text()
     (pipeline / "config.cfg").write_text(config.replace('factory = "entity_ruler"', 'factory = "unknown_ruler"'))
-    with pytest.raises(WeaknerError, match=r"WK108.*model.*unknown_ruler"):
+    with pytest.raises(WeaknerError, match=r"WK110.*model.*unknown_ruler"):
         label(corpus, tmp_path / "out", pipeline=pipeline)
     assert not (tmp_path / "out").exists()
 

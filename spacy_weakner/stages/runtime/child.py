@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Mapping, Optional, Sequence, Tuple
 
+from ...own_code import import_own_code
+
 FAILED = 1
 INTERRUPTED = 130
 Process = subprocess.Popen  # of bytes
@@ -79,6 +81,7 @@ def main(module: str, arguments: Sequence[str]) -> int:
         with channel:
             channel.write(json.dumps({"error": str(error)}))
 
+    import_own_code()
     # It is imported now, which may take seconds.
     return int(import_module(module).main(arguments, tell))
 

@@ -18,6 +18,7 @@ import spacy
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError
 from ...files import write_text
+from ...own_code import OWN_CODE, import_own_code, own_code
 from ...progress import Progress
 from .tasks import Task, do_task
 
@@ -198,6 +199,9 @@ class Cluster:
 
     def _remote(self, function: Callable[..., Any], **options: Any) -> Any:
         # Errors of ours come back as values: only what is lost is tried again.
+        own = own_code()
+        if own is not None:
+            options["runtime_env"] = {"env_vars": {OWN_CODE: str(own)}}
         return self.ray.remote(function).options(**{"num_cpus": 1, "retry_exceptions": False, **options})
 
     def _get(self, reference: Any, what: str, seconds: Optional[float] = None) -> Any:
@@ -280,6 +284,7 @@ def _run(cwd: str, do: Callable[[str], Any], text: str) -> Tuple[Optional[str], 
     """
     os.chdir(cwd)
     try:
+        import_own_code()
         return None, do(text)
     except (WeaknerError, OSError) as error:
         return str(error), None

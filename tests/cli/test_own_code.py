@@ -1,0 +1,99 @@
+"""`--code`: a file of the user's own, for every command and for what it starts."""
+
+import os
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.cli.app import app
+from spacy_weakner.code_version import code_version
+from spacy_weakner.own_code import OWN_CODE, import_own_code
+from spacy_weakner.stages.runtime.child import said, start
+
+from ..token_ner.util import token_pipeline
+from ..util import SENTENCES, make_doc
+
+CODE = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spacy import registry
+
+
+@registry.losses("{name}")
+@dataclass
+class Own:
+    size: float = 1.0
+
+    def __call__(self, log_probabilities, truths):
+        return -self.size * (truths * log_probabilities).sum(axis=1), -self.size * truths
+"""
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """A file that nothing has imported."""
+    monkeypatch.setenv(OWN_CODE, "")
+    path = tmp_path / "own.py"
+    path.write_text(CODE.format(name=f"{tmp_path.name}.v1"))
+    return path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(part) for part in arguments])
+
+
+@pytest.mark.parametrize("place", ["first", "last", "joined"])
+def test_a_pipeline_with_a_loss_of_ones_own(code, tmp_path, place):
+    model, test = tmp_path / "model", tmp_path / "test.spacy"
+    objective = {"@misc": "spacy_weakner.SoftLabels.v1", "loss": {"@losses": "spacy_weakner.KLDivergence.v1"}}
+    nlp = token_pipeline(objective)
+    nlp.to_disk(model)
+    config = (model / "config.cfg").read_text()
+    (model / "config.cfg").write_text(config.replace("spacy_weakner.KLDivergence.v1", f"{tmp_path.name}.v1"))
+    write_docs(test, [make_doc(nlp, text, entities) for text, entities in SENTENCES])
+    command = ["compare", test, f"own={model}", "--bootstrap", 0]
+    result = invoke(*command)
+    assert result.exit_code == 1 and "WK110" in result.stderr and "--code FILE" in result.stderr
+    placed = {"first": ["--code", code, *command], "last": [*command, "--code", code]}
+    result = invoke(*placed.get(place, [*command, f"--code={code}"]))
+    assert result.exit_code == 0, result.stderr
+    assert not os.environ[OWN_CODE]
+
+
+@pytest.mark.parametrize(
+    "text, message", [(None, "WK100.*own.py"), ("import nothing_here", "WK111.*own.py.*No module named 'nothing_here'")]
+)
+def test_a_file_that_cannot_be_imported(code, tmp_path, text, message):
+    code.unlink()
+    if text is not None:
+        code.write_text(text)
+    result = invoke("stamp", tmp_path / "stamp", "--code", code)
+    assert result.exit_code == 1
+    assert re.search(message, " ".join(result.stderr.split()))
+    assert not (tmp_path / "stamp").exists()
+
+
+def test_what_is_made_with_it_depends_on_it(code, monkeypatch):
+    versions = [code_version()]
+    monkeypatch.setenv(OWN_CODE, str(code))
+    versions.append(code_version())
+    code.write_text(code.read_text() + "# another\n")
+    versions.append(code_version())
+    assert len(set(versions)) == 3
+
+
+def test_processes_import_it(code, tmp_path):
+    code.write_text("raise ValueError('here it is')")
+    log = tmp_path / "log"
+    with start("spacy_weakner.stages.runtime.trainer", [], log, {**os.environ, OWN_CODE: str(code)}) as process:
+        process.wait()
+        said(process)
+    assert process.returncode and "here it is" in log.read_text()
+
+
+def test_without_a_file_nothing_is_imported(code):
+    import_own_code()
