@@ -63,6 +63,7 @@ spacy weakner convert gold.jsonl gold.spacy
 spacy weakner convert dev.jsonl dev.spacy
 spacy weakner convert test.jsonl test.spacy
 spacy weakner convert dev.jsonl heldout.spacy
+spacy weakner convert test.jsonl unseen.spacy
 spacy weakner label text.txt labelled.spacy --terms terms.csv
 spacy weakner label gold.spacy gold-labelled.spacy --terms terms.csv
 spacy weakner aggregate labelled.spacy weak.spacy
