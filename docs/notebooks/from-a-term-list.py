@@ -15,8 +15,8 @@
 #
 # You have raw text, a term list that finds part of what you want, and a few sentences that somebody has
 # annotated. This notebook goes from there to a spaCy pipeline, and shows at each step what the labels look
-# like. It runs on a laptop without a GPU, in about a minute. Its corpus is made up on the spot, so that nothing
-# is downloaded; put your own files in its place.
+# like. It needs no GPU. Its corpus is made up on the spot, so that nothing is downloaded; put your own files in its
+# place.
 #
 # (`spacy weakner init project` does all of this, and more, with one command. Here you see what happens.)
 
@@ -95,9 +95,9 @@ rows[0]
 # %% [markdown]
 # ## Two sources
 #
-# A term list of half of the brands and materials, one of which is also a colour ("walnut"), and rules: a word after
-# "of" or "with" is a material, and so are some words wherever they stand. Both are wrong at times, and neither is
-# complete.
+# A term list of half of the brands and materials, one of which is also a colour ("walnut"), and rules: "of" or "with"
+# and the word behind it are a material, and so are some words wherever they stand. Both are wrong at times (the first
+# rule takes the preposition along), and neither is complete.
 
 # %%
 terms = [("BRAND", " ".join(each)) for each in BRANDS[:3]]
