@@ -754,12 +754,12 @@ class Errors:
 
 
 class Warnings:
-    WK790 = (
-        "[WK790] {path} was being written by a run that has ended without a word ({holder}). Its place is taken, and "
+    WK905 = (
+        "[WK905] {path} was being written by a run that has ended without a word ({holder}). Its place is taken, and "
         "what it has left half done is removed."
     )
-    WK695 = (
-        "[WK695] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
+    WK906 = (
+        "[WK906] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
         "they will count for nothing. Put what writes them before it in the pipeline and into "
         "[training] annotating_components, or list the sources in 'sources' of the corpus."
     )

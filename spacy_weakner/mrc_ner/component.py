@@ -49,7 +49,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
-    Every start is paired with the nearest end, or with the most probable one (`pairing`). If the model has a matcher
+    Every start is paired with the nearest end, or with all of its ends, of which those stay that have the largest sum
+    of probabilities over the Doc (`pairing`). If the model has a matcher
     (its `match_width`), a start is paired with every end that it says belongs to it, so that also entities of one label
     may overlap (`nested`). In `doc.ents` the most probable one of what overlaps stays. Labels have no weights of their
     own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability of the

@@ -163,6 +163,8 @@ def adapt(
     _check_settings({**settings, "gpu_id": gpu_id, "save_steps": save_steps})
     require("transformers", "accelerate")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
+    # An empty path would be the folder that one is in.
+    _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")
     inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
     work = work_folder(output)
     folder = Path(model) if Path(model).is_dir() else None

@@ -239,7 +239,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         sources = votes.attrs["settings"].sources
         if not any(weak_group(source) in doc.spans for doc in strong for source in sources):
             listed = ", ".join(map(weak_group, sources))
-            warnings.warn(Warnings.WK695.format(name=self.name, groups=listed), stacklevel=4)
+            warnings.warn(Warnings.WK906.format(name=self.name, groups=listed), stacklevel=4)
 
     # Training
 

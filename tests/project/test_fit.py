@@ -174,7 +174,7 @@ def test_without_gold_it_is_what_was_best_elsewhere(project, trainings):
     assert names(verdict) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
     assert project.assembled == (["gazetteer"], Path(verdict.contenders[1].path))
     first, *others = verdict.lines()
-    assert "there is no gold" in first and "On eight public data sets" in first and len(others) == 2
+    assert "there is no gold" in first and "With eight term lists on public data" in first and len(others) == 2
     assert all(each.scores is None for each in verdict.contenders) and verdict.curve == []
     (call,) = trainings
     assert call["paths.dev"] == call["paths.train"] == str(project.corpora.weak)

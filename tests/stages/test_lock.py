@@ -72,7 +72,7 @@ def test_the_place_of_a_dead_run_is_taken_with_a_word(out, caplog, holder):
     leave(out, holder)
     with locked(out):
         pass
-    assert "WK790" in caplog.text and "weakner label in out" in caplog.text
+    assert "WK905" in caplog.text and "weakner label in out" in caplog.text
     assert not names(out)
 
 

@@ -368,7 +368,7 @@ def test_weak_examples_hide_their_votes_and_keep_no_mark(head, weak):
 def test_a_warning_where_nothing_votes(head):
     nlp = voting_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
-    with pytest.warns(UserWarning, match="WK695.*weak:terms"):
+    with pytest.warns(UserWarning, match="WK906.*weak:terms"):
         ner.update(make_examples(nlp))
     ner.update(make_examples(nlp))  # once is enough
 

@@ -170,7 +170,7 @@ def _acquire(path: Path, output: Path, quiet: bool) -> IO[str]:
             file_.close()
             raise
         if before is not None and not quiet:
-            logger.warning(Warnings.WK790.format(path=output, holder=before))
+            logger.warning(Warnings.WK905.format(path=output, holder=before))
         return file_
 
 

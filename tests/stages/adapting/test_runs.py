@@ -171,6 +171,8 @@ def test_other_errors(model, text, out, monkeypatch):
         run(text, out, model, learn_rate=1e30)
     with pytest.raises(WeaknerError, match=r"WK005.*inputs"):
         adapt([], out, model)
+    with pytest.raises(WeaknerError, match=r"WK005.*'model'.*--vars\.transformer"):
+        adapt([text], out, "")
     monkeypatch.setattr(
         "spacy_weakner.encoders.transformer.find_spec", lambda name: None if name == "accelerate" else 1
     )
