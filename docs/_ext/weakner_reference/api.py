@@ -17,10 +17,12 @@ WIDTH = 88
 def modules(package: str) -> List[ModuleType]:
     """The modules of a package that have something public; not those of its folders, which are parts of others.
 
-    package (str): Name of the package.
+    package (str): Name of the package, or of one module.
     RETURNS (List[ModuleType]): The modules.
     """
     home = import_module(package)
+    if not hasattr(home, "__path__"):
+        return [home]
     found = [import_module(f"{package}.{own.name}") for own in pkgutil.iter_modules(home.__path__) if not own.ispkg]
     return [module for module in found if members(module)]
 
