@@ -1,24 +1,24 @@
 """Speed of `label` against spaCy's tokenizer and writer alone.
 
     OMP_NUM_THREADS=1 python benchmarks/labelling.py --data DIR [--sentences 20000] [--repetitions 3] [--write]
+    OMP_NUM_THREADS=1 python benchmarks/labelling.py --data DIR --memory 1000000 --terms 3 [--write]
 
 `--data` holds a folder per data set with JSONL (perhaps gzipped); term lists are those of gazetteer-bio and
 gazetteer-1m. Measured are CPU seconds of one process: `floor` tokenises the text and writes the Docs as a `DocBin`;
 `label` reads the corpus, looks the terms up and writes shards with span groups and receipts. All take turns.
 `--memory N` labels N sentences (the corpora over and over) and says how much memory each third took at most.
-With `--write` the table goes to docs/evidence/labelling.md.
+With `--write` what was measured replaces its rows in docs/evidence/labelling.jsonl, of which labelling.md is made.
 """
 
 import argparse
 import json
-import os
 import resource
 import time
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import spacy
 from common import EVIDENCE, find
@@ -48,11 +48,15 @@ tokens; raw text; the same, split into sentences (which the floor does not do); 
 
 {table}
 
-What comes on top of the floor is per document: reading a row, making the Doc, its span group and what is stored of it.
+The list is compiled in every run, which is not counted here ([how long](gazetteer.md)). What comes on top of the floor is per document: reading a row, making the Doc, its span group and what is stored of it.
 So short texts (OA-Mine: ten words) cost more. In rows of text every row is checked besides.
+
+{memory}
 
 {conditions}
 """
+MEMORY = "Peak memory of one process (`--memory {n} --terms 3`), after each third of {shown} sentences: {peaks} MiB."
+ROWS = EVIDENCE / "labelling.jsonl"
 
 
 class Files(NamedTuple):
@@ -72,6 +76,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--corpora", default=",".join(CORPORA), help="names of corpora")
     parser.add_argument("--terms", default=",".join(TERMS), help="names of term lists")
     parser.add_argument("--memory", type=int, default=0, help="sentences to label for the peaks of memory")
     parser.add_argument("--write", action="store_true")
@@ -81,21 +86,45 @@ def main() -> None:
         corpora = {
             name: make_files(find(arguments.data / place, split), arguments.sentences, base / place)
             for name, (place, split) in CORPORA.items()
+            if name in arguments.corpora.split(",")
         }
         lists = {name: make_terms(arguments.data, name, base) for name in arguments.terms.split(",")}
+        rows: List[Dict[str, Any]] = []
         if arguments.memory:
-            memory(corpora["PubMed"], next(iter(lists.values())), arguments.memory, base)
-            return
-        lines = [f"| corpus | terms | floor | {' | '.join(INPUTS)} |", "|---" * (len(INPUTS) + 3) + "|"]
-        for corpus, files in corpora.items():
-            for name, terms in lists.items():
-                lines.append(f"| {corpus} | {name} | {row(files, terms, base, arguments.repetitions)} |")
-                print(lines[-1], flush=True)
-    table = "\n".join(lines)
+            peaks = memory(corpora["PubMed"], next(iter(lists.values())), arguments.memory, base)
+            rows.append({"memory": arguments.memory, "peaks": peaks})
+        else:
+            for corpus, files in corpora.items():
+                for name, terms in lists.items():
+                    cells = row(files, terms, base, arguments.repetitions)
+                    how = conditions(arguments.repetitions, "spacy")
+                    rows.append({"corpus": corpus, "terms": name, "cells": cells, "conditions": how})
+                    print(json.dumps(rows[-1]), flush=True)
     if arguments.write:
-        how = conditions(arguments.repetitions, "spacy")
-        text = PAGE.format(n=f"{arguments.sentences:,}", table=table, conditions=how)
-        write_text(EVIDENCE / "labelling.md", text)
+        kept = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()] if ROWS.exists() else []
+        rows = list({identity(each): each for each in [*kept, *rows]}.values())
+        write_text(ROWS, "".join(f"{json.dumps(each)}\n" for each in rows))
+        write_text(EVIDENCE / "labelling.md", page(rows, arguments.sentences))
+
+
+def identity(measured: Dict[str, Any]) -> Tuple[Any, ...]:
+    """RETURNS (Tuple[Any, ...]): What a row says something about."""
+    return tuple(measured.get(key) for key in ("corpus", "terms"))
+
+
+def page(rows: List[Dict[str, Any]], n: int) -> str:
+    """RETURNS (str): All that was measured."""
+    lines = [f"| corpus | terms | floor | {' | '.join(INPUTS)} |", "|---" * (len(INPUTS) + 3) + "|"]
+    measured = {identity(each): each for each in rows if "corpus" in each}
+    order = [(corpus, terms) for corpus in CORPORA for terms in TERMS if (corpus, terms) in measured]
+    lines += [f"| {corpus} | {terms} | {measured[corpus, terms]['cells']} |" for corpus, terms in order]
+    told = [
+        MEMORY.format(n=x["memory"], shown=f"{x['memory']:,}", peaks=", ".join(map(str, x["peaks"])))
+        for x in rows
+        if "memory" in x
+    ]
+    how = dict.fromkeys(each["conditions"] for each in measured.values())
+    return PAGE.format(n=f"{n:,}", table="\n".join(lines), memory="\n".join(told), conditions="\n".join(how))
 
 
 def make_files(source: Path, n: int, folder: Path) -> Files:
@@ -173,20 +202,22 @@ def labelled(path: Path, terms: Path, output: Path, sentences: bool) -> float:
     return n_words / (seconds[1] - seconds[0])
 
 
-def memory(files: Files, terms: Path, n: int, folder: Path) -> None:
-    """Print the peak of memory after each third of a long run."""
+def memory(files: Files, terms: Path, n: int, folder: Path) -> List[int]:
+    """RETURNS (List[int]): The peak of memory after each third of a long run, in MiB."""
     paths = []
     for third in range(3):
         path = folder / f"third-{third}.txt"
         lines = islice(cycle(files.texts), n // 3)
         write_text(path, "".join(f"{i * 7919 % n} {line}\n" for i, line in enumerate(lines, start=third * n)))
         paths.append(path)
+    peaks = []
     for path in paths:
         label(path, folder / "long", terms=terms)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{path.name}: peak {peak:.0f} MiB (pid {os.getpid()})", flush=True)
+        peaks.append(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+        print(f"{path.name}: peak {peaks[-1]} MiB", flush=True)
         for made in (folder / "long").glob("*"):
             made.unlink()
+    return peaks
 
 
 if __name__ == "__main__":
