@@ -48,7 +48,9 @@ tokens; raw text; the same, split into sentences (which the floor does not do); 
 
 {table}
 
-The list is compiled in every run, which is not counted here ([how long](gazetteer.md)). What comes on top of the floor is per document: reading a row, making the Doc, its span group and what is stored of it.
+The list is compiled in every run, which is not counted here ([how long](gazetteer.md)).
+
+What comes on top of the floor is per document: reading a row, making the Doc, its span group and what is stored of it.
 So short texts (OA-Mine: ten words) cost more. In rows of text every row is checked besides.
 
 {memory}
