@@ -12,7 +12,7 @@ author = "the authors of spacy_weakner"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "notebook_pages", "weakner_reference"]
+extensions = ["myst_parser", "mathml", "notebook_pages", "weakner_reference"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "**/*.template.md", "**/*.jsonl"]
 # What is typed is what is shown: "--option" is no dash.
@@ -25,5 +25,6 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"
 html_theme = "furo"
 html_title = f"spacy_weakner {release}"
 html_copy_source = False
+html_math_renderer = "mathml"
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
