@@ -16,7 +16,7 @@ def inline(translator: Any, node: nodes.math) -> None:
 def block(translator: Any, node: nodes.math_block) -> None:
     """Write a formula of its own; a long one scrolls in its box."""
     translator.body.append(
-        f'<div class="math" style="overflow-x: auto">{convert(node.astext(), display="block")}</div>'
+        f'<div class="math" style="overflow: auto hidden">{convert(node.astext(), display="block")}</div>'
     )
     raise nodes.SkipNode
 
