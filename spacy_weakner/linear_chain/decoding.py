@@ -76,55 +76,91 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
 
 
 def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
-    """Find the k best paths of every sequence.
+    """Find the k best paths of every sequence. Of the k * n_tags ways to a tag only those are looked at that can be
+    among its k best: k (k + 1) / 2 of them, once the k best tags before it are found.
 
     parameters (CRFParameters): Scores of the CRF.
     batch (Batch): Emissions; -inf where a tag is not allowed.
     k (int): How many paths, at least 1.
     RETURNS (List[List[Path]]): Per sequence at most k paths, best first; fewer where there are no more.
     """
-    n_steps, n_rows, n_tags = batch.emissions.shape
-    n_running = batch.n_running
-    # (row, rank, tag): scores of the best `rank` ways to reach a tag.
-    best = numpy.full((n_rows, k, n_tags), -numpy.inf)
-    best[:, 0] = parameters.start + batch.emissions[0]
-    history = [best]
-    pointers = []
-    for t in range(1, n_steps):
-        n = n_running[t]
-        previous = history[-1][:n]
-        # (row, tag, rank and tag before it)
-        scores = (previous[:, None] + parameters.transitions.T[:, None]).reshape(n, n_tags, k * n_tags)
-        kept = _largest(scores, k)
-        pointers.append(kept.transpose(0, 2, 1))
-        reached = numpy.take_along_axis(scores, kept, axis=2).transpose(0, 2, 1)
-        history.append(reached + batch.emissions[t, :n, None])
+    _, n_rows, n_tags = batch.emissions.shape
     results: List[List[Path]] = [[] for _ in range(n_rows)]
-    for row, given in enumerate(batch.order):
-        length = int(batch.lengths[row])
-        final = (history[length - 1][row] + parameters.end).reshape(-1)
-        for state in numpy.argsort(-final)[:k].tolist():
-            if final[state] == -numpy.inf:
-                break
-            tags = numpy.empty(length, dtype="int64")
-            score = float(final[state])
-            for t in range(length - 1, -1, -1):
-                rank, tag = divmod(state, n_tags)
-                tags[t] = tag
-                if t > 0:
-                    state = int(pointers[t - 1][row, rank, tag])
-            results[given].append(Path(tags, score))
+    # So many sequences at a time that the scores of a step stay in the cache.
+    at_once = max(1, min(n_rows, _CACHED // n_tags**2))
+    for first in range(0, n_rows, at_once):
+        rows = slice(first, first + at_once)
+        history, pointers = _reach(parameters, batch.emissions[:, rows], batch.lengths[rows], k)
+        for row, given in enumerate(batch.order[rows]):
+            length = int(batch.lengths[first + row])
+            final = (history[length - 1][:, row] + parameters.end).reshape(-1)
+            for state in numpy.argsort(-final, kind="stable")[:k].tolist():
+                if final[state] == -numpy.inf:
+                    break
+                tags = numpy.empty(length, dtype="int64")
+                score = float(final[state])
+                for t in range(length - 1, -1, -1):
+                    rank, tag = divmod(state, n_tags)
+                    tags[t] = tag
+                    if t > 0:
+                        state = int(pointers[t - 1][rank, row, tag])
+                results[given].append(Path(tags, score))
     return results
 
 
-def _largest(scores: Array, k: int) -> NDArray[numpy.intp]:
-    """Indices of the k largest values of the last axis, the largest first; of all, where there are no more."""
-    if scores.shape[-1] > k:
-        some = numpy.argpartition(scores, -k, axis=-1)[..., -k:]
-    else:
-        some = numpy.broadcast_to(numpy.arange(scores.shape[-1]), scores.shape)
-    order = numpy.argsort(-numpy.take_along_axis(scores, some, axis=-1), axis=-1, kind="stable")
-    return numpy.take_along_axis(some, order, axis=-1)
+def _reach(
+    parameters: CRFParameters, emissions: Array, lengths: NDArray[numpy.intp], k: int
+) -> Tuple[List[Array], List[NDArray[numpy.intp]]]:
+    """The k best ways to every tag of every step.
+
+    emissions (Array): Shape (n_steps, n_rows, n_tags); the longest sequences first.
+    lengths (NDArray[numpy.intp]): Shape (n_rows,).
+    RETURNS (Tuple[List[Array], List[NDArray[numpy.intp]]]): Per step (rank, row, tag) of the sequences that have it:
+        scores, and from the second step on, rank * n_tags + tag of the step before.
+    """
+    _, n_rows, n_tags = emissions.shape
+    best = numpy.full((k, n_rows, n_tags), -numpy.inf)
+    best[0] = parameters.start + emissions[0]
+    history, pointers = [best], []
+    to = numpy.ascontiguousarray(parameters.transitions.T)
+    # The way of rank r over the tag in place m is no better than the best ones over m others, nor than r over the same.
+    pairs = numpy.array([(m, r) for m in range(min(k, n_tags)) for r in range(k - m)])
+    places, ranks = pairs[:, :1], pairs[:, 1:]
+    rows, tags = (side.reshape(-1) for side in numpy.divmod(numpy.arange(n_rows * n_tags), n_tags))
+    for t in range(1, int(lengths[0])):
+        n = int(numpy.searchsorted(-lengths, -t))  # those that are longer
+        size = n * n_tags
+        previous = history[-1][:, :n].reshape(-1)
+        # (place, row and tag): the tags before, by the best way over each.
+        over, first = _largest((previous[:size].reshape(n, 1, n_tags) + to).reshape(size, n_tags), min(k, n_tags))
+        # (pair, row and tag): the ways over them.
+        over = over[places[:, 0]]
+        ways = previous.take(ranks * size + rows[:size] * n_tags + over) + to.take(tags[:size] * n_tags + over)
+        ways[first[places[:, 0]] == -numpy.inf] = -numpy.inf
+        chosen, scores = _largest(numpy.ascontiguousarray(ways.T), k)
+        states = (ranks * n_tags + over).reshape(-1).take(chosen * size + numpy.arange(size))
+        pointers.append(states.reshape(k, n, n_tags))
+        history.append(scores.reshape(k, n, n_tags) + emissions[t, :n])
+    return history, pointers
+
+
+def _largest(scores: Array, k: int) -> Tuple[NDArray[numpy.intp], Array]:
+    """Where the k largest values of each row are, the largest first, and the values; -inf where there are no more.
+
+    scores (Array): Shape (n_rows, n), in one piece; overwritten.
+    RETURNS (Tuple[NDArray[numpy.intp], Array]): Shape (k, n_rows) both.
+    """
+    n_rows, n = scores.shape
+    where = numpy.zeros((k, n_rows), dtype="intp")
+    values = numpy.full((k, n_rows), -numpy.inf)
+    begins, flat = numpy.arange(n_rows) * n, scores.reshape(-1)
+    # A few passes are faster than a partition of each row.
+    for rank in range(min(k, n)):
+        scores.argmax(1, out=where[rank])
+        cells = begins + where[rank]
+        flat.take(cells, out=values[rank], mode="clip")
+        flat[cells] = -numpy.inf
+    return where, values
 
 
 def entity_log_probabilities(

@@ -174,3 +174,33 @@ def test_settings_of_numpy_are_left_alone():
     size = numpy.getbufsize()
     viterbi(ORACLE, pad([ORACLE_EMISSIONS]))
     assert numpy.getbufsize() == size
+
+
+def table_k_best(parameters, emissions, k):
+    """Scores of the k best paths, by all ways to every tag."""
+    n_tags = emissions.shape[1]
+    ways = [[score] for score in parameters.start + emissions[0]]
+    for step in emissions[1:]:
+        ways = [
+            sorted((w + parameters.transitions[i, j] + step[j] for i in range(n_tags) for w in ways[i]), reverse=True)[
+                :k
+            ]
+            for j in range(n_tags)
+        ]
+    final = sorted((w + parameters.end[j] for j in range(n_tags) for w in ways[j]), reverse=True)[:k]
+    return [score for score in final if score > -inf]
+
+
+# So many tags that few sequences are decoded at a time; more paths than tags; ties; nothing allowed.
+@pytest.mark.parametrize("n_tags, k", [(60, 5), (120, 3), (3, 7), (1, 4), (2, 1)])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_k_best_equals_the_whole_table(n_tags, k, share):
+    random = numpy.random.RandomState(n_tags)
+    transitions = random.randint(-2, 3, size=(n_tags, n_tags)).astype("float64")
+    transitions[random.uniform(size=transitions.shape) < share] = -inf
+    parameters = CRFParameters(random.normal(size=n_tags), transitions, random.normal(size=n_tags))
+    emissions = [random.normal(size=(n, n_tags)) for n in (3, 1, 6, 2, 6)]
+    for e, paths in zip(emissions, k_best(parameters, pad(emissions), k), strict=True):
+        close([path.score for path in paths], table_k_best(parameters, e, k))
+        close([brute_force.score(parameters, e, path.tags) for path in paths], [path.score for path in paths])
+        assert len({tuple(path.tags) for path in paths}) == len(paths)
