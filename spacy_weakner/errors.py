@@ -763,6 +763,11 @@ class Warnings:
         "they will count for nothing. Put what writes them before it in the pipeline and into "
         "[training] annotating_components, or list the sources in 'sources' of the corpus."
     )
+    WK907 = (
+        "[WK907] '{name}' was fitted with the predictions of {missing}, and the Docs have none: its entities are "
+        "others now, and their scores no longer calibrated. Leave all components on that it was fitted with, or fit it "
+        "anew without them ('predictions')."
+    )
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."

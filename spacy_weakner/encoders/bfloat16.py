@@ -1,14 +1,15 @@
 """Prediction with half the bits: on a CPU that multiplies bfloat16 by itself, a Transformer is faster so.
 
-torch and transformers are imported in the functions, since they are an extra.
+torch is imported in the functions, since spaCy loads without it.
 """
 
-import sys
-from typing import Any, Iterator, Set
+from typing import Any
 
 from spacy.language import Language
+from thinc.api import Model
 
 from ..errors import Errors, WeaknerError
+from ..shims import transformers_in
 
 
 def use_bfloat16(nlp: Language) -> int:
@@ -22,7 +23,8 @@ def use_bfloat16(nlp: Language) -> int:
     RETURNS (int): Number of Transformers.
     RAISES (WeaknerError): If there is none, or one is on a GPU.
     """
-    found = [module for _, pipe in nlp.pipeline for module in _transformers(pipe)]
+    models = [model for _, pipe in nlp.pipeline if isinstance(model := getattr(pipe, "model", None), Model)]
+    found = [module for model in models for module in transformers_in(model)]
     if not found:
         raise WeaknerError(Errors.WK358.format(names=", ".join(nlp.component_names) or "none"))
     for module in found:
@@ -64,20 +66,3 @@ def _in_float32(output: Any) -> Any:
     elif isinstance(output, tuple):
         return tuple(map(_in_float32, output))
     return output
-
-
-def _transformers(pipe: Any) -> Iterator[Any]:
-    """The Transformers that a component runs itself, each once."""
-    if "transformers" not in sys.modules or not hasattr(getattr(pipe, "model", None), "walk"):
-        return
-    from torch import nn
-    from transformers import PreTrainedModel
-
-    seen: Set[int] = set()
-    for node in pipe.model.walk():
-        for shim in node.shims:
-            whole = getattr(shim, "_model", None)
-            for module in whole.modules() if isinstance(whole, nn.Module) else ():
-                if isinstance(module, PreTrainedModel) and id(module) not in seen:
-                    seen.update(map(id, module.modules()))  # of parts in it, the whole decides
-                    yield module

@@ -1,5 +1,6 @@
 """The component that decides between candidates for entities."""
 
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -16,7 +17,7 @@ from ..annotations.gold import find_gold
 from ..annotations.preset import preset_tokens
 from ..annotations.tags import TagScheme, make_scheme
 from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
 from ..training.batches import BatchPipe
 from ..training.entities import Prediction, write_entities
@@ -237,6 +238,7 @@ class EntCombiner(BatchPipe):
             entity that stays.
         """
         docs = list(docs)
+        self._check_complete(docs)
         result = []
         for doc, candidates in zip(docs, self._score(docs, not self.overwrite).candidates(), strict=True):
             chosen = self._choose(doc, candidates)
@@ -245,6 +247,15 @@ class EntCombiner(BatchPipe):
                 Prediction(entities, [score for _, score in chosen], every, [score for _, score in candidates])
             )
         return result
+
+    def _check_complete(self, docs: Sequence[Doc]) -> None:
+        """Warn of components that have been switched off. Of weak sources none may be left after the training."""
+        asked = self._space.groups if self.choice == COMBINED else (self.choice,)
+        asked = tuple(group for group in asked if group.startswith(PREDICTED_PREFIX))
+        absent = [group for group in asked if any(len(doc) and group not in doc.spans for doc in docs)]
+        if absent:
+            missing = ", ".join(f"'{group[len(PREDICTED_PREFIX) :]}'" for group in absent)
+            warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
 
     def _choose(self, doc: Doc, candidates: List[Tuple[Entity, float]]) -> List[Tuple[Entity, float]]:
         if self.choice == COMBINED:

@@ -133,14 +133,13 @@ def _logits(candidates: Candidates, votes: Optional[Votes]) -> Floats:
 
 
 def _relations(spans: NDArray[numpy.int64], votes: Votes, ids: Dict[str, int]) -> Floats:
-    said = numpy.array([(start, end, ids[label]) for start, end, label in votes], dtype="int64").reshape(1, -1, 3)
-    if not said.size:
-        return numpy.zeros((len(spans), len(RELATIONS)))
+    result = numpy.zeros((len(spans), len(RELATIONS)))
+    said = numpy.array([(start, end, ids[label]) for start, end, label in votes], dtype="int64").reshape(-1, 3)
     strength = numpy.array([1.0 if score is None else score for score in votes.values()])
-    low, high = numpy.sign(said[..., 0] - spans[:, :1]), numpy.sign(spans[:, 1:2] - said[..., 1])
-    overlap = (said[..., 0] < spans[:, 1:2]) & (spans[:, :1] < said[..., 1])
-    same = overlap & (said[..., 2] == spans[:, 2:])
-    other = overlap & (said[..., 2] != spans[:, 2:])
+    ours, theirs = _overlapping(spans, said)
+    low, high = numpy.sign(said[theirs, 0] - spans[ours, 0]), numpy.sign(spans[ours, 1] - said[theirs, 1])
+    same = said[theirs, 2] == spans[ours, 2]
+    other = ~same
     masks: List[Mask] = [
         same & (low > 0) & (high == 0),
         same & (low == 0) & (high > 0),
@@ -152,7 +151,24 @@ def _relations(spans: NDArray[numpy.int64], votes: Votes, ids: Dict[str, int]) -
         other & (low == 0) & (high == 0),
         other & ((low != 0) | (high != 0)),
     ]
-    return numpy.stack([(mask * strength).max(axis=1) for mask in masks], axis=1)
+    for column, mask in enumerate(masks):
+        numpy.maximum.at(result[:, column], ours[mask], strength[theirs[mask]])
+    return result
+
+
+def _overlapping(
+    spans: NDArray[numpy.int64], said: NDArray[numpy.int64]
+) -> Tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+    """All pairs that share a token, as indices: only neighbours are compared, since texts may be long."""
+    order = numpy.argsort(said[:, 0], kind="stable")
+    starts, ends = said[order, 0], said[order, 1]
+    first = numpy.searchsorted(numpy.maximum.accumulate(ends), spans[:, 0], side="right")
+    counts = numpy.maximum(numpy.searchsorted(starts, spans[:, 1], side="left") - first, 0)
+    ours = numpy.repeat(numpy.arange(len(spans)), counts)
+    steps = numpy.arange(len(ours)) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
+    near = numpy.repeat(first, counts) + steps
+    overlap = ends[near] > spans[ours, 0]
+    return ours[overlap], order[near[overlap]]
 
 
 def _text(doc: Doc, spans: NDArray[numpy.int64]) -> Floats:

@@ -117,7 +117,8 @@ def _one_line(scores: Optional[Scores], test: Optional[Scores]) -> str:
 def _readme(full: str, meta: Dict[str, Any], verdict: Verdict, test: Dict[str, Scores], data: Dict[str, str]) -> str:
     labels = sorted({label for labels in (meta.get("labels") or {}).values() for label in labels})
     lines = [f"# {full}", "", meta["description"], "", "```python", "import spacy", f'nlp = spacy.load("{full}")']
-    lines += ['doc = nlp("...")', "print([(ent.text, ent.label_) for ent in doc.ents])", "```", ""]
+    lines += ['doc = nlp("...")', "print([(ent.text, ent.label_, ent._.weakner_score) for ent in doc.ents])", "```", ""]
+    lines += ["`weakner_score` is the probability that the entity is right, or None where it is not known.", ""]
     lines += [
         f"Labels: {', '.join(labels)}",
         "",

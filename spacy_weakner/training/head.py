@@ -18,6 +18,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text
+from ..shims import transformers_in
 from ..ty import Tick
 from .sparse import check_readable
 from .teacher import Teacher
@@ -27,8 +28,9 @@ T = TypeVar("T")
 OutputsT = TypeVar("OutputsT")
 TargetT = TypeVar("TargetT")
 PredictionT = TypeVar("PredictionT")
-# Size of the batches in prediction.
+# Size of the batches in prediction; with a Transformer on a CPU, where padding costs more than many batches.
 PADDED_TOKENS = 2000
+PADDED_TRANSFORMER = 400
 
 
 class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
@@ -387,7 +389,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         model = self.model if model is None else model
         docs = list(docs)
         results = [nothing for _ in docs]
-        for group in group_by_length([len(doc) for doc in docs], PADDED_TOKENS):
+        for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
             outputs: Any = model.predict(self.model_inputs(some))
             if self.outputs_on_host:
@@ -395,6 +397,12 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             for i, result in zip(group, function(some, outputs, *more), strict=True):
                 results[i] = result
         return results
+
+    def _padded_tokens(self, model: Model, docs: Sequence[Doc]) -> int:
+        few = sum(map(len, docs)) <= PADDED_TRANSFORMER
+        if few or model.ops.device_type != "cpu" or next(transformers_in(model), None) is None:
+            return PADDED_TOKENS
+        return PADDED_TRANSFORMER
 
     def predict(self, docs: Iterable[Doc]) -> List[PredictionT]:
         """Predict without changing the Docs.

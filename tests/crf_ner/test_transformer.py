@@ -7,6 +7,8 @@ import pytest
 import spacy
 
 from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.shims import transformers_in
+from spacy_weakner.training import head
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
@@ -167,3 +169,19 @@ def test_the_encoder_of_an_earlier_stage_is_loaded(tiny_bert, tmp_path):
     assert same(*map(weights, encoders))
     assert train(nlp, make_examples(nlp), steps=1)["crf_ner"] > 0
     assert not same(*map(weights, encoders))
+
+
+def test_batches_are_small_where_padding_costs_most(tiny_bert, monkeypatch):
+    texts = [text for text in TEXTS for _ in range(20)]
+    expected = [doc_entities(doc) for doc in own(tiny_bert).pipe(texts)]
+    sizes = {}
+    for most in (400, 40):
+        monkeypatch.setattr(head, "PADDED_TRANSFORMER", most)
+        nlp = own(tiny_bert)
+        (module,) = transformers_in(nlp.get_pipe("crf_ner").model)
+        sizes[most] = []
+        hook = lambda module, args, kwargs, own=sizes[most]: own.append(kwargs["input_ids"].shape)  # noqa: E731
+        module.register_forward_pre_hook(hook, with_kwargs=True)
+        assert [doc_entities(doc) for doc in nlp.pipe(texts)] == expected
+    assert len(sizes[40]) > len(sizes[400])
+    assert all(rows <= 40 for rows, _ in sizes[40])

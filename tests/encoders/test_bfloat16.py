@@ -8,8 +8,9 @@ import spacy
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import get_soft_labels
-from spacy_weakner.encoders.bfloat16 import _transformers, use_bfloat16
+from spacy_weakner.encoders.bfloat16 import use_bfloat16
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.shims import transformers_in
 from spacy_weakner.stages.complete import complete
 
 from ..crf_ner.test_transformer import own, shared
@@ -39,7 +40,7 @@ def asked_of(path):
 
 
 def encoder_of(nlp):
-    (module,) = (module for _, pipe in nlp.pipeline for module in _transformers(pipe))
+    (module,) = (module for _, pipe in nlp.pipeline for module in transformers_in(pipe.model))
     return module
 
 

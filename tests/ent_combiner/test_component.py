@@ -145,7 +145,8 @@ def test_the_log_says_what_was_chosen(caplog, monkeypatch):
 
 
 def test_pipe_is_one_by_one(fitted):
-    docs = [*noisy(20, seed=2), doc_of([]), doc_of(["x"]), doc_of(["\n"], weak__list=[(0, 1, "X")])]
+    docs = [*noisy(20, seed=2), doc_of([]), doc_of(["x"], pred__crf=[])]
+    docs.append(doc_of(["\n"], weak__list=[(0, 1, "X")], pred__crf=[]))
     single = [[(ent.start, ent.end, ent._.weakner_score) for ent in fitted(without_gold(doc)).ents] for doc in docs]
     for size in (1, 3, 100):
         found = list(fitted.pipe((without_gold(doc) for doc in docs), batch_size=size))
@@ -164,7 +165,14 @@ def test_a_group_that_is_absent_is_not_one_without_matches():
     said = [(1, 2, "X", 0.6)]
     silent, absent = doc_of("abc", pred__crf=said, weak__list=[]), doc_of("abc", pred__crf=said)
     assert pipe.score_candidates([silent]) != pipe.score_candidates([absent])
-    assert pipe(doc_of("abc")).ents == ()
+    assert pipe(doc_of("abc", pred__crf=[])).ents == ()
+
+
+def test_a_component_that_is_switched_off_is_named(fitted):
+    with pytest.warns(UserWarning, match="WK907.*'ent_combiner' was fitted with the predictions of 'crf'"):
+        assert fitted(doc_of("abc")).ents == ()
+    fitted(doc_of("abc", pred__crf=[]))  # what a weak source says is not always known
+    fitted(doc_of([]))
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -42,10 +42,10 @@ def slow_relation(a, b):
 
 def test_relations_are_those_of_each_pair():
     rng = random.Random(0)
-    for _ in range(20):
-        said = random_entities(rng, 6, 8)
-        scored = [(*entity, round(rng.random(), 3)) for entity in random_entities(rng, 6, 8)]
-        for entity, row in table(doc_of(list("abcdef"), weak__a=said, pred__b=scored)).items():
+    for length in [6] * 20 + [12, 40]:
+        said = random_entities(rng, length, length + 2)
+        scored = [(*entity, round(rng.random(), 3)) for entity in random_entities(rng, length, length + 2)]
+        for entity, row in table(doc_of(["a"] * length, weak__a=said, pred__b=scored)).items():
             for group, given in (("weak:a", [(*own, 1.0) for own in said]), ("pred:b", scored)):
                 for relation in RELATIONS:
                     values = [own[3] for own in given if slow_relation(entity, own[:3]) == relation]
