@@ -2,9 +2,9 @@
 
     python benchmarks/distillation.py --data DIR --transformer FOLDER [--dataset bc5cdr] [--texts 20000]
 
-The teacher learns from all gold of train, completes raw text (`pubmed`, tokenised as published) with its probabilities,
-and the student learns both. `gold alone` is the student without the text, with as many updates. Checkpoints are the
-best on 1,000 sentences of dev; test is scored once.
+The teacher learns from all gold of train, completes raw text (of `TEXTS`, tokenised as published) with its
+probabilities, and the student learns both. `gold alone` is the student without the text, with as many updates.
+Checkpoints are the best on 1,000 sentences of dev; test is scored once.
 """
 
 import argparse
@@ -23,8 +23,8 @@ from spacy_weakner.stages.complete import complete
 from spacy_weakner.stages.convert import convert
 
 TEACHER, ALONE, STUDENT = "teacher", "gold alone", "student"
-# Text of the same kind as a data set.
-TEXTS = {"bc5cdr": "pubmed"}
+# Text for a data set: another one, whose entities are not read, and its splits.
+TEXTS = {"bc5cdr": ("pubmed", ("unlabeled",)), "conll03": ("wikineural-en", ("train", "test"))}
 SPLITS = ("train", "dev", "test")
 N_DEV = 1000
 SOFT = {"@losses": "spacy_weakner.SoftLabelCRF.v1", "negative_rate": 0.0}
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "distillation")
     parser.add_argument("--dev", action="store_true", help="score on dev instead of test, and keep no rows")
+    parser.add_argument("--bfloat16", action="store_true", help="the teacher completes with half the bits")
     parser.add_argument("--render", action="store_true", help="only write the page")
     arguments = parser.parse_args()
     evidence = Evidence(EVIDENCE / "distillation.jsonl", arguments.dev)
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace, evidence: Evidence) -> None:
     alone, seconds = train(config_file("crf_ner", "cnn"), work / "alone", cnn)
     add(ALONE, "cnn", alone, seconds)
     soft = work / "soft.spacy"
-    complete(text, soft, teacher / "model-best", rule="all", soft=True)
+    complete(text, soft, teacher / "model-best", rule="all", soft=True, bfloat16=arguments.bfloat16)
     mixed: Dict[str, Any] = {key: value for key, value in cnn.items() if key != "paths.train"}
     mixed.update({"paths.strong": str(gold["train"]), "paths.weak": str(soft), "components.crf_ner.loss": SOFT})
     student, seconds = train(config_file("crf_ner.strong_weak", "cnn"), work / "student", mixed)
@@ -102,7 +103,8 @@ def corpus(source: Path, target: Path) -> Path:
 def texts(arguments: argparse.Namespace, known: Any, work: Path) -> Path:
     """Raw text, without sentences of the data set."""
     keys = {sentence_key(" ".join(row["tokens"])) for path in known for _, row in read_rows(path)}
-    rows = (row["tokens"] for _, row in read_rows(find(arguments.data / TEXTS[arguments.dataset], "unlabeled")))
+    name, splits = TEXTS[arguments.dataset]
+    rows = (row["tokens"] for split in splits for _, row in read_rows(find(arguments.data / name, split)))
     new = (tokens for tokens in rows if sentence_key(" ".join(tokens)) not in keys)
     lines = (json.dumps({"tokens": tokens, "ents": None}) for tokens in islice(new, arguments.texts))
     write_text(work / "text.jsonl", "".join(f"{line}\n" for line in lines))
