@@ -188,6 +188,10 @@ class Errors:
         "[WK045] The weights of an encoder were made with other settings: {there}; the config says {here}. Load them "
         "with the settings that they were trained with."
     )
+    WK047 = (
+        "[WK047] SoftLabels has both 'loss' and 'separate = true', which has losses of its own. Leave 'loss' out, or "
+        "set separate = false."
+    )
     WK046 = (
         "[WK046] The loss '{loss}' {given}. A loss of tokens is called with log-probabilities and wanted "
         "probabilities, shape {shape} here, and gives a tuple: the loss of every token, shape {tokens}, and the "

@@ -8,6 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.tags import MISSING, TagScheme, soft_or_hard_labels
+from ..errors import Errors, WeaknerError
 from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores
 from .objective import Plain, TokenBatch, TokenGradient, one_hot
@@ -25,12 +26,17 @@ class SoftLabels(Plain):
 
     separate (bool): What the authors' code minimises: the cross-entropy of the entity head, plus the divergence of the
         tag head over all tokens alike, those that are hardly entities included.
-    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. No
-        effect on `separate`.
+    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. Not
+        together with `separate`.
+    RAISES (WeaknerError): If both are given.
     """
 
     separate: bool = False
     loss: Optional[ProbabilityLoss] = None
+
+    def __post_init__(self) -> None:
+        if self.separate and self.loss is not None:
+            raise WeaknerError(Errors.WK047)
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)

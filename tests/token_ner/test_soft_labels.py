@@ -10,7 +10,7 @@ from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import SoftLabels as StoredLabels
 from spacy_weakner.annotations.weak import set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.losses import CategoricalCrossentropy, MeanSquaredError
+from spacy_weakner.losses import CategoricalCrossentropy, KLDivergence, MeanSquaredError
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.objective import Objective, TokenBatch
 from spacy_weakner.token_ner.soft_labels import SoftLabels, split
@@ -217,3 +217,8 @@ def test_it_is_a_plain_objective():
     assert not (objective.uses_teacher or objective.teacher_at_start or objective.uses_augmented)
     objective.renew(iter([]))
     assert objective.statistics() == {}
+
+
+def test_a_loss_beside_the_authors_form_is_refused():
+    with pytest.raises(WeaknerError, match="WK047.*Leave 'loss' out"):
+        SoftLabels(separate=True, loss=KLDivergence())
