@@ -8,6 +8,7 @@ import re
 import sys
 import zlib
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Tuple, Union
 
@@ -168,7 +169,7 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
     """
     try:
         text = text if isinstance(text, str) else text.decode("utf-8-sig")
-        value = json.loads(text, **hooks)
+        value = _decoder(tuple(hooks.items())).decode(text)
         if _HALVES.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         if _DIGITS.search(text):
@@ -186,6 +187,11 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
         hooked = bool(hooks) and "digits" not in str(error)
         raise json.JSONDecodeError(str(error) if hooked else "a number has too many digits", "", 0) from error
     return value
+
+
+@lru_cache
+def _decoder(hooks: Tuple[Tuple[str, Any], ...]) -> json.JSONDecoder:
+    return json.JSONDecoder(**dict(hooks))
 
 
 def read_object(path: Path, message: str) -> Any:

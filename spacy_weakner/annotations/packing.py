@@ -7,7 +7,7 @@ from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, OR
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-# What tokens have that are hashes of strings.
+# What tokens have that are hashes of strings: two always, the others with some annotation.
 HASHES = (ORTH, NORM, LEMMA, TAG, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID)
 
 
@@ -19,6 +19,7 @@ class DocPacker(DocBin):
     def __init__(self) -> None:
         super().__init__(store_user_data=True)
         self._columns = [self.attrs.index(attr) for attr in HASHES]
+        self._rare = self._columns[2:]
         self._morph = self.attrs.index(MORPH)
         self._seen: Set[int] = set()
         self._seen_morphs: Set[int] = set()
@@ -48,7 +49,8 @@ class DocPacker(DocBin):
 
     def _look_up(self, vocab: Vocab, values: Any) -> None:
         strings: Any = vocab.strings
-        new = set(values[:, self._columns].ravel().tolist()) - self._seen
+        columns = self._columns if values[:, self._rare].any() else self._columns[:2]
+        new = set(values[:, columns].ravel().tolist()) - self._seen
         self.strings.update(strings[key] for key in new)
         self._seen |= new
         for key in set(values[:, self._morph].tolist()) - self._seen_morphs:

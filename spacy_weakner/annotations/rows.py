@@ -129,7 +129,8 @@ def doc_from_row(
     known = [entities is not None and not _is_false(row.get("complete"))] * len(doc)
     for start, end in [*spans.take_dropped(), *spans.read_ranges(row.get("missing") or [], "missing")]:
         known[start:end] = [False] * (end - start)
-    set_entities(doc, entities or [], known)
+    if entities or any(known):  # of a new Doc nothing is known
+        set_entities(doc, entities or [], known)
     for name, group in _weak_lists(row.get("weak_ents"), source):
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
