@@ -76,6 +76,14 @@ class PathScorer(Protocol):
 
 
 @runtime_checkable
+class TagScorer(Protocol):
+    """A pipe that does what a `PathScorer` and `TokenDistributions` do in one pass of its model."""
+
+    def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
+        """Per Doc what `score_paths` and `distributions` say."""
+
+
+@runtime_checkable
 class CandidateScorer(Protocol):
     """A pipe that knows the probability of what may be an entity, whether or not it writes it."""
 

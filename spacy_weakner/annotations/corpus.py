@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional
 
 import numpy
+from spacy.attrs import ORTH, SPACY
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -92,8 +93,10 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     vocab (Optional[Vocab]): Vocabulary of the copy; None: that of the Doc.
     RETURNS (Doc): The copy.
     """
-    words = [token.text for token in doc]
-    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+    values: Any = doc.to_array([ORTH, SPACY])  # many times as fast as to ask every token
+    strings: Any = doc.vocab.strings
+    words = [strings[key] for key in values[:, 0].tolist()]
+    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
 
 
 def read_bin(path: Path) -> DocBin:

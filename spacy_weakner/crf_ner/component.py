@@ -22,6 +22,7 @@ from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
+_NO_PATH = PathScore([], 0.0, 0.0)
 
 
 class CRFNer(TaggingHead[Target]):
@@ -153,11 +154,9 @@ class CRFNer(TaggingHead[Target]):
 
         def marginals(_: List[Doc], emissions: List[Floats2d]) -> List[Floats2d]:
             batch = pad(self._biased(emissions))
-            found = batch.unpad(self._lattice(self._parameters(), batch).token_marginals())
-            return [rows.astype("float32") for rows in found]
+            return self._marginals(batch, self._lattice(self._parameters(), batch))
 
-        nothing: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
-        return self.map_outputs(docs, marginals, nothing)
+        return self.map_outputs(docs, marginals, self._no_marginals)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best tag sequence of every Doc, with its Viterbi score and its log-probability.
@@ -167,15 +166,40 @@ class CRFNer(TaggingHead[Target]):
         """
 
         def score(_: List[Doc], emissions: List[Floats2d]) -> List[PathScore]:
-            tags, parameters, batch = self.scheme.tags, self._parameters(), pad(self._biased(emissions))
-            log_z = self._lattice(parameters, batch).log_z[numpy.argsort(batch.order)]
-            result = []
-            for path, total in zip(viterbi(parameters, batch), log_z, strict=True):
-                log_probability = min(0.0, path.score / self.temperature - float(total))
-                result.append(PathScore([tags[t] for t in path.tags], path.score, log_probability))
-            return result
+            parameters, batch = self._parameters(), pad(self._biased(emissions))
+            return self._path_scores(parameters, batch, self._lattice(parameters, batch))
 
-        return self.map_outputs(docs, score, PathScore([], 0.0, 0.0))
+        return self.map_outputs(docs, score, _NO_PATH)
+
+    def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
+        """What `score_paths` and `distributions` say, in one pass of the model.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[Tuple[PathScore, Floats2d]]): One pair per Doc.
+        """
+
+        def both(_: List[Doc], emissions: List[Floats2d]) -> List[Tuple[PathScore, Floats2d]]:
+            parameters, batch = self._parameters(), pad(self._biased(emissions))
+            lattice = self._lattice(parameters, batch)
+            return list(
+                zip(self._path_scores(parameters, batch, lattice), self._marginals(batch, lattice), strict=True)
+            )
+
+        return self.map_outputs(docs, both, (_NO_PATH, self._no_marginals))
+
+    @property
+    def _no_marginals(self) -> Any:
+        return numpy.zeros((0, self.n_outputs), dtype="float32")
+
+    def _marginals(self, batch: Batch, lattice: Lattice) -> List[Floats2d]:
+        return [rows.astype("float32") for rows in batch.unpad(lattice.token_marginals())]
+
+    def _path_scores(self, parameters: CRFParameters, batch: Batch, lattice: Lattice) -> List[PathScore]:
+        tags, log_z, result = self.scheme.tags, lattice.log_z[numpy.argsort(batch.order)], []
+        for path, total in zip(viterbi(parameters, batch), log_z, strict=True):
+            log_probability = min(0.0, path.score / self.temperature - float(total))
+            result.append(PathScore([tags[t] for t in path.tags], path.score, log_probability))
+        return result
 
     def _parameters(self) -> CRFParameters:
         parameters = crf_parameters(self.model)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -188,13 +188,18 @@ class Complete(Stage[CompleteReport]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
             schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
-            paths = self.predictor(batch)
-            soft = self.predictor.distributions(batch, schemes) if self.settings["soft"] else [None] * len(batch)
-            for doc, scheme, path, probabilities in zip(batch, schemes, paths, soft, strict=True):
+            for doc, scheme, (path, probabilities) in zip(batch, schemes, self._say(batch, schemes), strict=True):
                 if not numpy.isfinite(path.score):
                     raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.predictor.model))
                 if self._complete(doc, scheme, path, probabilities):
                     yield doc
+
+    def _say(
+        self, docs: List[Doc], schemes: List[TagScheme]
+    ) -> Sequence[Tuple[PathScore, Optional[NDArray[numpy.float64]]]]:
+        if self.settings["soft"]:
+            return self.predictor.with_distributions(docs, schemes)
+        return [(path, None) for path in self.predictor(docs)]
 
     def _complete(
         self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Optional[NDArray[numpy.float64]]

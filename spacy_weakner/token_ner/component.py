@@ -200,8 +200,7 @@ class TokenNer(TaggingHead[TokenTarget]):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        found = (read_scores(own, self.temperature, self.bias).joint() for own in self.token_outputs(docs))
-        return [numpy.exp(own).astype("float32") for own in found]
+        return [self._distribution(scores) for scores in self.token_outputs(docs)]
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """The best tags of every Doc, with the sum of their log-probabilities, before and after calibration.
@@ -209,14 +208,25 @@ class TokenNer(TaggingHead[TokenTarget]):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
         """
-        result, names = [], self.scheme.tags
-        for scores in self.token_outputs(docs):
-            joint = read_scores(scores, bias=self.bias).joint()
-            tags = joint.argmax(axis=1)
-            rows = numpy.arange(len(tags))
-            cooled = read_scores(scores, self.temperature, self.bias).joint()[rows, tags].sum()
-            result.append(PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled)))
-        return result
+        return [self._path_score(scores) for scores in self.token_outputs(docs)]
+
+    def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
+        """What `score_paths` and `distributions` say, in one pass of the model.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        RETURNS (List[Tuple[PathScore, Floats2d]]): One pair per Doc.
+        """
+        return [(self._path_score(scores), self._distribution(scores)) for scores in self.token_outputs(docs)]
+
+    def _distribution(self, scores: Floats2d) -> Any:
+        return numpy.exp(read_scores(scores, self.temperature, self.bias).joint()).astype("float32")
+
+    def _path_score(self, scores: Floats2d) -> PathScore:
+        names, joint = self.scheme.tags, read_scores(scores, bias=self.bias).joint()
+        tags = joint.argmax(axis=1)
+        rows = numpy.arange(len(tags))
+        cooled = read_scores(scores, self.temperature, self.bias).joint()[rows, tags].sum()
+        return PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled))
 
 
 def _concatenate(targets: List[TokenTarget]) -> Tuple[Array, Optional[Array]]:

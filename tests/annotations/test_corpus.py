@@ -10,7 +10,7 @@ from spacy.training import Corpus
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import corpus_files, read_docs, write_docs
+from spacy_weakner.annotations.corpus import bare_copy, corpus_files, read_docs, write_docs
 from spacy_weakner.annotations.weak import SoftLabels
 from spacy_weakner.errors import WeaknerError
 
@@ -170,3 +170,18 @@ def test_categories_may_be_any_numbers(tmp_path):
     write_docs(tmp_path / "a.spacy", [doc])
     (read,) = read_docs(tmp_path / "a.spacy", Vocab())
     assert read.cats == {"A": True, "B": 2, "C": 0.5}
+
+
+def test_a_bare_copy_has_the_same_words_and_nothing_else():
+    one, two = spacy.blank("en"), spacy.blank("xx")
+    for doc in (
+        one("  Bob's NOUN \n\n likes  it\tcafé "),
+        one(""),
+        Doc(one.vocab, words=["a", "b"], spaces=[False, True]),
+    ):
+        doc.set_ents([], default="outside")
+        for vocab in (None, two.vocab):
+            copy = bare_copy(doc, vocab)
+            assert copy.vocab is (doc.vocab if vocab is None else vocab)
+            assert [token.text_with_ws for token in copy] == [token.text_with_ws for token in doc]
+            assert copy.text_with_ws == doc.text_with_ws and not (len(copy) and copy.has_annotation("ENT_IOB"))

@@ -12,7 +12,7 @@ from ...annotations.tags import TagScheme, make_scheme
 from ...annotations.weak import copy_group, weak_group
 from ...errors import Errors, WeaknerError
 from ...pipelines import load_pipeline, run_before
-from ...ty import Entity, PathScore, PathScorer, TokenDistributions
+from ...ty import Entity, PathScore, PathScorer, TagScorer, TokenDistributions
 
 _DISTRIBUTIONS = "gives distributions over tags"
 
@@ -90,20 +90,29 @@ class PathPredictor(Predictor):
         scores: List[PathScore] = self.pipe.score_paths(self.bare(docs))
         return scores
 
-    def distributions(self, docs: List[Doc], schemes: List[TagScheme]) -> List[NDArray[numpy.float64]]:
-        """Distributions over tags.
+    def with_distributions(
+        self, docs: List[Doc], schemes: List[TagScheme]
+    ) -> List[Tuple[PathScore, NDArray[numpy.float64]]]:
+        """Score Docs, and give distributions over tags.
 
         docs (List[Doc]): The Docs.
         schemes (List[TagScheme]): Per Doc the tags that are the columns; see `scheme`.
-        RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_tags); rows sum to 1.
-        RAISES (WeaknerError): If the component gives none.
+        RETURNS (List[Tuple[PathScore, NDArray[numpy.float64]]]): Per Doc its score, and (n_tokens, n_tags), whose rows
+            sum to 1.
+        RAISES (WeaknerError): If the component gives no distributions.
         """
-        if not isinstance(self.pipe, TokenDistributions):
+        pipe: Any = self.pipe
+        if not isinstance(pipe, TokenDistributions):
             raise self._no_pipe(_DISTRIBUTIONS, self.name)
-        result = []
-        for own, scheme in zip(self.pipe.distributions(self.bare(docs)), schemes, strict=True):
-            result.append(numpy.zeros((len(own), len(scheme.tags))))
-            result[-1][:, [scheme.index[tag] for tag in self.pipe.distribution_labels]] = own
+        bare, result = self.bare(docs), []
+        if isinstance(pipe, TagScorer):
+            said = pipe.score_tags(bare)
+        else:
+            said = list(zip(self.pipe.score_paths(bare), pipe.distributions(bare), strict=True))
+        for (path, own), scheme in zip(said, schemes, strict=True):
+            rows = numpy.zeros((len(own), len(scheme.tags)))
+            rows[:, [scheme.index[tag] for tag in pipe.distribution_labels]] = own
+            result.append((path, rows))
         return result
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
