@@ -772,6 +772,11 @@ class Warnings:
         "others now, and their scores no longer calibrated. Leave all components on that it was fitted with, or fit it "
         "anew without them ('predictions')."
     )
+    WK908 = (
+        "[WK908] '{name}' was fitted without the labels {labels}, which weak sources give: such matches are never "
+        "entities. Correct the labels of the terms (a term is a pair of label and term), or fit it anew with gold "
+        "that has them."
+    )
     WK900 = (
         "[WK900] No example that '{name}' was initialised with has any entity annotation ('O' is one): there is "
         "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."

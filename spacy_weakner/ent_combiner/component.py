@@ -16,7 +16,7 @@ from thinc.types import Floats2d
 from ..annotations.gold import find_gold
 from ..annotations.preset import preset_tokens
 from ..annotations.tags import TagScheme, make_scheme
-from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
+from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_entities, group_scores, is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
 from ..training.batches import BatchPipe
@@ -239,6 +239,7 @@ class EntCombiner(BatchPipe):
         """
         docs = list(docs)
         self._check_complete(docs)
+        self._check_labels(docs)
         result = []
         for doc, candidates in zip(docs, self._score(docs, not self.overwrite).candidates(), strict=True):
             chosen = self._choose(doc, candidates)
@@ -256,6 +257,14 @@ class EntCombiner(BatchPipe):
         if absent:
             missing = ", ".join(f"'{group[len(PREDICTED_PREFIX) :]}'" for group in absent)
             warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
+
+    def _check_labels(self, docs: Sequence[Doc]) -> None:
+        """Warn of labels that only somebody who has changed the terms can have meant."""
+        groups = [group for group in self._space.groups if group.startswith(WEAK_PREFIX)]
+        given = {label for doc in docs for group in groups for _, _, label in group_entities(doc, group)}
+        if strange := sorted(given.difference(self.labels)):
+            labels = ", ".join(f"'{label}'" for label in strange)
+            warnings.warn(Warnings.WK908.format(name=self.name, labels=labels), stacklevel=2)
 
     def _choose(self, doc: Doc, candidates: List[Tuple[Entity, float]]) -> List[Tuple[Entity, float]]:
         if self.choice == COMBINED:

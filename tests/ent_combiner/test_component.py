@@ -175,6 +175,12 @@ def test_a_component_that_is_switched_off_is_named(fitted):
     fitted(doc_of([]))
 
 
+def test_a_label_that_it_was_not_fitted_with_is_named(fitted):
+    doc = doc_of("abc", pred__crf=[], weak__list=[(0, 1, "STRANGE")])
+    with pytest.warns(UserWarning, match="WK908.*'ent_combiner' was fitted without the labels 'STRANGE'"):
+        assert fitted(doc).ents == ()
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_preset_entities_stay_unless_overwritten(overwrite):
     pipe = make(borders(60), overwrite=overwrite)
