@@ -118,7 +118,9 @@ def _readme(full: str, meta: Dict[str, Any], verdict: Verdict, test: Dict[str, S
     labels = sorted({label for labels in (meta.get("labels") or {}).values() for label in labels})
     lines = [f"# {full}", "", meta["description"], "", "```python", "import spacy", f'nlp = spacy.load("{full}")']
     lines += ['doc = nlp("...")', "print([(ent.text, ent.label_, ent._.weakner_score) for ent in doc.ents])", "```", ""]
-    lines += ["`weakner_score` is the probability that the entity is right, or None where it is not known.", ""]
+    known = "`weakner_score` is the probability that the entity is right, or None where it is not known."
+    ece = (test.get(verdict.best.name) or {}).get("ece")
+    lines += [known if ece is None else f"{known} On test it is wrong by {ece:.2f} on average (calibration error).", ""]
     lines += [
         f"Labels: {', '.join(labels)}",
         "",

@@ -79,10 +79,11 @@ def test_what_is_inside(tmp_path, verdict, builder):
 
 
 def test_names_do_not_break_the_readme(tmp_path, verdict, builder):
-    package(verdict, tmp_path / "out", name="ner", test={verdict.winner: SCORES})
+    package(verdict, tmp_path / "out", name="ner", test={verdict.winner: {**SCORES, "ece": 0.0245}})
     readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
     assert "| term list 'a\\|b' | 80.0 | 80.0 | 80.0 | 70.0 to 90.0 |" in readme
     assert 'nlp = spacy.load("de_ner")' in readme and "größe" in readme
+    assert "On test it is wrong by 0.02 on average (calibration error)." in readme
     table = [line for line in readme.splitlines() if line.startswith("|")]
     assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
 
