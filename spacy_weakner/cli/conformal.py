@@ -11,7 +11,9 @@ from ._util import Gpu, check_json, reporting, show_table, write_json
 
 def conformal_cli(
     model: Annotated[str, typer.Argument(help="Pipeline whose entities have scores: folder or name")],
-    gold: Annotated[Path, typer.Argument(help="Gold that it was neither trained on nor chosen by")],
+    gold: Annotated[
+        Path, typer.Argument(help="Gold it was neither trained on nor chosen by: a .spacy file or a folder of them")
+    ],
     precision: Annotated[float, typer.Option(help="Precision that is wanted, between 0 and 1")] = 0.95,
     delta: Annotated[float, typer.Option(help="Chance that the threshold of a label promises too much")] = 0.1,
     min_entities: Annotated[
