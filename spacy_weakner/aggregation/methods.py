@@ -1,8 +1,9 @@
 """The methods that combine sources token by token, as one interface."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
+import numpy
 from spacy.tokens import Doc
 
 from ..annotations import weak
@@ -54,8 +55,10 @@ class Majority:
     sources: Tuple[Source, ...]
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        votes = [without_ignorance(says, self.sources, self.scheme) for says in docs]
-        return [majority_shares(says, len(self.scheme)) for says in votes]
+        def shares(says: IntTags) -> Floats:
+            return majority_shares(without_ignorance(says, self.sources, self.scheme), len(self.scheme))
+
+        return _at_once(shares, docs)
 
     @property
     def beliefs(self) -> List[Belief]:
@@ -82,8 +85,11 @@ class Weighted:
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         weights = log_odds(self.accuracies, self.scheme)
-        votes = [without_ignorance(says, self.sources, self.scheme) for says in docs]
-        return [weighted_shares(says, weights, self.scheme, self.quiet) for says in votes]
+
+        def shares(says: IntTags) -> Floats:
+            return weighted_shares(without_ignorance(says, self.sources, self.scheme), weights, self.scheme, self.quiet)
+
+        return _at_once(shares, docs)
 
     @property
     def beliefs(self) -> List[Belief]:
@@ -105,12 +111,22 @@ def combine(method: Method, docs: Sequence[Doc], names: Sequence[str], scheme: T
     """
     said = [observe(doc, names, scheme) for doc in docs]
     results: List[Optional[Combined]] = []
-    for doc, says, probabilities in zip(docs, said, method.distributions(said), strict=True):
+    distributions = method.distributions(said)
+    all_scores = _at_once(break_ties, distributions, said)
+    for doc, probabilities, scores in zip(docs, distributions, all_scores, strict=True):
         if any(weak.weak_group(name) in doc.spans for name in names):
-            scores = break_ties(probabilities, says)
             proposed = proposals(doc, names)
             chosen = best_entities(scores, proposed, scheme)
             results.append(Combined(chosen, len(proposed), probabilities))
         else:
             results.append(None)
     return results
+
+
+def _at_once(function: Callable[..., Floats], *docs: Sequence[Any]) -> List[Floats]:
+    """Let a function of single tokens see those of all Docs together: many short Docs take as long as one long one."""
+    lengths = [len(says) for says in docs[0]]
+    if not lengths:
+        return []
+    result = function(*(numpy.concatenate(arrays) for arrays in docs))
+    return numpy.split(result, numpy.cumsum(lengths)[:-1])

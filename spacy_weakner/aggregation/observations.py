@@ -15,6 +15,7 @@ from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..annotations import weak
@@ -22,6 +23,7 @@ from ..annotations.tags import IntTags, TagScheme
 from ..ty import Entity
 from .policies import Candidate, candidates_of, resolve
 
+Floats = NDArray[numpy.float64]
 SILENT = -1
 UNSEEN = -2
 
@@ -199,6 +201,20 @@ def observe(doc: Doc, names: Sequence[str], scheme: TagScheme) -> IntTags:
     return encode_answers(answers(doc, names), len(doc), names, scheme)
 
 
+def tally(says: IntTags, weights: Floats) -> Floats:
+    """Add up votes.
+
+    says (IntTags): Shape (n_tokens, n_sources), see `observe`.
+    weights (Floats): Shape (n_sources, n_tags): what the vote of a source for a tag counts.
+    RETURNS (Floats): Shape (n_tokens, n_tags).
+    """
+    total: Floats = numpy.zeros((len(says), weights.shape[1]))
+    for column, own in zip(says.T, weights, strict=True):
+        voters = numpy.flatnonzero(column >= 0)
+        total[voters, column[voters]] += own[column[voters]]
+    return total
+
+
 def without_ignorance(says: IntTags, sources: Sequence[Source], scheme: TagScheme) -> IntTags:
     """Take the silence of a source for no vote where another one proposes a label that it never uses: a model that was
     never asked for drugs does not say that there is none.
@@ -211,8 +227,8 @@ def without_ignorance(says: IntTags, sources: Sequence[Source], scheme: TagSchem
     unknown = numpy.array([[tag != "O" and tag[2:] not in s.labels for tag in scheme.tags] for s in sources])
     if not unknown.any():
         return says
-    proposed = (says[:, :, None] == numpy.arange(len(scheme))).any(1)
-    foreign = (proposed[:, None] & unknown).any(-1)
+    proposed = tally(says, numpy.ones(unknown.shape)) > 0
+    foreign = proposed.astype("float64") @ unknown.T > 0
     return numpy.where((says == 0) & foreign, SILENT, says)
 
 

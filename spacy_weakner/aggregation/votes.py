@@ -14,7 +14,7 @@ from ..annotations.tags import BoolMask, IntTags, TagScheme
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from .decoding import Floats
-from .observations import SILENT, UNSEEN, Belief, Source, observe, without_ignorance
+from .observations import SILENT, UNSEEN, Belief, Source, observe, tally, without_ignorance
 
 # Breaks ties, and is too small to turn any other decision.
 TIE = 1e-4
@@ -55,7 +55,7 @@ def majority_shares(says: IntTags, n_tags: int) -> Floats:
     n_tags (int): Number of tags.
     RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nobody votes, so that nothing is known.
     """
-    return _shares(_one_hot(says, n_tags).sum(1))
+    return _shares(tally(says, numpy.ones((says.shape[1], n_tags))))
 
 
 def weighted_shares(says: IntTags, weights: Floats, scheme: TagScheme, quiet: Optional[float] = None) -> Floats:
@@ -73,9 +73,9 @@ def weighted_shares(says: IntTags, weights: Floats, scheme: TagScheme, quiet: Op
         independently. None: as the weights say.
     RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nobody votes.
     """
-    votes = _one_hot(says, len(scheme))
-    scores = (votes * weights).sum(1)
-    odds = numpy.exp(scores - scores.max(-1, keepdims=True)) * _answers(votes, scheme)
+    scores = tally(says, weights)
+    cast = tally(says, numpy.ones(weights.shape)) > 0
+    odds = numpy.exp(scores - scores.max(-1, keepdims=True)) * _answers(cast, scheme)
     odds[(says < 0).all(1)] = 0.0
     shares = _shares(odds)
     if quiet is not None:
@@ -94,7 +94,8 @@ def break_ties(shares: Floats, says: IntTags) -> Floats:
     """
     # A source outweighs all that are less trusted: 1/2 > 1/4 + 1/8 + ...
     trust = 0.5 ** numpy.arange(1, says.shape[1] + 1)
-    scores: Floats = shares + TIE * (_one_hot(says, shares.shape[1]) * trust[:, None]).sum(1)
+    weights = numpy.broadcast_to(trust[:, None], (len(trust), shares.shape[1]))
+    scores: Floats = shares + TIE * tally(says, weights)
     return scores
 
 
@@ -205,17 +206,10 @@ def _smoothed(right: float, n: float, prior: float) -> float:
     return float((right + PRIOR_STRENGTH * prior) / (n + PRIOR_STRENGTH))
 
 
-def _one_hot(says: IntTags, n_tags: int) -> Floats:
-    # (n_tokens, n_sources, n_tags); no vote is a row of zeros.
-    votes: Floats = (says[:, :, None] == numpy.arange(n_tags)).astype("float64")
-    return votes
-
-
-def _answers(votes: Floats, scheme: TagScheme) -> BoolMask:
+def _answers(cast: BoolMask, scheme: TagScheme) -> BoolMask:
     # (n_tokens, n_tags): "O", and the tags with a prefix that some vote has; where none has any, with the first one.
     prefix = numpy.array([-1, *(i for _ in scheme.labels for i in range(len(scheme.prefixes)))])
-    cast: Floats = votes.max(1)
-    used = numpy.stack([cast[:, prefix == i].max(1) > 0 for i in range(len(scheme.prefixes))], axis=1)
+    used = numpy.stack([cast[:, prefix == i].any(1) for i in range(len(scheme.prefixes))], axis=1)
     used[~used.any(1), 0] = True
     outside = numpy.ones((len(used), 1), dtype=bool)
     return numpy.concatenate([outside, numpy.tile(used, len(scheme.labels))], axis=1)

@@ -10,7 +10,7 @@ from .tags import TAG
 # Where our rows keep labels; see `rows`.
 _OWN = ("ents", "spans", "weak_ents", "gold")
 # What rows have that are text alone: most of them, where there is much.
-_BARE = {"id", "text", "tokens", "spaces"}
+BARE = {"id", "text", "tokens", "spaces"}
 _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
@@ -28,7 +28,7 @@ def tool_of(row: Any) -> Optional[str]:
     if isinstance(row, list):
         is_pair = len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
         return "spacy-json" if is_pair else None
-    if not isinstance(row, dict) or (row.keys() <= _BARE and not {"text", "tokens"} <= row.keys()):
+    if not isinstance(row, dict) or (row.keys() <= BARE and not {"text", "tokens"} <= row.keys()):
         return None
     if is_prodigy(row):
         return "prodigy"

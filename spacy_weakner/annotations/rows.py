@@ -35,7 +35,7 @@ from ..errors import WeaknerError, check_choice
 from ..ty import Entity
 from . import weak
 from .entities import set_entities
-from .foreign import tool_of
+from .foreign import BARE, tool_of
 from .gold import find_gold, set_gold
 
 Row = Dict[str, Any]
@@ -120,6 +120,9 @@ def doc_from_row(
     check_choice("misaligned", misaligned, MISALIGNED)
     refuse_foreign(row)
     doc = _make_doc(row, nlp)
+    if row.keys() <= BARE:  # most rows, where there is much text
+        weak.set_id(doc, read_identifier(row.get("id")))
+        return doc
     counts = RowCounts() if counts is None else counts
     spans = _SpanReader(doc, "text" in row, misaligned, counts)
     if "ents" in row and "spans" in row:

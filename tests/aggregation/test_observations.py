@@ -1,7 +1,15 @@
 import numpy
 import pytest
 
-from spacy_weakner.aggregation.observations import SILENT, UNSEEN, all_labels, observe, survey, without_ignorance
+from spacy_weakner.aggregation.observations import (
+    SILENT,
+    UNSEEN,
+    all_labels,
+    observe,
+    survey,
+    tally,
+    without_ignorance,
+)
 from spacy_weakner.annotations.tags import TagScheme
 
 from .docs import make_doc, make_source
@@ -59,6 +67,19 @@ def test_an_unclear_span_still_takes_its_tokens():
     groups = {"list": [(0, 2, "A"), (0, 2, "B"), (1, 2, "A")]}
     says = observe(make_doc("a b c", groups), ["list"], TagScheme("BIO", ["A", "B"]))
     assert says[:, 0].tolist() == [UNSEEN, UNSEEN, SILENT]
+
+
+def test_votes_add_up():
+    generator = numpy.random.default_rng(0)
+    says = generator.integers(UNSEEN, 5, (40, 3))
+    weights = generator.normal(size=(3, 5))
+    expected = numpy.zeros((40, 5))
+    for token, of_token in enumerate(says):
+        for source, tag in enumerate(of_token):
+            if tag >= 0:
+                expected[token, tag] += weights[source, tag]
+    assert tally(says, weights) == pytest.approx(expected)
+    assert tally(says[:0], weights).shape == (0, 5)
 
 
 def test_silence_about_what_a_source_never_says():

@@ -5,12 +5,14 @@ import math
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.attrs import HEAD, SPACY
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import bare_copy, corpus_files, read_docs, write_docs
+from spacy_weakner.annotations.packing import HASHES
 from spacy_weakner.annotations.weak import SoftLabels
 from spacy_weakner.errors import WeaknerError
 
@@ -161,6 +163,45 @@ def test_categories_without_numbers_are_refused(tmp_path, cats):
     bin_.cats = [cats]
     bin_.to_disk(tmp_path / "a.spacy")
     with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*cats"):
+        list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+def two_words():
+    return DocBin(store_user_data=True, docs=[Doc(Vocab(), words=["a", "b"], ents=["B-X", "O"])])
+
+
+def test_blanks_of_other_sizes_are_refused(tmp_path):
+    bin_ = two_words()
+    bin_.spaces[0].view("uint8")[0] = 2
+    bin_.to_disk(tmp_path / "a.spacy")
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*stand where"):
+        list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+def test_blanks_among_the_attributes_are_refused(tmp_path):
+    bin_ = two_words()
+    bin_.attrs[bin_.attrs.index(HEAD)] = SPACY
+    bin_.to_disk(tmp_path / "a.spacy")
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*stand where"):
+        list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+@pytest.mark.parametrize("attr", HASHES)
+def test_hashes_of_no_string_are_refused(tmp_path, attr):
+    bin_ = two_words()
+    bin_.tokens[0][0, bin_.attrs.index(attr)] = 12345
+    bin_.to_disk(tmp_path / "a.spacy")
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*12345"):
+        list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+def test_labels_of_spans_that_are_no_string_are_refused(tmp_path):
+    doc, other = Doc(Vocab(), words=["a"]), Doc(Vocab(), words=["a"])
+    doc.spans["x"] = [Span(doc, 0, 1, label="SOME")]
+    bin_ = DocBin(docs=[other, other])
+    bin_.span_groups[1] = doc.spans.to_bytes()
+    bin_.to_disk(tmp_path / "a.spacy")
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
