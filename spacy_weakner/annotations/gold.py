@@ -1,7 +1,9 @@
 """Where the gold of a Doc is."""
 
-from typing import FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import Any, FrozenSet, List, NamedTuple, Optional, Sequence
 
+import numpy
+from spacy.attrs import ENT_IOB
 from spacy.tokens import Doc
 
 from ..ty import Entities, Entity
@@ -34,7 +36,7 @@ def keep_gold(doc: Doc) -> bool:
     """
     if is_weak(doc) or not doc.has_annotation("ENT_IOB"):
         return False
-    set_gold(doc, doc_entities(doc), [token.i for token in doc if token.ent_iob == 0])
+    set_gold(doc, doc_entities(doc), missing_tokens(doc))
     return True
 
 
@@ -50,6 +52,17 @@ def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = ()) 
         group.attrs["missing"] = list(missing)
 
 
+def missing_tokens(doc: Doc) -> List[int]:
+    """The tokens whose entity annotation is missing.
+
+    doc (Doc): The Doc.
+    RETURNS (List[int]): Their numbers, in ascending order.
+    """
+    values: Any = doc.to_array([ENT_IOB])  # many times as fast as to ask every token
+    missing: List[int] = numpy.flatnonzero(values == 0).tolist()
+    return missing
+
+
 def find_gold(doc: Doc) -> Optional[Gold]:
     """The gold of a Doc: the span group "gold", where `aggregate` has put it; else `doc.ents`, unless they are weak.
 
@@ -61,7 +74,7 @@ def find_gold(doc: Doc) -> Optional[Gold]:
         return Gold(frozenset(group_entities(doc, GOLD_GROUP)), frozenset(missing))
     if is_weak(doc):
         return None
-    unknown = frozenset(token.i for token in doc if token.ent_iob == 0)
+    unknown = frozenset(missing_tokens(doc))
     if unknown and len(unknown) == len(doc):
         return None
     return Gold(frozenset(doc_entities(doc)), unknown)

@@ -128,7 +128,9 @@ class _Counter:
         for name, index in indexes.items():
             # "ents" is made of the sources: no span of a source would ever be alone beside it.
             others = [other for other_name, other in indexes.items() if other_name not in (name, ENTS)]
-            self._sources.setdefault(name, SourceCounter(name)).add(doc, index, others, gold)
+            if name not in self._sources:
+                self._sources[name] = SourceCounter(name)
+            self._sources[name].add(doc, index, others, gold)
         self._overlaps.add(indexes)
         self._add_scores(doc, gold)
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs
-from ..annotations.gold import Gold
+from ..annotations.gold import Gold, missing_tokens
 from ..annotations.weak import doc_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
@@ -142,7 +142,7 @@ def _check_gold(test: Path) -> None:
     for number, doc in enumerate(read_docs(test, Vocab()), start=1):
         if is_weak(doc):
             raise WeaknerError(Errors.WK413.format(path=test, number=number))
-        if any(token.ent_iob == 0 for token in doc):
+        if missing_tokens(doc):
             raise WeaknerError(Errors.WK402.format(path=test, number=number))
     if not number:
         raise WeaknerError(Errors.WK101.format(path=test))

@@ -1,6 +1,6 @@
 """What the weak sources of a corpus say, and how they agree."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from spacy.tokens import Doc
@@ -177,7 +177,7 @@ class OverlapCounter:
 
     def __init__(self) -> None:
         self._docs: Counter[Tuple[str, str]] = Counter()
-        self._relations: Dict[Tuple[str, str], Counter[str]] = {}
+        self._relations: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, indexes: Dict[str, SpanIndex]) -> None:
         """Count one Doc.
@@ -188,8 +188,7 @@ class OverlapCounter:
             for other, other_index in indexes.items():
                 if source != other:
                     self._docs[source, other] += 1
-                    counts = self._relations.setdefault((source, other), Counter())
-                    counts.update(map(other_index.relation, index.entities))
+                    self._relations[source, other].update(map(other_index.relation, index.entities))
 
     def result(self) -> List[Overlap]:
         """RETURNS (List[Overlap]): One per ordered pair that has a Doc in common, sorted by name."""

@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 from ...annotations.conll import read_conll
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
+from ...annotations.gold import missing_tokens
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import Row, RowCounts, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
@@ -231,7 +232,7 @@ class _Reader:
             )
 
     def _add(self, doc: Doc, place: str, as_text: bool, spaced: bool) -> None:
-        missing = sum(token.ent_iob == 0 for token in doc)
+        missing = len(missing_tokens(doc))
         words = tuple(token.text for token in doc)
         entities = doc_entities(doc)
         self.corpus.sentences.append(

@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
-import numpy
-from spacy.attrs import ENT_IOB
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
@@ -16,7 +14,7 @@ from ...aggregation.methods import Combined, combine
 from ...aggregation.policies import candidates_of, contested, resolve
 from ...annotations import weak
 from ...annotations.entities import set_entities
-from ...annotations.gold import keep_gold
+from ...annotations.gold import keep_gold, missing_tokens
 from ...annotations.tags import TagScheme
 from ...ty import Entity
 from ..runtime.stage import Report, Stage
@@ -78,7 +76,7 @@ class Combine(Stage[AggregateCounts]):
         weak.remove_group(doc, weak.MATCHED_GROUP)
         weak.remove_group(doc, weak.SUSPECT_GROUP)
         self.stats.tokens += len(doc)
-        self.stats.missing += len(doc) - int(numpy.count_nonzero(doc.to_array([ENT_IOB])))
+        self.stats.missing += len(missing_tokens(doc))
         self.stats.entities.update(label for _, _, label in entities)
 
 
