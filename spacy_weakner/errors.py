@@ -292,7 +292,7 @@ class Errors:
     WK311 = '[WK311] {place} declares no sources. Add a section like [sources.drugs] with terms = "drugs.csv".'
     WK312 = (
         "[WK312] The output {path} is one file, which cannot be made in parts. Choose a folder (a name without suffix) "
-        "to label with several workers or a part of the shards."
+        "for several workers, or for a part of the shards."
     )
     WK313 = (
         "[WK313] Worker {number} of {total} {how}. Finished shards are kept: run the same command again to "
@@ -496,6 +496,14 @@ class Errors:
         "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits "
         "all of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about "
         "misfits then."
+    )
+    WK748 = (
+        "[WK748] {path} holds files of several formats ({names}), which cannot be converted in parts together. Convert "
+        "one folder for each, or leave out 'workers' and 'ray'."
+    )
+    WK749 = (
+        "[WK749] '{setting}' has no meaning for a corpus that is converted in parts: finished shards are replaced only "
+        "when input or settings are others, and each part knows only itself. Leave it out, or 'workers' and 'ray'."
     )
     WK743 = "[WK743] Which format {path} is to have is not clear. Choose one ('to', command line: --to): {names}."
     WK744 = (

@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..formats.names import OUTPUTS, SUFFIXES
-from ._util import Format, Overwrite, Sentences, ShardSize, Tokenizer, listing, reporting
+from ._util import Format, Overwrite, Ray, Sentences, ShardSize, Tokenizer, Workers, listing, reporting, show_shards
 
 
 def convert_cli(
@@ -38,6 +38,8 @@ def convert_cli(
     ] = (1, -1),
     shard_size: ShardSize = 5000,
     overwrite: Overwrite = False,
+    workers: Workers = 1,
+    ray: Ray = None,
 ) -> None:
     """Convert a corpus from or to our rows, CoNLL columns, .spacy files, and the formats of annotation tools
     (docs/formats.md)."""
@@ -77,3 +79,4 @@ def convert_cli(
                 "No row has 'ents', 'spans' or 'weak_ents', but these unknown keys hold lists: "
                 f"{', '.join(report.suspects)}. If they are annotations, rename them."
             )
+        show_shards(report.skipped, report.replaced)

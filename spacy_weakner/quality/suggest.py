@@ -14,7 +14,6 @@ from ..files import check_output, existing
 from ..formats.writing import output_format, write_corpus
 from ..pipelines import blank_pipeline
 from ..progress import Progress
-from ..stages.labelling.blocks import corpus_inputs
 from ..stages.labelling.sources import read_sources
 from ..stages.labelling.stage import Label, Plan
 from ..stages.runtime.devices import on_device
@@ -185,9 +184,7 @@ class _Reader:
 
     def read(self, scorer: Scorer) -> Iterator[Sentence]:
         plan = self.plan
-        inputs = corpus_inputs(
-            plan.input_path, self.nlp, format=plan.format, sentences=plan.sentences, shard_size=plan.shard_size
-        )
+        inputs = plan.inputs(self.nlp)
         self.stage.open()
         try:
             for block in inputs:

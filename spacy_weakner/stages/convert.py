@@ -1,50 +1,28 @@
 """Converts corpora: from any format of `spacy_weakner.formats` to any of them."""
 
-from collections import Counter
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Iterable, Iterator, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
-from ..annotations import weak
 from ..annotations.conll import COLUMNS
-from ..annotations.rows import DEFAULT_SOURCE, RowCounts
-from ..errors import Errors, WeaknerError, check_range
+from ..annotations.rows import DEFAULT_SOURCE
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..formats.names import FORMATS, OUTPUTS
-from ..formats.offsets import AUTO
-from ..formats.reading import input_files, read_corpus
+from ..formats.offsets import AUTO, UNITS
+from ..formats.reading import Reading, input_files, read_corpus
 from ..formats.writing import output_format, write_corpus
 from ..pipelines import blank_pipeline
 from ..progress import Progress
+from .converting.in_parts import Asked, convert_in_parts
+from .converting.report import ConvertReport
 from .runtime.lock import holding
 from .runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from .runtime.spread import Spread
 
 _SHARDS = "spacy"
-
-
-@dataclass
-class ConvertReport(RowCounts):
-    """What was converted, beside what `RowCounts` tells.
-
-    docs (int): Docs written.
-    tokens (int): Their tokens.
-    unknown (int): Docs without any entity annotation.
-    entities (Counter[str]): Entities of `doc.ents` per label.
-    weak (Counter[str]): Weak spans per source.
-    lost (Counter[str]): What the format of the output cannot say, in words.
-    files (int): Files written.
-    """
-
-    docs: int = 0
-    tokens: int = 0
-    unknown: int = 0
-    entities: "Counter[str]" = field(default_factory=Counter)
-    weak: "Counter[str]" = field(default_factory=Counter)
-    lost: "Counter[str]" = field(default_factory=Counter)
-    files: int = 1
 
 
 @holding("output_path")
@@ -65,9 +43,15 @@ def convert(
     columns: Tuple[int, int] = COLUMNS,
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
+    workers: int = 1,
+    ray: Optional[str] = None,
     progress: bool = False,
 ) -> ConvertReport:
     """Convert a corpus. The output is written whole or not at all.
+
+    With `workers` or `ray` others make it, shard by shard: each of `shard_size` lines of a file, or of a `.spacy` file.
+    The Docs are the same, in the same order. Finished shards are skipped when the same command runs again, and replaced
+    when input or settings are others.
 
     input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
     output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
@@ -81,12 +65,14 @@ def convert(
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
     offsets, labels, columns: See `formats.reading.read_corpus`.
-    shard_size (int): Docs per shard, if the output is a folder.
+    shard_size (int): Docs per shard, if the output is a folder; in parts lines of the input.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
+    workers, ray: See `runtime.spread.Spread`.
     progress (bool): Show how far it has come.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
-        overwrite the input, or anything at all without `overwrite`.
+        overwrite the input, or anything at all without `overwrite`. In parts also for formats of which no blocks of
+        lines can be read, for files of several formats, and for `limit` and `overwrite`.
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None:
@@ -101,6 +87,14 @@ def convert(
     if not as_folder:
         output_format(output_path, to)
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
+    spread, in_parts = Spread(workers, ray), workers > 1 or ray is not None
+    if in_parts:
+        for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
+            raise WeaknerError(Errors.WK749.format(setting=setting))
+        check_choice("offsets", offsets, (AUTO, *UNITS))
+        reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns)
+        asked = Asked(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
+        return convert_in_parts(asked, spread, progress=progress)
     check_there(output_path, overwrite)
     report = ConvertReport()
     docs = read_corpus(
@@ -115,24 +109,21 @@ def convert(
         columns=columns,
         counts=report,
     )
-    docs = _counted(islice(docs, limit), Path(input_path), report)
+    docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=output_path.name, unit="doc", enabled=progress))
     if as_folder:
-        report.files = write_shards(docs, output_path, shard_size)
+        report.written = write_shards(docs, output_path, shard_size)
     else:
+        report.written = 1
         report.lost = write_corpus(output_path, docs, to).lost
-    for name in ("entities", "weak", "ignored", "notes"):
-        setattr(report, name, Counter(dict(sorted(getattr(report, name).items()))))
+    report.docs_in = report.docs
+    report.add(ConvertReport())  # sorts all that is counted by name
     return report
 
 
-def _counted(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Doc]:
+def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Doc]:
     for doc in docs:
         report.docs += 1
-        report.tokens += len(doc)
-        report.unknown += not doc.has_annotation("ENT_IOB")
-        report.entities.update(ent.label_ for ent in doc.ents)
-        report.weak.update({source: len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc)})
         yield doc
     # Raised where the writers still hold a temporary file, so that no empty one is left.
     if not report.docs:

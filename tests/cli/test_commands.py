@@ -113,7 +113,8 @@ def test_every_option_is_passed_on(data, monkeypatch):
 
     commands = {
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
-        "--shard-size 7 --overwrite --to conll --offsets utf16 --labels O,B-A --columns 1 2",
+        "--shard-size 7 --overwrite --to conll --offsets utf16 --labels O,B-A --columns 1 2 "
+        "--workers 2 --ray auto",
         "anchors": "--format html --label E --min-anchors 2 --max-length 9 --max-page 9 --max-seconds 2 --limit 5 "
         "--lang de --tokenizer t --shard-size 7 --overwrite",
         "label": "--sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "

@@ -12,7 +12,7 @@ from spacy_weakner.formats import brat, doccano, label_studio, records
 from spacy_weakner.formats.reading import file_format
 from spacy_weakner.quality.checking.check import CheckedFiles, examine
 from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.labelling.blocks import corpus_inputs
+from spacy_weakner.stages.runtime.blocks import corpus_inputs
 
 from .util import NLP, converted, ents, group, iob, write_array, write_lines
 

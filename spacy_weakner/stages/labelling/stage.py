@@ -11,12 +11,14 @@ from spacy.util import minibatch
 
 from ...annotations.sentences import sentence_key
 from ...annotations.weak import weak_group
+from ...formats.reading import Reading
 from ...pipelines import blank_pipeline, load_pipeline
 from ...scratch import scratch_folder
+from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
+from ..runtime.inputs import ShardInput
 from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.stage import Stage
-from .blocks import corpus_inputs
 from .labellers import make_labeller
 from .preparing import excluded_keys, prepare
 from .report import LabelCounts
@@ -49,12 +51,14 @@ class Plan:
             del settings[key]
         return {**settings, "sources": [source.settings() for source in self.sources]}
 
+    def inputs(self, nlp: Language) -> List[ShardInput]:
+        """What the shards are made from."""
+        reading = Reading(sentences=self.sentences)
+        return corpus_inputs(self.input_path, nlp, format=self.format, reading=reading, shard_size=self.shard_size)
+
     def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
         """The shards of a part."""
-        inputs = corpus_inputs(
-            self.input_path, nlp, format=self.format, sentences=self.sentences, shard_size=self.shard_size
-        )
-        return Shards(Label.name, self.input_path, self.output_path, inputs, part)
+        return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)
 
     def to_json(self) -> Dict[str, Any]:
         return {**asdict(self), "input_path": str(self.input_path), "output_path": str(self.output_path)}

@@ -12,6 +12,7 @@ STAGES = {
     "aggregate": "..aggregate",
     "augment": "..augment",
     "complete": "..complete",
+    "convert": "..converting.in_parts",
     "label": "..labelling.stage",
     "pick": "..pick",
 }

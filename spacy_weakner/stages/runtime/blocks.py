@@ -9,17 +9,24 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...annotations.corpus import SUFFIX
+from ...annotations.rows import RowCounts
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
 from ...formats.reading import Reading, docs_of_lines, in_blocks, input_files
-from ..runtime.hashes import hash_text
-from ..runtime.inputs import ShardInput, spacy_inputs
+from .hashes import hash_text
+from .inputs import ShardInput, spacy_inputs
 
 _NAME = "part-{:05d}" + SUFFIX
 
 
 def corpus_inputs(
-    path: Path, nlp: Language, *, format: Optional[str] = None, sentences: bool = True, shard_size: int = 5000
+    path: Path,
+    nlp: Language,
+    *,
+    format: Optional[str] = None,
+    reading: Optional[Reading] = None,
+    shard_size: int = 5000,
+    counts: Optional[RowCounts] = None,
 ) -> List[ShardInput]:
     """Find what the shards of a corpus in any format are made from.
 
@@ -27,8 +34,9 @@ def corpus_inputs(
         over. All others are cut into blocks of lines.
     nlp (Language): Its vocabulary and tokenizer read the blocks.
     format (Optional[str]): One of `FORMATS` of which blocks of lines can be read, or "spacy"; None: the files tell.
-    sentences (bool): Split text without annotations into sentences.
+    reading (Optional[Reading]): How to read them; None: as it is by default.
     shard_size (int): Lines per block. A sentence of a CoNLL file is not cut.
+    counts (Optional[RowCounts]): Where to count what is in blocks, whichever is read.
     RETURNS (List[ShardInput]): The inputs, in the order of the corpus.
     RAISES (WeaknerError): If there are none, a file cannot be read, or only as a whole.
     """
@@ -41,7 +49,7 @@ def corpus_inputs(
             raise WeaknerError(Errors.WK740.format(path=file_, name=format_))
         lines = BlockLines(file_)
         for first, n in _cut(file_, format_, shard_size):
-            blocks.append(Block(_NAME.format(len(blocks)), lines, first, n, format_, nlp, sentences))
+            blocks.append(Block(_NAME.format(len(blocks)), lines, first, n, format_, nlp, reading or Reading(), counts))
     return blocks
 
 
@@ -82,11 +90,20 @@ class Block(ShardInput):
     n (int): How many lines.
     format (str): A format of which blocks of lines can be read.
     nlp (Language): Its vocabulary and tokenizer read them.
-    sentences (bool): Split text without annotations into sentences.
+    reading (Reading): How to read them.
+    counts (Optional[RowCounts]): Where to count.
     """
 
     def __init__(
-        self, name: str, lines: BlockLines, first: int, n: int, format: str, nlp: Language, sentences: bool
+        self,
+        name: str,
+        lines: BlockLines,
+        first: int,
+        n: int,
+        format: str,
+        nlp: Language,
+        reading: Reading,
+        counts: Optional[RowCounts],
     ) -> None:
         super().__init__(name, lines.path)
         self._lines = lines
@@ -94,15 +111,15 @@ class Block(ShardInput):
         self._n = n
         self._format = format
         self._nlp = nlp
-        self._sentences = sentences
+        self._reading = reading
+        self._counts = counts
 
     def key(self) -> str:
         return hash_text("\n".join([self._format, *self._lines.read(self._first, self._n)]))
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)
-        reading = Reading(sentences=self._sentences)
-        return docs_of_lines(self.path, self._format, numbered, self._nlp, reading), None
+        return docs_of_lines(self.path, self._format, numbered, self._nlp, self._reading, self._counts), None
 
 
 def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:
