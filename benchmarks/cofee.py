@@ -6,9 +6,11 @@
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped), where train has gold and weak
 labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the gold, 300 sentences of dev choose the
 checkpoint of each training but the first; `supervised` and `pretrained` are trained on `--strong` sentences of train.
-Names of further methods: `full_k5` and `wo_fet_delta0.3` have another value of one setting, `wo_fet_union` keeps the
-weak labels, `mrc_nearest` and `wo_fet_esi_nearest` pair each start with its nearest end, as in the paper, and
-`full_anew` begins the types anew at every renewal; `wo_esi` has all stages but the first.
+`labels` is the first two stages without picking. Names of further methods: `full_k5` and `wo_fet_delta0.3` have another
+value of one setting, `wo_fet_union` keeps the weak labels, `mrc_nearest` and `wo_fet_esi_nearest` pair each start with
+its nearest end, as in the paper, and `full_anew` begins the types anew at every renewal; `wo_esi` has all stages but
+the first. `mrc_longer` learns the labels for as long as others learn labels and picks, and those that end in `_early`
+pick from half of one training on.
 `tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
 what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_spans_labels`, `tagger_wo_fet`), on gold
 (`tagger_supervised`), on gold after all that (`tagger_pretrained`).
@@ -33,6 +35,8 @@ from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.pick import pick
 
 PICKING = "components.mrc_ner.relabel"
+PAIRING = "components.mrc_ner.pairing"
+MAX_STEPS = "training.max_steps"
 TYPING = "components.mrc_ner.typing"
 ENCODER = "components.mrc_ner.model.encoder"
 READER = f"{ENCODER}.tok2vec"
@@ -55,26 +59,34 @@ class Method(NamedTuple):
     stage (str): The last one: "labels", "picking", "typing" or "finetune".
     anchors (bool): Whether it begins with the links.
     picking, typing (Dict[str, Any]): Settings of these stages.
+    early (bool): Whether it does not learn the labels first, but picks from half of the training on.
+    longer (bool): Whether it learns the labels for as long as others learn labels and picks.
     """
 
     stage: str
     anchors: bool = True
     picking: Dict[str, Any] = {}
     typing: Dict[str, Any] = {}
+    early: bool = False
+    longer: bool = False
 
 
 METHODS = {
     "mrc": Method("labels", anchors=False),
-    "mrc_nearest": Method("labels", anchors=False, picking={"components.mrc_ner.pairing": "nearest"}),
+    "mrc_longer": Method("labels", anchors=False, longer=True),
+    "mrc_nearest": Method("labels", anchors=False, picking={PAIRING: "nearest"}),
     "wo_fet_esi": Method("picking", anchors=False),
+    "labels": Method("labels"),
     "wo_fet": Method("picking"),
     "wo_esi": Method("typing", anchors=False),
     "full": Method("typing"),
-    "wo_fet_esi_nearest": Method("picking", anchors=False, picking={"components.mrc_ner.pairing": "nearest"}),
+    "wo_fet_esi_nearest": Method("picking", anchors=False, picking={PAIRING: "nearest"}),
     "wo_fet_union": Method("picking", picking={f"{PICKING}.union": True}),
     "full_anew": Method("typing", typing={f"{TYPING}.realign": False}),
     "pretrained": Method("finetune"),
 }
+for name in ("wo_fet_esi", "wo_fet", "full"):
+    METHODS[f"{name}_early"] = METHODS[name]._replace(early=True)
 for value in ("0.03", "0.3", "0.5"):
     METHODS[f"wo_fet_delta{value}"] = Method("picking", picking={f"{PICKING}.threshold": float(value)})
 for value in ("5", "20", "40"):
@@ -116,7 +128,7 @@ class Cofee(Experiment):
     methods = (MATCH, *METHODS, "supervised", *(name for name in TAGGERS if name != "tagger_spans"))
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}-{train}"
-    models_in = "{encoder}-{steps}-{typing_steps}-{eval_frequency}"
+    models_in = "{encoder}-{steps}-{picking_steps}-{typing_steps}-{eval_frequency}"
 
     @staticmethod
     def on_train(row: Dict[str, Any]) -> bool:
@@ -160,20 +172,18 @@ class Cofee(Experiment):
             return self.fit_on(self.gold(), "mrc_ner", f"supervised{self.arguments.strong}", {})
         method = METHODS[name]
         if method.stage == "labels":
-            return self.fit_on(self.corpus("weak"), "mrc_ner", name, method.picking)
-        # The first method with these settings has the name of what is trained with them.
-        names = {other: own for other, own in METHODS.items() if own[1:3] == method[1:3] and own.stage == "picking"}
-        variant = next(iter(names))
-        model, seconds = self.picking(variant, method)
+            return self.labels(method)
+        model, seconds = self.picking(method)
         if method.stage == "picking":
             return model, seconds
-        picked = self.models / variant / "picked.spacy"
+        picked = model.parent.parent / "picked.spacy"
         threshold = method.picking.get(f"{PICKING}.threshold", 0.1)
         print(pick(self.corpus("weak"), picked, model, threshold=threshold), flush=True)
         types = "full" if method.stage == "finetune" else name
+        folder = picked.parent.name
         steps = self.steps(self.arguments.typing_steps)
         settings = {**steps, **method.typing, "paths.initial": str(model)}
-        model, more = self.fit_on(picked, "cofee.typing", f"{variant}/{types}", settings)
+        model, more = self.fit_on(picked, "cofee.typing", f"{folder}/{types}", settings)
         if method.stage != "finetune":
             return model, seconds + more
         settings = {**steps, "paths.initial": str(model)}
@@ -181,15 +191,40 @@ class Cofee(Experiment):
         model, last = self.fit_on(self.gold(), "cofee.finetune", finetuned, settings)
         return model, seconds + more + last
 
-    def picking(self, variant: str, method: Method) -> Tuple[Path, float]:
-        """The second stage, and the first if the method has it."""
-        before, settings = 0.0, {**method.picking, "initialize.after_init": None}
-        if method.anchors:
-            of_spans = {**self.with_encoder(READER), "paths.train": str(self.anchors())}
-            spans, before = self.fit("cofee.spans", "anchors", None, of_spans, "model-last")
-            settings = {**method.picking, "paths.initial": str(spans)}
-        model, seconds = self.fit_on(self.corpus("weak"), "cofee.picking", f"{variant}/picking", settings)
+    def labels(self, method: Method) -> Tuple[Path, float]:
+        """The second stage without picking, and the first if the method has it."""
+        steps = self.arguments.steps + method.longer * self.arguments.picking_steps
+        settings = self.steps(steps)
+        folder = f"labels-{steps}"
+        if PAIRING in method.picking:  # the only one of its settings that matters before
+            settings[PAIRING] = method.picking[PAIRING]
+            folder += f"-{settings[PAIRING]}"
+        if not method.anchors:
+            return self.fit_on(self.corpus("weak"), "mrc_ner", folder, settings)
+        spans, before = self.spans()
+        settings["paths.initial"] = str(spans)
+        model, seconds = self.fit_on(self.corpus("weak"), "cofee.labels", f"spans-{folder}", settings)
         return model, before + seconds
+
+    def spans(self) -> Tuple[Path, float]:
+        """The first stage."""
+        settings = {**self.with_encoder(READER), "paths.train": str(self.anchors())}
+        return self.fit("cofee.spans", "anchors", None, settings, "model-last")
+
+    def picking(self, method: Method) -> Tuple[Path, float]:
+        """All stages until labels are picked."""
+        # The first method with these settings has the name of what is trained with them.
+        alike = (name for name, own in METHODS.items() if own == method._replace(stage="picking", typing={}))
+        folder = f"{next(alike)}/picking"
+        first = self.spans() if method.anchors else None
+        if not method.early:
+            first = self.labels(method)
+        steps = self.arguments.steps if method.early else self.arguments.picking_steps
+        settings: Dict[str, Any] = {**self.steps(steps), **method.picking, f"{PICKING}.at_start": not method.early}
+        settings["training.before_update.interval"] = steps // 2
+        settings.update({"initialize.after_init": None} if first is None else {"paths.initial": str(first[0])})
+        model, seconds = self.fit_on(self.corpus("weak"), "cofee.picking", folder, settings)
+        return model, seconds + (0.0 if first is None else first[1])
 
     def tagger(self, name: str) -> Tuple[Path, float]:
         """Train a tagger, and what it goes on from."""
@@ -223,7 +258,7 @@ class Cofee(Experiment):
 
     def steps(self, n: int) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Settings of a training with so many updates."""
-        return {"training.max_steps": n, "training.eval_frequency": min(n, self.arguments.eval_frequency)}
+        return {MAX_STEPS: n, "training.eval_frequency": min(n, self.arguments.eval_frequency)}
 
     def anchors(self) -> Path:
         """The links of a wiki, in sentences with four or more of them."""
@@ -257,6 +292,7 @@ if __name__ == "__main__":
     add_encoder(parser)
     parser.add_argument("--train", type=int, default=2000, help="training sentences; 0: all")
     parser.add_argument("--strong", type=int, default=0, help="gold sentences of `supervised` and `pretrained`")
+    parser.add_argument("--picking-steps", type=int, default=300, help="updates of the second half of the second stage")
     parser.add_argument("--typing-steps", type=int, default=300, help="updates of the third stage, and of the last")
     parser.add_argument("--eval-frequency", type=int, default=100)
     parser.add_argument("--conditioned", action="store_true", help="a Transformer reads a text once for all questions")

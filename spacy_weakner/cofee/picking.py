@@ -21,7 +21,7 @@ class SelfPicking:
     """Take as entities what begins and ends with a probability above a threshold (Xue et al. 2020, Section 4.2), each
     start with its nearest end (`pairing`), or, if the model has a matcher, with the ends that it says belong to it, by
     the same threshold. The probabilities are those of the teacher: the model itself as it was at the last renewal.
-    Until the first one the labels are the given ones. Tokens without annotation teach nothing, whatever is picked
+    Tokens without annotation teach nothing, whatever is picked
     there: give sentences whose other tokens are "O".
 
     threshold (float): The picking rate delta. Below 0.5 it recalls more than the model would predict; the paper's best
@@ -33,6 +33,9 @@ class SelfPicking:
         threshold the nearest end is often one that is hardly probable, and cuts an entity short. No effect if there is
         a matcher.
     max_width (Optional[int]): Tokens of an entity, at most.
+    at_start (bool): Whether the model that the training begins with picks, which must have learned the given labels
+        then. If not, the labels are the given ones until the first renewal after the start. A model that has not
+        learned them well yet picks far too much.
     RAISES (WeaknerError): If the threshold is no probability, or the pairing unknown.
     """
 
@@ -40,6 +43,7 @@ class SelfPicking:
     union: bool = False
     max_width: Optional[int] = 10
     pairing: str = NEAREST
+    at_start: bool = False
 
     def __post_init__(self) -> None:
         check_range("threshold", self.threshold, 0.0, 1.0)

@@ -130,8 +130,9 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
             raise WeaknerError(Errors.WK038.format(name=name, n_types=typing.n_types))
         self.typing = typing
         self.needs_clock = relabel is not None or typing is not None
-        # Types are found before the first update; labels are not replaced until the first renewal after it.
-        self._teacher: Teacher = Teacher(teacher_decay, at_start=typing is not None)
+        # Types are found before the first update.
+        at_start = typing is not None or (relabel is not None and relabel.at_start)
+        self._teacher: Teacher = Teacher(teacher_decay, at_start)
         self.nested = nested
         self.spans_key = spans_key
         self.cfg["queries"] = {}
@@ -220,7 +221,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         if teacher is None:
             return targets
         docs = [eg.predicted for eg in examples]
-        if self.relabel is not None and self._teacher.step:
+        if self.relabel is not None and (self.relabel.at_start or self._teacher.step):
             nothing: Any = (numpy.zeros((0, len(self.labels), 2)),)
             said = self.map_outputs(docs, partial(self._say, teacher), nothing, model=teacher)
             targets = [Target(self.relabel(to.boundaries, *own)) for to, own in zip(targets, said, strict=True)]

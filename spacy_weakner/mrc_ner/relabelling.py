@@ -12,7 +12,14 @@ Matches = Callable[[Spans], Array]
 
 @runtime_checkable
 class Relabeller(Protocol):
-    """Labels sentences anew."""
+    """Labels sentences anew.
+
+    at_start (bool): Whether by what the model says that the training begins with; or else not before the first renewal
+        after it.
+    """
+
+    @property
+    def at_start(self) -> bool: ...
 
     def __call__(self, target: Boundaries, probabilities: Array, matches: Optional[Matches] = None) -> Boundaries:
         """Label a sentence.

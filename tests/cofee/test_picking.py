@@ -1,5 +1,6 @@
 """Self-picking: what a teacher says becomes what is learned."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy
@@ -196,7 +197,7 @@ def test_nothing_to_pick_from(pairing, union):
 
 def test_it_is_a_relabeller_with_its_settings():
     assert isinstance(SelfPicking(), Relabeller)
-    assert SelfPicking() == SelfPicking(threshold=0.1, union=False, max_width=10, pairing="nearest")
+    assert SelfPicking() == SelfPicking(threshold=0.1, union=False, max_width=10, pairing="nearest", at_start=False)
 
 
 @pytest.mark.parametrize("settings", [{"threshold": -0.1}, {"threshold": 1.1}, {"max_width": 0}, {"pairing": "flat"}])
@@ -266,6 +267,26 @@ def test_the_teacher_is_the_model_as_it_was_at_the_last_renewal():
         run(nlp, make_examples(nlp), steps=4, first=first)
         assert same(weights(teacher_of(nlp)), before) and not same(weights(model), before)
         run(nlp, make_examples(nlp), steps=1, first=first + 4)
+
+
+def test_the_model_that_training_begins_with_picks():
+    nlp = picking_pipeline(picking={"at_start": True})
+    ner = nlp.get_pipe("mrc_ner")
+    with pytest.raises(WeaknerError, match=r"\[WK029\] 'mrc_ner'"):
+        TrainingClock(total_steps=10)(nlp, {"step": 0, "epoch": 0})
+        nlp.update(make_examples(nlp))
+    before = weights(ner.model)
+    run(nlp, make_examples(nlp), steps=1)
+    assert same(weights(teacher_of(nlp)), before)
+    (target, *_) = ner.encode_targets(make_examples(nlp))
+    teacher = ner._teacher.model
+    (doc, *_) = [eg.predicted for eg in make_examples(nlp)]
+    ((said, _), *_) = ner.map_outputs([doc], partial(ner._say, teacher), None, model=teacher)
+    assert (target.boundaries.wanted == ner.relabel(target.boundaries, said).wanted).all()
+    run(nlp, make_examples(nlp), steps=4, first=1)
+    assert same(weights(teacher_of(nlp)), before)
+    run(nlp, make_examples(nlp), steps=1, first=5)
+    assert not same(weights(teacher_of(nlp)), before)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.75])
