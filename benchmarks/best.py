@@ -266,6 +266,7 @@ def page(rows: Rows) -> str:
 def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
     """A table of F1: a line per method, a column per data set."""
     some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold]
+    columns = [column for column in columns if any(row["dataset"] == column for row in some)]
     methods = sorted({row["method"] for row in some}, key=lambda name: (name != "match", name == BEST, name))
     lines = [f"| F1 | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for method in methods:

@@ -92,6 +92,7 @@ def main() -> None:
         }
         lists = {name: make_terms(arguments.data, name, base) for name in arguments.terms.split(",")}
         rows: List[Dict[str, Any]] = []
+        how = conditions(arguments.repetitions, "spacy")  # before it is itself what loads the machine
         if arguments.memory:
             peaks = memory(corpora["PubMed"], next(iter(lists.values())), arguments.memory, base)
             rows.append({"memory": arguments.memory, "peaks": peaks})
@@ -99,7 +100,6 @@ def main() -> None:
             for corpus, files in corpora.items():
                 for name, terms in lists.items():
                     cells = row(files, terms, base, arguments.repetitions)
-                    how = conditions(arguments.repetitions, "spacy")
                     rows.append({"corpus": corpus, "terms": name, "cells": cells, "conditions": how})
                     print(json.dumps(rows[-1]), flush=True)
     if arguments.write:
