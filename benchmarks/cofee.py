@@ -1,7 +1,7 @@
 """CoFEE: entity spans from links, labels from a term list, types from clusters, and gold last.
 
     python benchmarks/cofee.py --data DIR [--dataset conll03] [--encoder cnn|bilstm|FOLDER|NAME] [--seeds 0,1,2]
-        [--conditioned] [--methods match,mrc,wo_fet_esi,wo_fet,full] [--train 2000] [--strong 0]
+        [--cross-encoder] [--methods match,mrc,wo_fet_esi,wo_fet,full] [--train 2000] [--strong 0]
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped), where train has gold and weak
 labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the gold, 300 sentences of dev choose the
@@ -14,7 +14,7 @@ pick from half of one training on.
 `tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
 what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_spans_labels`, `tagger_wo_fet`), on gold
 (`tagger_supervised`), on gold after all that (`tagger_pretrained`).
-With `--conditioned` a Transformer reads a text once for all questions, as the CNN does.
+With `--cross-encoder` a Transformer reads the text anew with each question, as in the paper.
 `match` is the weak labels themselves: on test, or on train where test has none.
 Rows go to docs/evidence/cofee.jsonl as runs end, and docs/evidence/cofee.md is written anew at the end.
 """
@@ -40,8 +40,8 @@ MAX_STEPS = "training.max_steps"
 TYPING = "components.mrc_ner.typing"
 ENCODER = "components.mrc_ner.model.encoder"
 READER = f"{ENCODER}.tok2vec"
-# A Transformer that reads the text once, and not once with every question.
-CONDITIONED = dot_to_object(make_config("mrc_ner.conditioned", "transformer"), ENCODER)
+# A Transformer that reads the text anew with each question.
+CROSS_ENCODER = dot_to_object(make_config("mrc_ner.cross_encoder", "transformer"), ENCODER)
 QUERIES = {
     "conll03": {
         "PER": "Which persons are named?",
@@ -142,8 +142,8 @@ class Cofee(Experiment):
 
     def with_encoder(self, tok2vec: str) -> Dict[str, Any]:
         """The encoder, which a reader asks its questions in one of two ways."""
-        conditioned = {ENCODER: CONDITIONED} if self.arguments.conditioned and tok2vec == READER else {}
-        return {**super().with_encoder(tok2vec), **conditioned}
+        crossed = {ENCODER: CROSS_ENCODER} if self.arguments.cross_encoder and tok2vec == READER else {}
+        return {**super().with_encoder(tok2vec), **crossed}
 
     def labelled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The split that is scored, if it has weak labels, or else train."""
@@ -295,8 +295,8 @@ if __name__ == "__main__":
     parser.add_argument("--picking-steps", type=int, default=300, help="updates of the second half of the second stage")
     parser.add_argument("--typing-steps", type=int, default=300, help="updates of the third stage, and of the last")
     parser.add_argument("--eval-frequency", type=int, default=100)
-    parser.add_argument("--conditioned", action="store_true", help="a Transformer reads a text once for all questions")
+    parser.add_argument("--cross-encoder", action="store_true", help="a Transformer reads the text with each question")
     arguments = parser.parse_args()
-    if arguments.conditioned:
-        arguments.label = f"{arguments.label or encoder_name(arguments.encoder)}-conditioned"
+    if arguments.cross_encoder:
+        arguments.label = f"{arguments.label or encoder_name(arguments.encoder)}-cross-encoder"
     main(Cofee, arguments)
