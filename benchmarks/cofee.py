@@ -221,7 +221,7 @@ class Cofee(Experiment):
             first = self.labels(method)
         steps = self.arguments.steps if method.early else self.arguments.picking_steps
         settings: Dict[str, Any] = {**self.steps(steps), **method.picking, f"{PICKING}.at_start": not method.early}
-        settings["training.before_update.interval"] = steps // 2
+        settings["training.before_update.interval"] = max(1, steps // 2)
         settings.update({"initialize.after_init": None} if first is None else {"paths.initial": str(first[0])})
         model, seconds = self.fit_on(self.corpus("weak"), "cofee.picking", folder, settings)
         return model, seconds + (0.0 if first is None else first[1])

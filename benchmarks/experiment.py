@@ -29,7 +29,8 @@ from spacy_weakner.training.precision import PRECISIONS
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 N_DEV = 300
 MATCH = "match"
-NO_TRANSFORMERS = ("cnn", "bilstm")
+STATIC = "static"
+NO_TRANSFORMERS = ("cnn", "bilstm", STATIC)
 # Matches, seconds of the trainings, words per second.
 Score = Tuple[Counts, float, float]
 
@@ -57,7 +58,8 @@ def options(experiment: Type["Experiment"], description: Optional[str], **defaul
 
 def add_encoder(parser: argparse.ArgumentParser) -> None:
     """Add the options of the encoder."""
-    parser.add_argument("--encoder", default="cnn", help="cnn, bilstm, or name or folder of a Transformer")
+    parser.add_argument("--encoder", default="cnn", help="cnn, bilstm, static, or name or folder of a Transformer")
+    parser.add_argument("--pieces", type=Path, help="for static: the folder that 'spacy weakner pieces' has made")
     parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
     parser.add_argument("--precision", choices=PRECISIONS, help="of a Transformer's trainings: see MatmulPrecision")
 
@@ -101,7 +103,8 @@ class Experiment(ABC):
         self.precision: Optional[str] = getattr(arguments, "precision", None)
         names = [arguments.label or encoder_name(arguments.encoder), self.precision]
         self.encoder = "-".join(filter(None, names))
-        self.size = "cnn" if arguments.encoder in NO_TRANSFORMERS else "transformer"
+        sizes = {STATIC: STATIC, **dict.fromkeys(("cnn", "bilstm"), "cnn")}
+        self.size = sizes.get(arguments.encoder, "transformer")
         name, _, self.source = arguments.dataset.partition(":")
         self.data = arguments.data / name
         dataset = arguments.dataset.replace(":", "-")
@@ -201,6 +204,8 @@ class Experiment(ABC):
         """
         if self.arguments.encoder == "bilstm":
             return {tok2vec: BILSTM}
+        if self.size == STATIC:
+            return {"paths.pieces": str(self.arguments.pieces)}
         if self.size == "cnn":
             return {}
         return {"paths.transformer": self.arguments.encoder, "initialize.before_init.precision": self.precision}

@@ -1,6 +1,8 @@
 """From a term list to a trained pipeline on real text: BC5CDR, chemicals and diseases.
 
-    python benchmarks/foundation.py --data DIR [--encoder cnn|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
+    python benchmarks/foundation.py --data DIR [--encoder cnn|static|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
+
+`--encoder static` wants `--transformer FOLDER|NAME`, whose vectors of word pieces are taken.
 
 `--data` holds train, dev and test as JSONL, and a term list `gazetteer.jsonl`, each perhaps gzipped. Rows go to
 docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is written anew at the end.
@@ -35,9 +37,11 @@ from spacy_weakner.scores import Counts
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.convert import convert
 from spacy_weakner.stages.label import label
+from spacy_weakner.stages.pieces import distil_pieces
 
 BENCHMARK = "foundation"
 DATASET = "bc5cdr"
+STATIC = "static"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 # Sentences of train and of dev; 0 is all.
 PRESETS = {"quick": (2000, 300), "full": (0, 0)}
@@ -78,7 +82,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / BENCHMARK)
-    parser.add_argument("--encoder", default="cnn", help="cnn, or name or folder of a Transformer")
+    parser.add_argument("--encoder", default="cnn", help="cnn, static, or name or folder of a Transformer")
+    parser.add_argument("--transformer", help="for static: name or folder of the Transformer")
     parser.add_argument("--preset", default="quick", choices=PRESETS)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--methods", default=",".join(ORDER))
@@ -98,6 +103,9 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
     """Run all methods with one seed, which also draws the subsets and the masks."""
     folder = prepare(arguments.data, arguments.work / arguments.preset / f"seed{seed}", arguments.preset, seed)
     encoder = encoder_name(arguments.encoder)
+    if encoder == STATIC and not (folder / "pieces").exists():
+        report = distil_pieces([folder / "gold.spacy"], folder / "pieces", arguments.transformer, tokenizer=TOKENIZER)
+        print(report)
     sizes = {path.stem: count(path) for path in folder.glob("*.spacy")}
     for name in arguments.methods.split(","):
         parts = METHODS[name].train.split("+") if name in METHODS else ["match"]
@@ -139,7 +147,7 @@ def config(method: Method, encoder: str) -> Path:
     if method.component == "ner":
         return ROOT / "benchmarks" / "spacy_ner.cfg"
     recipe = "crf_ner.strong_weak" if "+" in method.train else "crf_ner"
-    return config_file(recipe, "cnn" if encoder == "cnn" else "transformer")
+    return config_file(recipe, encoder if encoder in ("cnn", STATIC) else "transformer")
 
 
 def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str, Any]:
@@ -157,7 +165,9 @@ def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str
         values["paths.train"] = str(folder / f"{method.train}.spacy")
     if method.component != "ner":
         values["nlp.tokenizer.@tokenizers"] = TOKENIZER
-    if encoder != "cnn":
+    if encoder == STATIC:
+        values["paths.pieces"] = str(folder / "pieces")
+    elif encoder != "cnn":
         values["paths.transformer"] = encoder
     return values
 

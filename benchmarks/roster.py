@@ -1,6 +1,6 @@
 """RoSTER: distant labels alone, no gold, against training on them as they are.
 
-    python benchmarks/roster.py --data DIR [--dataset conll03:kb] [--encoder cnn|bilstm|FOLDER|NAME]
+    python benchmarks/roster.py --data DIR [--dataset conll03:kb] [--encoder cnn|bilstm|static|FOLDER|NAME]
         [--seeds 0,1,2] [--methods match,distant_ce,single,full,supervised] [--train 2000] [--masked-lm FOLDER]
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped), where train has gold and weak

@@ -723,7 +723,7 @@ class Errors:
     )
     WK789 = (
         "[WK789] The corpus in {path} is not whole: the run that was writing it has ended before, or goes on. Run the "
-        "same command again."
+        "same command again; after parts of it (--shard), once without them."
     )
 
     # Suggestions
@@ -755,6 +755,14 @@ class Errors:
     WK723 = (
         "[WK723] The cluster could not do {what} ({reason}). Finished shards are kept: run the same command again to "
         "continue."
+    )
+    WK730 = (
+        "[WK730] {path} holds no table of word pieces that can be read ({reason}). Make it anew with 'spacy weakner "
+        "pieces', or give the folder of a static model (tokenizer.json, model.safetensors)."
+    )
+    WK731 = (
+        "[WK731] The encoder has no table of word pieces. Give its folder: --paths.pieces FOLDER, which 'spacy weakner "
+        "pieces' makes."
     )
     WK724 = "[WK724] Both 'workers' and 'ray' are given. Processes on this machine, or a cluster: leave out one."
 

@@ -30,12 +30,33 @@ class _Line(NamedTuple):
     tag: Optional[str]
 
 
+class Width(NamedTuple):
+    """How many columns a file has.
+
+    columns (int): As many as its first line of a token.
+    line (int): Number of that line, from 1.
+    """
+
+    columns: int
+    line: int
+
+
+def find_width(path: Path) -> Optional[Width]:
+    """RETURNS (Optional[Width]): How many columns a file has; None if it has no tokens."""
+    for number, raw in enumerate(read_lines(path), start=1):
+        columns = _split(raw)
+        if _is_token(raw, columns, None):
+            return Width(len(columns), number)
+    return None
+
+
 def read_conll(
     path: Path,
     nlp: Language,
     *,
     lines: Optional[Iterable[Tuple[int, str]]] = None,
     columns: Tuple[int, int] = COLUMNS,
+    width: Optional[int] = None,
 ) -> Iterator[Doc]:
     """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: usually the
     first holds the token, and the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-`
@@ -45,22 +66,25 @@ def read_conll(
     nlp (Language): Its vocabulary is used.
     lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
     columns (Tuple[int, int]): Columns of token and tag, from 1 on; negative ones count from the end, -1 is the last.
+    width (Optional[int]): How many columns the lines before these have; None: there are none before.
     YIELDS (Doc): One Doc per sentence.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
     if 0 in columns:
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
-    for sentence in _sentences(path, enumerate(read_lines(path), start=1) if lines is None else lines, columns):
+    numbered = enumerate(read_lines(path), start=1) if lines is None else lines
+    for sentence in _sentences(path, numbered, columns, width):
         yield _make_doc(sentence, nlp)
 
 
-def _sentences(path: Path, lines: Iterable[Tuple[int, str]], wanted: Tuple[int, int]) -> Iterator[List[_Line]]:
+def _sentences(
+    path: Path, lines: Iterable[Tuple[int, str]], wanted: Tuple[int, int], width: Optional[int]
+) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
-    width: Optional[int] = None
     for number, raw in lines:
         with at_line(path, number):
             columns = _split(raw)
-            if not columns or columns[0] == DOC_START or _is_comment(raw, columns, width):
+            if not _is_token(raw, columns, width):
                 if sentence:
                     yield sentence
                 sentence = []
@@ -171,6 +195,10 @@ def _split(raw: str) -> List[str]:
     if not line:
         return []
     return line.split("\t") if "\t" in line else line.strip(" ").split()
+
+
+def _is_token(raw: str, columns: Sequence[str], width: Optional[int]) -> bool:
+    return bool(columns) and columns[0] != DOC_START and not _is_comment(raw, columns, width)
 
 
 def _is_comment(raw: str, columns: Sequence[str], width: Optional[int]) -> bool:

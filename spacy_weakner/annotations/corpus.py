@@ -18,6 +18,21 @@ SUFFIX = ".spacy"
 UNFINISHED = ".unfinished"
 
 
+def receipt_path(shard: Path) -> Path:
+    """RETURNS (Path): Where a stage notes what it has made a `.spacy` file from."""
+    return shard.with_name(f"{shard.name}.json")
+
+
+def check_whole(path: Path) -> None:
+    """Check that a corpus is not being written.
+
+    path (Path): A file, or a folder.
+    RAISES (WeaknerError): If it is, or its run has ended before.
+    """
+    if (path / UNFINISHED).exists():
+        raise WeaknerError(Errors.WK789.format(path=path))
+
+
 def corpus_files(path: Path) -> List[Path]:
     """The `.spacy` files of a corpus.
 
@@ -26,12 +41,16 @@ def corpus_files(path: Path) -> List[Path]:
     RAISES (WeaknerError): If the path does not exist or holds no such file, or not all of a corpus.
     """
     path = existing(Path(path))
-    if (path / UNFINISHED).exists():
-        raise WeaknerError(Errors.WK789.format(path=path))
-    files = [path] if path.is_file() else sorted(f for f in path.rglob(f"*{SUFFIX}") if f.name[0] != ".")
+    check_whole(path)
+    files = [path] if path.is_file() else found_files(path)
     if not files:
         raise WeaknerError(Errors.WK101.format(path=path))
     return files
+
+
+def found_files(folder: Path) -> List[Path]:
+    """RETURNS (List[Path]): The `.spacy` files of a folder and its subfolders, sorted by name, whole or not."""
+    return sorted(f for f in folder.rglob(f"*{SUFFIX}") if f.name[0] != ".")
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -134,8 +134,7 @@ def _percent(share: Optional[float]) -> str:
 
 def _remove(output: Path) -> None:
     """Remove the corpus that was just written, with its receipts."""
-    from ..annotations.corpus import corpus_files
-    from ..stages.runtime.shards import receipt_path
+    from ..annotations.corpus import corpus_files, receipt_path
 
     for path in corpus_files(output):
         path.unlink()

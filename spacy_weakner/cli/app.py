@@ -34,6 +34,7 @@ from .label import label_cli
 from .mask import mask_cli
 from .package import package_cli
 from .pick import pick_cli
+from .pieces import pieces_cli
 from .prepare import prepare_cli
 from .report import report_cli
 from .stamp import stamp_cli
@@ -102,6 +103,7 @@ app.command("check")(check_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
 app.command("adapt")(adapt_cli)
+app.command("pieces")(pieces_cli)
 app.command("ask")(ask_cli)
 app.command("label")(label_cli)
 app.command("judge")(judge_cli)

@@ -21,8 +21,7 @@ class SelfPicking:
     """Take as entities what begins and ends with a probability above a threshold (Xue et al. 2020, Section 4.2), each
     start with its nearest end (`pairing`), or, if the model has a matcher, with the ends that it says belong to it, by
     the same threshold. The probabilities are those of the teacher: the model itself as it was at the last renewal.
-    Tokens without annotation teach nothing, whatever is picked
-    there: give sentences whose other tokens are "O".
+    Tokens without annotation teach nothing, whatever is picked there: give sentences whose other tokens are "O".
 
     threshold (float): The picking rate delta. Below 0.5 it recalls more than the model would predict; the paper's best
         is 0.1.

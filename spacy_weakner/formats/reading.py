@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotations.conll import COLUMNS, read_conll
-from ..annotations.corpus import read_docs
+from ..annotations.corpus import SUFFIX, check_whole, read_docs, receipt_path
 from ..annotations.foreign import tool_of
 from ..annotations.jsonl import at_line, read_rows
 from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row
@@ -92,16 +92,17 @@ def input_files(
     suffixes (Mapping[str, str]): The formats that there are, by suffix.
     tell (Callable[[Path], Optional[str]]): Tells the format of a file.
     RETURNS (List[Tuple[Path, str]]): Files and their formats, sorted by name.
-    RAISES (WeaknerError): If there are none, or the format is unknown.
+    RAISES (WeaknerError): If there are none, or not all of a corpus, or the format is unknown.
     """
     path = existing(Path(path))
     formats = list(FORMATS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
     if format is not None:
         check_choice("format", format, formats)
+    check_whole(path)
     if path.is_dir():
         inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] != ".")
         if suffixes is SUFFIXES:
-            inside = _without_texts(inside, format)
+            inside = _without_receipts(_without_texts(inside, format))
         found = [(f, format or tell(f)) for f in inside]
         files = [(f, format_) for f, format_ in found if format_ is not None]
         if not files:
@@ -121,6 +122,12 @@ def _without_texts(files: Sequence[Path], format: Optional[str]) -> List[Path]:
     return [f for f in files if f not in annotated]
 
 
+def _without_receipts(files: Sequence[Path]) -> List[Path]:
+    """The files of a folder without what stages have noted about `.spacy` files beside them."""
+    noted = {receipt_path(f) for f in files if f.suffix == SUFFIX}
+    return [f for f in files if f not in noted]
+
+
 def in_blocks(path: Path, format: str) -> bool:
     """Whether a file can be read in blocks of lines.
 
@@ -130,6 +137,19 @@ def in_blocks(path: Path, format: str) -> bool:
     if format in TOOLS:
         return FORMATS[format].blocks and path.suffix.lower() != PARQUET and not is_array(path)
     return FORMATS[format].blocks
+
+
+def check_lines(path: Path, format: str) -> None:
+    """Check that a file that is to hold a row a line is no array of them.
+
+    path (Path): The file.
+    format (str): Its format.
+    RAISES (WeaknerError): If it is one.
+    """
+    if format == "jsonl" and is_array(path):
+        next(iter(Items(path)), None)  # may be no JSON at all
+        with at_line(path, 1):
+            raise RowError(_ARRAY)
 
 
 def read_corpus(
@@ -176,6 +196,7 @@ def docs_of_lines(
     nlp: Language,
     reading: Reading = Reading(),
     counts: Optional[RowCounts] = None,
+    width: Optional[int] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of some lines of a file.
 
@@ -185,6 +206,7 @@ def docs_of_lines(
     nlp (Language): Its vocabulary and tokenizer are used.
     reading (Reading): How to read them.
     counts (Optional[RowCounts]): Where to count.
+    width (Optional[int]): Columns of the lines before these, if they are CoNLL; None: there are none before.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
@@ -193,7 +215,7 @@ def docs_of_lines(
         unit = tool.unit if reading.offsets == AUTO else reading.offsets
         yield from _tool_docs(path, tool, Items(path, lines), unit, nlp, reading, counts)
     elif format == "conll":
-        yield from read_conll(path, nlp, lines=lines, columns=reading.columns)
+        yield from read_conll(path, nlp, lines=lines, columns=reading.columns, width=width)
     elif format == "text":
         yield from _text_docs(path, lines, nlp, reading.sentences, counts)
     else:
@@ -236,10 +258,7 @@ def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts:
             unit = find_unit(path, lambda: _records(path, tool, items, context), tool, counts or RowCounts())
         yield from _tool_docs(path, tool, items, unit, nlp, reading, counts)
     else:
-        if format == "jsonl" and is_array(path):
-            next(iter(Items(path)), None)  # may be no JSON at all
-            with at_line(path, 1):
-                raise RowError(_ARRAY)
+        check_lines(path, format)
         yield from docs_of_lines(path, format, enumerate(read_lines(path), start=1), nlp, reading, counts)
 
 

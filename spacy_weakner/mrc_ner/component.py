@@ -70,7 +70,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     match_weight (float): Factor on the loss of the matches, beside those of starts and ends. (The authors use 0.1 for
         CoNLL 2003.)
     relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
-        it was at the last renewal by the training clock. For example `spacy_weakner.SelfPicking.v1`.
+        it was at the last renewal by the training clock, or, if its `at_start` is set, when training began. For
+            example `spacy_weakner.SelfPicking.v1`.
     typing (Optional[Typing]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The model
         needs a layer for them (its `n_types`).
     teacher_decay (float): How much of the old teacher stays at each renewal.
@@ -131,8 +132,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         self.typing = typing
         self.needs_clock = relabel is not None or typing is not None
         # Types are found before the first update.
-        at_start = typing is not None or (relabel is not None and relabel.at_start)
-        self._teacher: Teacher = Teacher(teacher_decay, at_start)
+        self._relabels_at_start: bool = getattr(relabel, "at_start", False)
+        self._teacher: Teacher = Teacher(teacher_decay, typing is not None or self._relabels_at_start)
         self.nested = nested
         self.spans_key = spans_key
         self.cfg["queries"] = {}
@@ -221,7 +222,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         if teacher is None:
             return targets
         docs = [eg.predicted for eg in examples]
-        if self.relabel is not None and (self.relabel.at_start or self._teacher.step):
+        if self.relabel is not None and (self._relabels_at_start or self._teacher.step):
             nothing: Any = (numpy.zeros((0, len(self.labels), 2)),)
             said = self.map_outputs(docs, partial(self._say, teacher), nothing, model=teacher)
             targets = [Target(self.relabel(to.boundaries, *own)) for to, own in zip(targets, said, strict=True)]

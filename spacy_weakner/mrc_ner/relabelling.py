@@ -12,14 +12,9 @@ Matches = Callable[[Spans], Array]
 
 @runtime_checkable
 class Relabeller(Protocol):
-    """Labels sentences anew.
-
-    at_start (bool): Whether by what the model says that the training begins with; or else not before the first renewal
-        after it.
+    """Labels sentences anew. If it has an attribute `at_start` that is true, it does so from the first update on, by
+    what the model says that the training begins with; or else not before the first renewal after it.
     """
-
-    @property
-    def at_start(self) -> bool: ...
 
     def __call__(self, target: Boundaries, probabilities: Array, matches: Optional[Matches] = None) -> Boundaries:
         """Label a sentence.

@@ -21,6 +21,7 @@ class Corpora:
     labels (Path): What `judge` says of the weak labels.
     gold_labelled (Path): The gold with weak labels beside it.
     weak (Path): The text with aggregated weak labels; all other tokens are missing.
+    pieces (Path): The table of word pieces, for the size "static".
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,6 +35,7 @@ class Corpora:
         self.labels = folder / "labels.json"
         self.gold_labelled = folder / "gold-labelled.spacy"
         self.weak = folder / "weak"
+        self.pieces = folder / "pieces"
 
 
 def has_docs(path: Path) -> bool:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..annotations.answers import holds_answers
-from ..configs import render_config
+from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import Source, read_sources, usual_settings
-from .rules import LINEAR
+from .rules import LINEAR, STATIC
 from .workshop import GOLD, STUDENT, VOTES, config_name
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -74,7 +74,8 @@ def init_project(
     gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
     term_label (Optional[str]): Label of terms that come without one.
     name (Optional[str]): Name of the package; None: that of the folder.
-    lang, tokenizer, size, transformer: See `make_config`.
+    lang, tokenizer, size, transformer: See `make_config`. For the size "static" the Transformer whose vectors of word
+        pieces are taken.
     RETURNS (Project): What was written.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.
@@ -87,6 +88,8 @@ def init_project(
     declared = _declare(folder, terms, sources, answers, term_label)
     if "gold" not in files and not ("text" in files and declared):
         raise WeaknerError(Errors.WK680)
+    if transformer is not None and Path(transformer).is_dir():
+        transformer = _path_in(folder, Path(transformer))  # commands run in the project's folder
     package = _package_name(folder.resolve().name if name is None else name, name is not None)
     values: Dict[str, Any] = {
         "name": package,
@@ -100,12 +103,13 @@ def init_project(
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
-        "transformer": transformer,
+        "transformer": transformer or (_usual_transformer() if size == STATIC else None),
+        "static": size == STATIC,
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
     texts = {
         f"configs/{config_name(recipe, each)}": render_config(
-            recipe, each, lang=lang, tokenizer=tokenizer, transformer=None if each == LINEAR else transformer
+            recipe, each, lang=lang, tokenizer=tokenizer, transformer=None if each in (LINEAR, STATIC) else transformer
         )
         for recipe, each in _recipes(size, declared, files)
     }
@@ -121,6 +125,11 @@ def init_project(
     for path, content in texts.items():
         write_text(folder / path, content)
     return Project(folder, files, [each.name for each in declared])
+
+
+def _usual_transformer() -> str:
+    name: str = make_config(GOLD, "transformer")["paths"]["transformer"]
+    return name
 
 
 def _path_in(folder: Path, path: Path) -> str:

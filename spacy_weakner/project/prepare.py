@@ -7,13 +7,12 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import corpus_files, read_docs, write_docs
+from ..annotations.corpus import corpus_files, read_docs, receipt_path, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
 from ..pipelines import blank_pipeline
 from ..stages.convert import convert
 from ..stages.runtime.lock import holding
-from ..stages.runtime.shards import receipt_path
 from .layout import Corpora, has_docs, reading
 from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 

@@ -8,6 +8,8 @@ from ..quality.judging.concerns import HARMFUL_PRECISION
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 LINEAR = "linear"
+# The small network that begins with vectors of word pieces.
+STATIC = "static"
 # Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
 LINEAR_TEXTS = 5000
 # Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
@@ -42,6 +44,7 @@ class Pace(NamedTuple):
 PACES = {
     "linear": Pace(20000, 1, 1, 1, 5),
     "cnn": Pace(8000, 150, 400, 10, 4),
+    "static": Pace(8000, 150, 400, 10, 4),
     "bilstm": Pace(3000, 150, 400, 10, 4),
     "transformer": Pace(800, 200, 250, 5, 3),
     "gpu": Pace(8000, 500, 1000, 10, 4),

@@ -11,7 +11,7 @@ from ..stages.runtime.training import BEST, LAST, Member
 from ..stages.runtime.trainings import Training, train_all
 from .layout import Corpora, has_docs
 from .prepare import read_preparation
-from .rules import LINEAR, LINEAR_TEXTS, Settings
+from .rules import LINEAR, LINEAR_TEXTS, STATIC, Settings
 
 GOLD, VOTES, STUDENT = "crf_ner", "best.gold", "best.student"
 # Of L-BFGS on thousands of sentences; by then F1 does not change any more.
@@ -152,6 +152,8 @@ class Workshop:
             overrides["training.max_steps"] = steps
             # All trainings take as long as was decided. (Evaluations also say how far one has come.)
             overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
+        if size == STATIC:
+            overrides["paths.pieces"] = str(existing(self.corpora.pieces, "'spacy weakner pieces' makes it"))
         overrides["training.patience"] = 0
         overrides["system.seed"] = self.seed
         return Training(self.config(recipe, size), output, overrides)

@@ -50,8 +50,8 @@ def convert(
     """Convert a corpus. The output is written whole or not at all.
 
     With `workers` or `ray` others make it, shard by shard: each of `shard_size` lines of a file, or of a `.spacy` file.
-    The Docs are the same, in the same order. Finished shards are skipped when the same command runs again, and replaced
-    when input or settings are others.
+    The Docs are the same, in the same order. Finished shards stay if the run fails, in a folder that is marked until
+    all are there; they are skipped when the same command runs again, and replaced when input or settings are others.
 
     input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
     output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
@@ -89,6 +89,8 @@ def convert(
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
     spread, in_parts = Spread(workers, ray), workers > 1 or ray is not None
     if in_parts:
+        if not as_folder:
+            raise WeaknerError(Errors.WK312.format(path=output_path))
         for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
             raise WeaknerError(Errors.WK749.format(setting=setting))
         check_choice("offsets", offsets, (AUTO, *UNITS))

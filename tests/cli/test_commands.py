@@ -12,8 +12,9 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, write_docs
 from spacy_weakner.cli.app import app
+from spacy_weakner.errors import WeaknerError
 
 RUNNER = CliRunner()
 
@@ -239,7 +240,9 @@ def test_ctrl_c_leaves_no_temporary_files(data):
     assert stderr.decode().strip().splitlines()[-1].endswith("run the same command again to continue.")
     assert "Traceback" not in stderr.decode()
     names = {f.name for f in (data / "out").iterdir()}
-    assert not [name for name in names if name.startswith(".") or name.endswith(".tmp")]
+    assert not [name for name in names - {UNFINISHED} if name.startswith(".") or name.endswith(".tmp")]
     shards = {name for name in names if name.endswith(".spacy")}
     assert 2 <= len(shards) < 200
-    assert len(list(read_docs(data / "out", vocab))) == 100 * len(shards)
+    assert sum(len(list(read_docs(data / "out" / name, vocab))) for name in shards) == 100 * len(shards)
+    with pytest.raises(WeaknerError, match="WK789"):
+        list(read_docs(data / "out", vocab))

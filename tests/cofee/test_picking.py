@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy
 import pytest
 import spacy
+from spacy.util import registry
 
 from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
@@ -287,6 +288,19 @@ def test_the_model_that_training_begins_with_picks():
     assert same(weights(teacher_of(nlp)), before)
     run(nlp, make_examples(nlp), steps=1, first=5)
     assert not same(weights(teacher_of(nlp)), before)
+
+
+@registry.misc("tests.as_given.v1")
+def make_as_given():
+    return lambda target, probabilities, matches=None: target
+
+
+def test_a_function_is_a_relabeller():
+    nlp, plain = (mrc_pipeline(relabel=relabel) for relabel in ({"@misc": "tests.as_given.v1"}, None))
+    for own in (nlp, plain):
+        run(own, make_examples(own), steps=7)
+    assert teacher_of(nlp) is not None
+    assert same(*(weights(own.get_pipe("mrc_ner").model) for own in (nlp, plain)))
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.75])

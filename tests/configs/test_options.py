@@ -74,7 +74,7 @@ def test_every_config_is_a_new_one():
         (("nothing like it",), {}, r"WK600.*: .*cofee\.finetune"),
         (("../base",), {}, "WK600"),
         (("crf_ner", "cpu"), {}, r"WK601.*'cpu'.*: .*cnn"),
-        (("crf_ner", "transformers"), {}, r"WK601.*: transformer, cnn, gpu"),
+        (("crf_ner", "transformers"), {}, r"WK601.*: transformer, cnn, static, gpu"),
         (("joint.ner", "gpu"), {}, r"WK601.*: bilstm"),
         (("crf_ner",), {"transformer": "x"}, r"WK602.*'cnn'.*: transformer, gpu"),
         (("joint.ner",), {"transformer": "x"}, r"WK602.*: none"),
@@ -90,7 +90,7 @@ def test_what_does_not_exist(arguments, options, told):
 def test_recipes_are_listed():
     found = {recipe.name: recipe for recipe in recipes()}
     assert len(found) >= 20 and list(found) == sorted(found)
-    assert found["crf_ner"].sizes == ("cnn", "transformer", "gpu", "linear")
+    assert found["crf_ner"].sizes == ("cnn", "static", "transformer", "gpu", "linear")
     assert all(recipe.help and "\n" not in recipe.help and not recipe.help.endswith(".") for recipe in found.values())
 
 

@@ -9,12 +9,13 @@ from spacy.util import load_config_from_str, load_model_from_config, registry
 
 from spacy_weakner.configs import encoder_settings, make_config, recipes, render_config
 
+from ..encoders.tables import write_table
 from ..sentence_category.util import joint_examples
 from ..util import needs_spacy_transformers
 
 ALL = [(recipe.name, size) for recipe in recipes() for size in recipe.sizes]
 IDS = [f"{name}-{size}" for name, size in ALL]
-OWN = [(name, size) for name, size in ALL if size in ("cnn", "bilstm", "linear")]
+OWN = [(name, size) for name, size in ALL if size in ("cnn", "static", "bilstm", "linear")]
 ON_TRANSFORMERS = [pair for pair in ALL if pair not in OWN]
 QUERIES = {"PER": "Which people?", "LOC": "Which places?"}
 SMALL = {"embed_size": 20, "max_length": 32, "stride": 4}
@@ -28,6 +29,8 @@ def build(name, size, folder, **options):
     if "queries" in config["paths"]:
         (folder / "queries.json").write_text(json.dumps(QUERIES))
         config["paths"]["queries"] = str(folder / "queries.json")
+    if "pieces" in config["paths"]:
+        write_table(folder)
     if "terms" in config["paths"]:
         (folder / "terms.jsonl").write_text(json.dumps({"label": "LOC", "term": "Paris"}))
         config["paths"]["terms"] = str(folder / "terms.jsonl")
@@ -107,7 +110,18 @@ def test_values_that_are_to_be_given_are_paths_without_a_value():
     for name, size in ALL:
         paths = make_config(name, size)["paths"]
         given = {key for key, value in paths.items() if value is None}
-        assert given and given <= {"train", "dev", "strong", "weak", "initial", "queries", "terms", "vectors", "oracle"}
+        assert given and given <= {
+            "train",
+            "dev",
+            "strong",
+            "weak",
+            "initial",
+            "queries",
+            "terms",
+            "vectors",
+            "oracle",
+            "pieces",
+        }
 
 
 @pytest.mark.parametrize("head", ["crf_ner", "span_ner", "token_ner", "mrc_ner"])

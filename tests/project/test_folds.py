@@ -1,11 +1,15 @@
 """Parts of the gold: folds, and what the learning curve is trained on."""
 
+from dataclasses import replace
+
 import pytest
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import get_id
+from spacy_weakner.configs import render_config
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.files import write_text
 from spacy_weakner.project.curve import make_parts
 from spacy_weakner.project.folds import make_folds
 from spacy_weakner.project.layout import Corpora
@@ -65,6 +69,18 @@ def test_few_entities_are_enough_in_two_sentences(tmp_path):
 @pytest.fixture
 def workshop(tmp_path, configs):
     return Workshop(Corpora(tmp_path), tmp_path / "out", configs, Settings(20, 40, 0.5, 0.2, 10), lang="xx")
+
+
+def test_the_size_static_has_its_table(workshop, tmp_path):
+    static = replace(workshop, size="static", configs=tmp_path / "configs")
+    given = (workshop.corpora.gold, workshop.corpora.dev, workshop.models)
+    write_text(static.configs / "linear" / "best.gold.cfg", render_config("best.gold", "linear", lang="xx"))
+    write_text(static.configs / "best.gold.cfg", render_config("best.gold", "static", lang="xx"))
+    with pytest.raises(WeaknerError, match=r"pieces.*'spacy weakner pieces' makes it"):
+        static.with_lists(*given, size="static")
+    static.corpora.pieces.mkdir()
+    assert static.with_lists(*given, size="static").overrides["paths.pieces"] == str(static.corpora.pieces)
+    assert "paths.pieces" not in static.with_lists(*given, size="linear").overrides
 
 
 @pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [28, 52]), (50, [25, 50])])

@@ -140,6 +140,26 @@ def test_a_transformer_and_its_place(tmp_path, files, quick):
     assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][0])
 
 
+def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
+    made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size="static")
+    commands = check_project(made.folder)
+    assert [*commands] == ["code", "check", "prepare", "label", "judge", "pieces", "fit", "verdict", "package"]
+    wanted = render_config("crf_ner", "transformer")
+    project = load_project_config(made.folder)
+    assert f'transformer = "{project["vars"]["transformer"]}"' in wanted
+    words = shlex.split(commands["pieces"]["script"][0])
+    assert words[4:7] == ["corpus/text", "corpus/annotated/gold.spacy", "corpus/pieces"]
+    assert words[words.index("--model") + 1] == project["vars"]["transformer"]
+    assert "corpus/pieces" in commands["fit"]["deps"]
+    assert "| `pieces` |" in (made.folder / "README.md").read_text(encoding="utf-8")
+    # A folder is named as the project says files.
+    (tmp_path / "bert").mkdir()
+    monkeypatch.chdir(tmp_path)
+    init_project(Path("q"), **given(files, "gold"), size="static", transformer="bert")
+    assert load_project_config(tmp_path / "q")["vars"]["transformer"] == "../bert"
+    assert "corpus/text" not in check_project(tmp_path / "q")["pieces"]["script"][0]
+
+
 def test_the_same_input_gives_the_same_bytes(tmp_path, files, quick):
     one, two = (
         init_project(tmp_path / "home" / place / "p", **given(files, *EVERYTHING)).folder for place in ("a", "b")

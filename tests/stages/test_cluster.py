@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from spacy_weakner.annotations.corpus import UNFINISHED
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
 from spacy_weakner.own_code import OWN_CODE, import_own_code
@@ -69,7 +70,7 @@ def own():
 
 
 def leftovers(folder):
-    return [path for path in folder.rglob("*") if path.name.startswith(".")]
+    return [path for path in folder.rglob("*") if path.name.startswith(".") and path.name != UNFINISHED]
 
 
 def ray_workers():

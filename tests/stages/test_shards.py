@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, receipt_path, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.runtime.inputs import SpacyFile
-from spacy_weakner.stages.runtime.shards import Shards, receipt_path, run_stage
+from spacy_weakner.stages.runtime.shards import Shards, run_stage
 from spacy_weakner.stages.runtime.stage import Report, Stage
 
 NLP = spacy.blank("en")
@@ -172,7 +172,7 @@ def test_interrupt_keeps_finished_shards_and_a_rerun_gives_the_same_bytes(corpus
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         run(corpus, out, interrupted)
-    assert sorted(contents(out)) == ["a.spacy", "a.spacy.json", "c.spacy", "c.spacy.json"]
+    assert sorted(contents(out)) == [UNFINISHED, "a.spacy", "a.spacy.json", "c.spacy", "c.spacy.json"]
     report = run(corpus, out)
     assert (report.written, report.skipped) == (1, 2)
     assert contents(out) == contents(tmp_path / "whole")

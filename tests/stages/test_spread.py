@@ -14,7 +14,7 @@ from spacy_weakner.aggregation.fitting import prepare
 from spacy_weakner.aggregation.learned import from_json, to_json
 from spacy_weakner.aggregation.observations import observe
 from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, write_docs
 from spacy_weakner.annotations.runs import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import parse_json
@@ -194,6 +194,22 @@ def test_convert_columns(tmp_path, engine):
     assert (whole.docs, whole.entities, parts.written) == (4, {"CITY": 2}, 4)
 
 
+def test_a_block_knows_the_columns_of_its_file(tmp_path, engine):
+    # Of itself such a comment could be a line of tokens: the lines before it tell.
+    text = "# Title\n\n# of mine\n\nYes O\n\n# 1 -\nNo O\n\n# 1 2 O\nParis B-CITY\n\n# -\n"
+    (tmp_path / "a.conll").write_text(text)
+    whole, parts = converted(tmp_path, engine, tmp_path / "a.conll")
+    assert (whole.docs, whole.tokens, parts.written) == (4, 4, 6)
+
+
+@pytest.mark.parametrize("later", ["Rome I x B-CITY", "Rome B-CITY"])
+def test_a_block_checks_the_columns_of_its_file(tmp_path, later, engine):
+    (tmp_path / "a.conll").write_text(f"Yes y O\n\nNo z O\n\n{later}\n")
+    for more in ({}, {"workers": 2, "shard_size": 2}):
+        with pytest.raises(WeaknerError, match=r"a.conll, line 5: expected 3 columns as in the lines before"):
+            convert(tmp_path / "a.conll", tmp_path / "out", **more)
+
+
 def test_convert_corpora_and_tools(tmp_path, corpus, engine):
     for i in range(N):
         convert(corpus / f"{i}.spacy", tmp_path / "more" / f"{i}.jsonl")
@@ -207,7 +223,36 @@ def test_convert_corpora_and_tools(tmp_path, corpus, engine):
     convert(corpus / "0.spacy", tmp_path / "more" / "0.spacy")
     with pytest.raises(WeaknerError, match=r"WK748.*jsonl, spacy"):
         convert(tmp_path / "more", tmp_path / "out", workers=2)
+    with pytest.raises(WeaknerError, match=r"WK740.*bin.*'spacy'"):
+        (corpus / "0.spacy").rename(corpus / "bin")
+        convert(corpus, tmp_path / "out", format="spacy", workers=2)
+    (tmp_path / "rows.jsonl").write_text('[{"tokens": ["a"]}]')
+    with pytest.raises(WeaknerError, match=r"line 1: a JSON array.*jq"):
+        convert(tmp_path / "rows.jsonl", tmp_path / "out", workers=2)
+    with pytest.raises(WeaknerError, match="WK312"):
+        convert(tmp_path / "tool.jsonl", tmp_path / "out.conll", workers=2)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_was_made_in_parts_is_a_corpus(tmp_path, corpus, engine):
+    convert(corpus, tmp_path / "parts", workers=2)
+    assert convert(tmp_path / "parts", tmp_path / "rows.jsonl").docs == sum(1 for _ in read_docs(corpus, NLP.vocab))
+    convert(corpus, tmp_path / "whole.jsonl")
+    assert (tmp_path / "rows.jsonl").read_text() == (tmp_path / "whole.jsonl").read_text()
+
+
+def test_an_unfinished_folder_is_no_corpus(tmp_path, engine):
+    (tmp_path / "a.jsonl").write_text('{"tokens": ["One"]}\n{"tokens": ["Two"]}\n{"tokens": [3]}\n')
+    settings = {"workers": 2, "shard_size": 1}
+    with pytest.raises(WeaknerError, match="line 3"):
+        convert(tmp_path / "a.jsonl", tmp_path / "out", **settings)
+    assert list((tmp_path / "out").glob("*.spacy"))
+    for read in (lambda path: list(read_docs(path, NLP.vocab)), lambda path: convert(path, tmp_path / "b.jsonl")):
+        with pytest.raises(WeaknerError, match="WK789"):
+            read(tmp_path / "out")
+    (tmp_path / "a.jsonl").write_text('{"tokens": ["One"]}\n{"tokens": ["Two"]}\n{"tokens": ["3"]}\n')
+    assert convert(tmp_path / "a.jsonl", tmp_path / "out", **settings).docs == 3
+    assert [doc.text for doc in read_docs(tmp_path / "out", NLP.vocab)] == ["One ", "Two ", "3 "]
 
 
 def test_convert_replaces_its_own_parts_alone(tmp_path, engine):
@@ -232,6 +277,7 @@ def test_convert_replaces_its_own_parts_alone(tmp_path, engine):
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(WeaknerError, match="WK101"):
         convert(tmp_path / "empty.txt", tmp_path / "empty", **settings)
+    assert not list((tmp_path / "empty").iterdir())
 
 
 def test_our_errors_end_the_run(tmp_path, corpus, engine):
@@ -241,7 +287,7 @@ def test_our_errors_end_the_run(tmp_path, corpus, engine):
     nlp.to_disk(tmp_path / "model")
     with pytest.raises(WeaknerError, match="WK344"):
         complete(corpus, tmp_path / "out", tmp_path / "model", workers=2)
-    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".") and path.name != UNFINISHED]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.scratch import remove_leftovers, scratch_folder
 from spacy_weakner.stages.label import label
@@ -53,7 +53,7 @@ def contents(folder):
 
 
 def leftovers(folder):
-    return [f for f in folder.rglob("*") if f.name.startswith(".")]
+    return [f for f in folder.rglob("*") if f.name.startswith(".") and f.name != UNFINISHED]
 
 
 def test_parts_give_the_same_bytes(folder):
@@ -63,10 +63,10 @@ def test_parts_give_the_same_bytes(folder):
     assert (whole.sources[1].docs_without_row, whole.sources[1].rows_without_doc) == (10, 0)
     run(folder, "parts", shard="2/2")
     names = ["part-00001.spacy", "part-00003.spacy", "part-00005.spacy"]
-    assert sorted(contents(folder / "parts")) == sorted(names + [f"{name}.json" for name in names])
+    assert sorted(contents(folder / "parts")) == sorted([UNFINISHED, *names, *(f"{name}.json" for name in names)])
     run(folder, "parts", shard="1/2")
     assert run(folder, "parts", workers=3) == replace(whole, skipped=6)  # starts nothing
-    assert contents(folder / "one") == contents(folder / "parts")
+    assert contents(folder / "one") == contents(folder / "parts")  # the mark is gone
     assert not leftovers(folder)
 
 
@@ -103,7 +103,7 @@ def test_an_error_of_a_worker_is_one_message(folder):
         label(folder / "in.jsonl", folder / "out", **settings)
     assert str(error.value).count("WK") == 1
     assert not leftovers(folder)
-    assert sorted(contents(folder / "out")) == ["part-00000.spacy", "part-00000.spacy.json"]
+    assert sorted(contents(folder / "out")) == [UNFINISHED, "part-00000.spacy", "part-00000.spacy.json"]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ...annotations.conll import Width, find_width
 from ...annotations.corpus import SUFFIX
 from ...annotations.rows import RowCounts
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
-from ...formats.reading import Reading, docs_of_lines, in_blocks, input_files
+from ...formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files
 from .hashes import hash_text
 from .inputs import ShardInput, spacy_inputs
 
@@ -42,14 +43,19 @@ def corpus_inputs(
     """
     files = input_files(path, format)
     if any(format_ == "spacy" for _, format_ in files):
+        for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
+            raise WeaknerError(Errors.WK740.format(path=file_, name="spacy"))  # its shard would have another name
         return spacy_inputs(path)
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):
             raise WeaknerError(Errors.WK740.format(path=file_, name=format_))
+        check_lines(file_, format_)
         lines = BlockLines(file_)
+        width = find_width(file_) if format_ == "conll" else None
         for first, n in _cut(file_, format_, shard_size):
-            blocks.append(Block(_NAME.format(len(blocks)), lines, first, n, format_, nlp, reading or Reading(), counts))
+            name = _NAME.format(len(blocks))
+            blocks.append(Block(name, lines, first, n, format_, nlp, reading or Reading(), counts, width))
     return blocks
 
 
@@ -92,6 +98,7 @@ class Block(ShardInput):
     nlp (Language): Its vocabulary and tokenizer read them.
     reading (Reading): How to read them.
     counts (Optional[RowCounts]): Where to count.
+    width (Optional[Width]): How many columns the file has, if it has columns.
     """
 
     def __init__(
@@ -104,6 +111,7 @@ class Block(ShardInput):
         nlp: Language,
         reading: Reading,
         counts: Optional[RowCounts],
+        width: Optional[Width] = None,
     ) -> None:
         super().__init__(name, lines.path)
         self._lines = lines
@@ -113,13 +121,19 @@ class Block(ShardInput):
         self._nlp = nlp
         self._reading = reading
         self._counts = counts
+        # Lines are told from comments, and checked, by what stands before them in the file.
+        self._width = None if width is None or width.line >= first else width.columns
 
     def key(self) -> str:
-        return hash_text("\n".join([self._format, *self._lines.read(self._first, self._n)]))
+        kind = self._format if self._width is None else f"{self._format} {self._width}"
+        return hash_text("\n".join([kind, *self._lines.read(self._first, self._n)]))
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)
-        return docs_of_lines(self.path, self._format, numbered, self._nlp, self._reading, self._counts), None
+        docs = docs_of_lines(
+            self.path, self._format, numbered, self._nlp, self._reading, self._counts, width=self._width
+        )
+        return docs, None
 
 
 def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:

@@ -7,11 +7,10 @@ from typing import Iterable, List, Set
 
 from spacy.tokens import Doc
 
-from ...annotations.corpus import SUFFIX, UNFINISHED, write_docs
+from ...annotations.corpus import SUFFIX, UNFINISHED, receipt_path, write_docs
 from ...errors import Errors, WeaknerError
 from ...files import replace
 from ...scratch import scratch_folder
-from .shards import receipt_path
 
 SHARD_SIZE = 5000
 _SHARD_NAME = "part-{:05d}" + SUFFIX

@@ -3,7 +3,8 @@
 Beside every finished shard `x.spacy` stands a receipt `x.spacy.json`: what it was made from, with which
 settings, and what was counted. A shard is skipped if its receipt fits the input, the settings and the version, and
 its contents fit the receipt. It is overwritten or removed only if its receipt says that the same stage made it in
-this place.
+this place. From its first new shard on a folder is marked, so that nothing reads a part of it as a corpus, until a run
+has seen that all shards are there.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 
 from spacy.tokens import Doc
 
-from ...annotations.corpus import SUFFIX, corpus_files, write_docs
+from ...annotations.corpus import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ...code_version import code_version
 from ...errors import Errors, WeaknerError
 from ...files import atomic_path, check_output
@@ -64,11 +65,6 @@ class _Job(NamedTuple):
     def key(self) -> str:
         keys = [input_.key() for input_ in self.inputs]
         return keys[0] if len(keys) == 1 else hash_text("\n".join(keys))
-
-
-def receipt_path(shard: Path) -> Path:
-    """The receipt of a shard."""
-    return shard.with_name(f"{shard.name}.json")
 
 
 def run_stage(stage: Stage[R], input_path: Path, output_path: Path, *, progress: bool = False) -> R:
@@ -171,12 +167,15 @@ class Shards:
                 total.written += 1
         finally:
             stage.close()
-        if not total.docs_in and self.part == WHOLE:
-            raise WeaknerError(Errors.WK101.format(path=self.input_path))
+        empty = not total.docs_in and self.part == WHOLE
         # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
-        for path in stale:
+        for path in {*stale, *(job.output for job in self._jobs if empty)}:
             path.unlink()
             receipt_path(path).unlink()
+        if self.part == WHOLE and not self.is_file:
+            (self.output_path / UNFINISHED).unlink(missing_ok=True)
+        if empty:
+            raise WeaknerError(Errors.WK101.format(path=self.input_path))
         self._replaced.update(stale)
         total.replaced = len(self._replaced)
         return total
@@ -197,6 +196,8 @@ class Shards:
             # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
             # never a shard that nobody knows.
             receipt = Receipt(made_from, {job.output.name: hash_file(temporary)}, stats.to_json())
+            if not self.is_file:
+                (self.output_path / UNFINISHED).touch()
             receipt.write(receipt_path(job.output))
 
     def _check_there(self) -> None:
@@ -216,9 +217,9 @@ class Shards:
 
     def _stale(self) -> Set[Path]:
         """Shards in the output that this run does not make anew."""
-        if self.part != WHOLE or not self.output_path.is_dir() or not any(self.output_path.rglob(f"*{SUFFIX}")):
+        if self.part != WHOLE or not self.output_path.is_dir():
             return set()
-        return set(corpus_files(self.output_path)) - {job.output for job in self._jobs}
+        return set(found_files(self.output_path)) - {job.output for job in self._jobs}
 
     def _made_from(self, job: _Job, settings: Dict[str, Any]) -> Dict[str, Any]:
         found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(settings)}

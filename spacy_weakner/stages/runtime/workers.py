@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
+from ...annotations.corpus import receipt_path
 from ...errors import Errors, WeaknerError
 from ...progress import Progress
 from .child import FAILED, INTERRUPTED, said, start
-from .shards import receipt_path
 from .tasks import Task, do_task
 
 _POLL_SECONDS = 0.05

@@ -32,7 +32,7 @@ def installed(monkeypatch):
     [
         (
             {"size": "cn"},
-            "--size cn: There is no encoder of this size. Did you mean 'cnn'.*cnn, bilstm, transformer, gpu",
+            "--size cn: There is no encoder of this size. Did you mean 'cnn'.*cnn, static, bilstm, transformer, gpu",
         ),
         ({"lang": "qq"}, "--lang qq: .WK107"),
         ({"tokenizer": "qq"}, r"--tokenizer qq: .WK106.*spacy_weakner.WordTokenizer.v1"),

@@ -1,0 +1,209 @@
+"""Static vectors of word pieces: tables, lookups, and the encoder in a pipeline."""
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Doc
+from thinc.api import Model
+
+from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.encoders import pieces, static_pieces
+from spacy_weakner.encoders.pieces import PieceTable, WordVectors, cut, load_tokenizer, read_pieces
+from spacy_weakner.encoders.static_pieces import build_static_pieces
+from spacy_weakner.errors import WeaknerError
+
+from ..util import SENTENCES, TEXTS, crf_pipeline, entities_of, make_examples, same, train, weights
+from .tables import VOCAB, table, tokenizer, write_table
+
+NLP = spacy.blank("xx")
+EMBED = {
+    "@architectures": "spacy.MultiHashEmbed.v2",
+    "width": 8,
+    "attrs": ["NORM"],
+    "rows": [100],
+    "include_static_vectors": False,
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "pieces").mkdir()
+    return write_table(tmp_path / "pieces")
+
+
+def config(folder):
+    embed = {"@architectures": "spacy_weakner.StaticPieces.v1", "embed": EMBED, "width": 8, "path": str(folder)}
+    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2"}
+    encode.update(width=8, window_size=1, maxout_pieces=2, depth=1)
+    return {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
+
+
+def pipeline(folder):
+    return crf_pipeline(tok2vec=config(folder))
+
+
+def words_of(words):
+    return numpy.asarray([NLP.vocab.strings.add(word) for word in words], dtype="uint64")
+
+
+def test_a_word_is_the_mean_of_its_pieces():
+    made = table()
+    one = made.vectors[VOCAB.index("paris")]
+    two = (made.vectors[VOCAB.index("new")] + made.vectors[VOCAB.index("##er")]) / 2
+    found = WordVectors(made)(words_of(["Paris", " ", "newer", "\n"]), NLP.vocab.strings)
+    for own, expected in zip(found[[0, 2]], (one, two), strict=True):
+        assert own == pytest.approx(expected / numpy.sqrt((expected**2).mean()), abs=1e-6)
+    assert not found[[1, 3]].any()
+    # Whatever a tokenizer does to texts, words stay whole.
+    assert cut(load_tokenizer(made.tokenizer), "newers") == [VOCAB.index(x) for x in ("new", "##er", "##s")]
+    # Of pieces without a direction.
+    nothing = WordVectors(PieceTable(made.tokenizer, 0 * made.vectors))
+    assert not nothing.vector("Paris").any()
+
+
+def test_no_more_words_are_remembered_than_fit(monkeypatch):
+    monkeypatch.setattr(pieces, "_CAPACITY", 2)
+    look_up = WordVectors(table())
+    orths = words_of(["Anna", "Bob", "Paris"])
+    first = look_up(orths, NLP.vocab.strings)
+    assert len(look_up._known) == 3
+    assert (look_up(orths[:1], NLP.vocab.strings) == first[:1]).all() and len(look_up._known) == 1
+
+
+def test_a_table_is_read_as_it_was_written(folder):
+    found = read_pieces(folder)
+    assert (found.vectors == table().vectors).all() and found.vectors.dtype == "float32"
+    assert found.tokenizer == tokenizer()
+
+
+@pytest.mark.parametrize("damage", ["vectors", "tokenizer", "name", "rows", "nan", "missing"])
+def test_damaged_tables(folder, damage):
+    made, path = table(), folder / "model.safetensors"
+    if damage == "vectors":
+        path.write_bytes(path.read_bytes()[:-5])
+    elif damage == "tokenizer":
+        (folder / "tokenizer.json").write_text("{}")
+    elif damage == "name":
+        from safetensors.numpy import save_file
+
+        save_file({"other": made.vectors}, path)
+    elif damage == "rows":
+        PieceTable(made.tokenizer, made.vectors[1:]).save(folder)
+    elif damage == "nan":
+        PieceTable(made.tokenizer, made.vectors * numpy.nan).save(folder)
+    else:
+        path.unlink()
+    with pytest.raises(WeaknerError, match=r"\[WK730\].*pieces"):
+        read_pieces(folder)
+
+
+def test_no_table(tmp_path):
+    with pytest.raises(WeaknerError, match=r"nowhere.*spacy weakner pieces"):
+        read_pieces(tmp_path / "nowhere")
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("crf_ner", config={"model": {"tok2vec": config("")}})
+    nlp.config["components"]["crf_ner"]["model"]["tok2vec"]["embed"]["path"] = None
+    nlp = spacy.util.load_model_from_config(nlp.config, auto_fill=True)
+    with pytest.raises(WeaknerError, match=r"\[WK731\].*paths.pieces"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+def embedded(folder, width=5):
+    """The layer over fixed other embeddings, which collects their gradients."""
+    collected = []
+
+    def forward(model, docs, is_train):
+        rng = numpy.random.RandomState(0)
+        outputs = [rng.normal(size=(len(doc), 4)).astype("float32") for doc in docs]
+
+        def backprop(gradient):
+            collected.extend(gradient)
+            return []
+
+        return outputs, backprop
+
+    model = build_static_pieces(Model("other", forward, dims={"nO": 4}), width, folder)
+    model.initialize(X=[Doc(NLP.vocab, words=["Anna"])])
+    return model, collected
+
+
+def test_only_what_is_learned_has_gradients(folder):
+    model, collected = embedded(folder)
+    docs = [Doc(NLP.vocab, words=words) for words in (["Anna", "went", "to", "Paris"], [], ["newer"])]
+    outputs, backprop = model.begin_update(docs)
+    assert [output.shape for output in outputs] == [(4, 5), (0, 5), (1, 5)]
+    backprop([numpy.ones_like(output) for output in outputs])
+    assert [own.shape for own in collected] == [(4, 4), (0, 4), (1, 4)]
+    (layer,) = [node for node in model.walk() if node.name == "static_pieces"]
+    assert not layer.has_grad("E") and layer.get_param("E").shape == (len(VOCAB), 6)
+    assert all(node.has_grad("W") for node in model.walk() if node.has_param("W"))
+
+
+def test_the_gradient_is_that_of_finite_differences(folder):
+    model, _ = embedded(folder)
+    docs = [Doc(NLP.vocab, words=["Anna", "went", "to", "newer"])]
+    factor = numpy.random.RandomState(1).normal(size=(4, 5)).astype("float32")
+    (linear,) = [node for node in model.walk() if node.name == "linear"]
+    _, backprop = model.begin_update(docs)
+    backprop([factor])
+    gradient, W = linear.get_grad("W").copy(), linear.get_param("W").copy()
+    for place in [(0, 0), (3, 5), (4, 2)]:
+        values = []
+        for step in (1e-2, -1e-2):
+            changed = W.copy()
+            changed[place] += step
+            linear.set_param("W", changed)
+            values.append(float((model.predict(docs)[0] * factor).sum()))
+        assert gradient[place] == pytest.approx((values[0] - values[1]) / 2e-2, rel=0.05, abs=5e-3)
+
+
+def test_a_table_that_is_loaded_later_is_used(folder):
+    model, _ = embedded(folder)
+    docs = [Doc(NLP.vocab, words=["Anna", "Paris"])]
+    before = model.predict(docs)
+    other = model.copy()
+    (layer,) = [node for node in other.walk() if node.name == "static_pieces"]
+    layer.set_param("E", -layer.get_param("E"))
+    assert not same(before, other.predict(docs))
+    assert same(before, model.predict(docs))
+    layer.set_param("E", -layer.get_param("E"))
+    assert same(before, other.predict(docs))
+
+
+def test_few_tables_are_kept(folder):
+    model, _ = embedded(folder)
+    docs = [Doc(NLP.vocab, words=["Anna"])]
+    (layer,) = [node for node in model.walk() if node.name == "static_pieces"]
+    tables = layer._func.args[0]
+    for _ in range(static_pieces._TABLES + 3):
+        layer.set_param("E", layer.get_param("E") + 1)
+        model.predict(docs)
+    assert len(tables) == static_pieces._TABLES
+    model.predict(docs)
+    assert len(tables) == static_pieces._TABLES
+
+
+def test_it_learns_and_needs_no_table_any_more(folder, tmp_path):
+    nlp = pipeline(folder)
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    (layer,) = [node for node in nlp.get_pipe("crf_ner").model.walk() if node.name == "static_pieces"]
+    before = layer.get_param("E").copy()
+    train(nlp, examples, steps=60)
+    wanted = [entities for _, entities in SENTENCES]
+    assert entities_of(nlp, TEXTS) == wanted
+    assert (layer.get_param("E") == before).all()
+    nlp.to_disk(tmp_path / "model")
+    for path in folder.iterdir():
+        path.unlink()
+    again = spacy.load(tmp_path / "model")
+    assert same(*(weights(own.get_pipe("crf_ner").model) for own in (nlp, again)))
+    for own in (again, spacy.util.load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())):
+        assert entities_of(own, TEXTS) == wanted
+        assert [doc_entities(doc) for doc in own.pipe(["", " \n ", TEXTS[0], ""])][2] == wanted[0]
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_settings(width):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*width"):
+        build_static_pieces(Model("other", None), width)
