@@ -49,6 +49,7 @@ GOLDEN = {
         "spacy_weakner.CRFTagger.v1",
         "spacy_weakner.ConditionedEncoder.v1",
         "spacy_weakner.IndicatorFeatures.v1",
+        "spacy_weakner.PieceVectors.v1",
         "spacy_weakner.StaticPieces.v1",
         "spacy_weakner.MRCExtractor.v1",
         "spacy_weakner.QueryContextEncoder.v1",

@@ -23,7 +23,9 @@ def check_cli(
     test: Annotated[str, typer.Option(help="Annotated sentences that the last scores are of")] = "",
     lang: Annotated[str, typer.Option(help="Language of the texts")] = "en",
     tokenizer: Annotated[str, typer.Option(help="Name of a registered tokenizer")] = "",
-    size: Annotated[str, typer.Option(help="Encoder: linear, cnn, static, bilstm, transformer or gpu")] = "",
+    size: Annotated[
+        str, typer.Option(help="Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu")
+    ] = "",
     transformer: Annotated[str, typer.Option(help="Folder or name of the Transformer")] = "",
     gpu_id: Annotated[int, typer.Option(help="GPU; -1 is the CPU")] = -1,
     label: Annotated[Optional[List[str]], typer.Option(help="Label that is wanted (repeatable)")] = None,

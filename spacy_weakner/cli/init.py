@@ -24,7 +24,9 @@ def init_config_cli(
     output: Annotated[str, typer.Argument(metavar="[OUT|-]", help="The file to write; -: stdout")] = STDOUT,
     size: Annotated[
         Optional[str],
-        typer.Option(help="Encoder: linear, cnn, static, bilstm, transformer, gpu (default: the recipe's first)"),
+        typer.Option(
+            help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first)"
+        ),
     ] = None,
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
@@ -97,7 +99,7 @@ def init_project_cli(
     name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
-    size: Annotated[str, typer.Option(help="Encoder: linear, cnn, static, transformer or gpu")] = "cnn",
+    size: Annotated[str, typer.Option(help="Encoder: linear, linear-static, cnn, static, transformer or gpu")] = "cnn",
     transformer: _Transformer = None,
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""

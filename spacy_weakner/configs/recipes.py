@@ -7,7 +7,7 @@ from typing import Iterable, List, NamedTuple, Optional, Tuple
 from ..errors import Errors, WeaknerError
 from .reading import FOLDER, only_for, read_part, to_config
 
-SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "linear")
+SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "linear", "linear-static")
 
 
 class Recipe(NamedTuple):

@@ -26,7 +26,6 @@ from .lists import TermList, label_with, make_lists, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .rules import (
     GOLD_ALONE,
-    LINEAR,
     LIST_AND_HEAD,
     PACES,
     TERM_LIST,
@@ -35,6 +34,7 @@ from .rules import (
     Rule,
     choose_candidates,
     choose_settings,
+    head_sizes,
     with_list,
 )
 from .verdict import Contender, Verdict, choose
@@ -204,8 +204,7 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
 def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
     """What is trained on gold."""
     heads = [Head("gold", GOLD_ALONE, workshop.on_gold, reads=False, combined=not facts.lists)]
-    sizes = [*([LINEAR] if facts.lists else []), *([workshop.size] if workshop.size != LINEAR else [])]
-    for size in sizes:
+    for size in head_sizes(facts):
         heads.append(Head(size, with_list(size, facts), partial(workshop.with_lists, size=size)))
     return heads
 

@@ -21,7 +21,7 @@ class Corpora:
     labels (Path): What `judge` says of the weak labels.
     gold_labelled (Path): The gold with weak labels beside it.
     weak (Path): The text with aggregated weak labels; all other tokens are missing.
-    pieces (Path): The table of word pieces, for the size "static".
+    pieces (Path): The table of word pieces, for the sizes "static" and "linear-static".
     """
 
     def __init__(self, folder: Path) -> None:

@@ -14,7 +14,7 @@ from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import Source, read_sources, usual_settings
-from .rules import LINEAR, STATIC
+from .rules import LINEARS, WITH_PIECES, linear_beside
 from .workshop import GOLD, STUDENT, VOTES, config_name
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -74,8 +74,8 @@ def init_project(
     gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
     term_label (Optional[str]): Label of terms that come without one.
     name (Optional[str]): Name of the package; None: that of the folder.
-    lang, tokenizer, size, transformer: See `make_config`. For the size "static" the Transformer whose vectors of word
-        pieces are taken.
+    lang, tokenizer, size, transformer: See `make_config`. For the sizes "static" and "linear-static" the Transformer
+        whose vectors of word pieces are taken.
     RETURNS (Project): What was written.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.
@@ -103,13 +103,17 @@ def init_project(
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
-        "transformer": transformer or (_usual_transformer() if size == STATIC else None),
-        "static": size == STATIC,
+        "transformer": transformer or (_usual_transformer() if size in WITH_PIECES else None),
+        "pieces": size in WITH_PIECES,
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
     texts = {
         f"configs/{config_name(recipe, each)}": render_config(
-            recipe, each, lang=lang, tokenizer=tokenizer, transformer=None if each in (LINEAR, STATIC) else transformer
+            recipe,
+            each,
+            lang=lang,
+            tokenizer=tokenizer,
+            transformer=None if each in (*LINEARS, *WITH_PIECES) else transformer,
         )
         for recipe, each in _recipes(size, declared, files)
     }
@@ -189,8 +193,9 @@ def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> Lis
     """Recipes and sizes of the configs that the files ask for."""
     found = [(GOLD, size)] if declared and "text" in files else []
     if "gold" in files:
-        found += [(GOLD, LINEAR), (VOTES, LINEAR), (VOTES, size)]
-        found += [(STUDENT, size)] if "text" in files and size != LINEAR else []
+        linear = linear_beside(size)
+        found += [(GOLD, linear), (VOTES, linear), (VOTES, size)]
+        found += [(STUDENT, size)] if "text" in files and size not in LINEARS else []
     return sorted({*found})
 
 

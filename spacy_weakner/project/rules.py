@@ -7,9 +7,9 @@ from ..errors import Errors, WeaknerError, check_range
 from ..quality.judging.concerns import HARMFUL_PRECISION
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
-LINEAR = "linear"
-# The small network that begins with vectors of word pieces.
-STATIC = "static"
+# The linear CRF; with vectors of word pieces beside its features; the small network that begins with such vectors.
+LINEAR, LINEAR_STATIC, STATIC = "linear", "linear-static", "static"
+LINEARS, WITH_PIECES = (LINEAR, LINEAR_STATIC), (LINEAR_STATIC, STATIC)
 # Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
 LINEAR_TEXTS = 5000
 # Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
@@ -43,6 +43,7 @@ class Pace(NamedTuple):
 
 PACES = {
     "linear": Pace(20000, 1, 1, 1, 5),
+    "linear-static": Pace(15000, 1, 1, 1, 5),
     "cnn": Pace(8000, 150, 400, 10, 4),
     "static": Pace(8000, 150, 400, 10, 4),
     "bilstm": Pace(3000, 150, 400, 10, 4),
@@ -123,7 +124,7 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     | term list | there is one: it needs no training |
     | gold alone | there is gold |
     | linear with list | there is gold and a list |
-    | encoder, with list | there is gold, and the size is not "linear" |
+    | encoder, with list | there is gold, and the size is no linear CRF |
     | weak alone | there are weak labels, and at least 30 % of them are right on gold |
     | list and head | there are weak labels and a list, and no gold: see `best/blind.py` |
     | combined, student | see `best/recipe.py` |
@@ -137,8 +138,7 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     if facts.gold:
         rules.append(Rule(GOLD_ALONE, True, f"a linear CRF, {facts.gold} gold sentences"))
         reads = "reads what the list says beside the words" if facts.lists else "reads the words"
-        sizes = [LINEAR] if facts.lists else []
-        for size in [*sizes, *([facts.size] if facts.size != LINEAR else [])]:
+        for size in head_sizes(facts):
             rules.append(Rule(with_list(size, facts), True, f"a CRF that {reads}"))
         rules.append(Rule(WEAK_ALONE, *_teaches(facts)))
     elif facts.weak:
@@ -149,9 +149,21 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     return rules
 
 
+def linear_beside(size: str) -> str:
+    """RETURNS (str): Size of the linear CRF that is trained beside an encoder."""
+    return LINEAR_STATIC if size in WITH_PIECES else LINEAR
+
+
+def head_sizes(facts: Facts) -> List[str]:
+    """RETURNS (List[str]): Sizes of the heads that are trained on gold, and read what the lists say."""
+    linear = [linear_beside(facts.size)] if facts.lists else []
+    return linear + [size for size in [facts.size] if size not in LINEARS]
+
+
 def with_list(size: str, facts: Facts) -> str:
     """RETURNS (str): What a head that reads what the lists say is called among the candidates."""
-    return f"{size} with list" if facts.lists else size
+    name = LINEAR if size in LINEARS else size
+    return f"{name} with list" if facts.lists else name
 
 
 def _teaches(facts: Facts) -> Tuple[bool, str]:
@@ -209,7 +221,7 @@ def choose_settings(
     if max_steps is not None:
         gold_steps = mixed_steps = max_steps
     notes = []
-    trains = facts.size != LINEAR  # until it converges
+    trains = facts.size not in LINEARS  # until it converges
     if facts.gold and trains:
         passes = gold_steps * words_per_update / max(1, facts.gold_words)
         notes.append(f"gold: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")

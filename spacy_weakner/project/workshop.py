@@ -11,7 +11,7 @@ from ..stages.runtime.training import BEST, LAST, Member
 from ..stages.runtime.trainings import Training, train_all
 from .layout import Corpora, has_docs
 from .prepare import read_preparation
-from .rules import LINEAR, LINEAR_TEXTS, STATIC, Settings
+from .rules import LINEAR, LINEAR_TEXTS, LINEARS, WITH_PIECES, Settings, linear_beside
 
 GOLD, VOTES, STUDENT = "crf_ner", "best.gold", "best.student"
 # Of L-BFGS on thousands of sentences; by then F1 does not change any more.
@@ -77,7 +77,7 @@ class Workshop:
         output (Path): Folder of the pipelines.
         RETURNS (Training): The training.
         """
-        return self._training(GOLD, LINEAR, output, 0, {"paths.train": gold, "paths.dev": dev})
+        return self._training(GOLD, linear_beside(self.size), output, 0, {"paths.train": gold, "paths.dev": dev})
 
     def with_lists(self, gold: Path, dev: Path, output: Path, *, size: str) -> Training:
         """A training on gold of a head that reads what the term lists say beside the words.
@@ -88,7 +88,7 @@ class Workshop:
         RETURNS (Training): The training.
         """
         given = {"paths.train": gold, "paths.dev": dev}
-        steps = 0 if size == LINEAR else self.settings.gold_steps
+        steps = 0 if size in LINEARS else self.settings.gold_steps
         return self._training(VOTES, size, output, steps, given, self._votes("train"))
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
@@ -101,7 +101,7 @@ class Workshop:
         """
         given = {"paths.train": self.corpora.weak, "paths.dev": self.corpora.weak if dev is None else dev}
         more: Dict[str, Any] = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
-        if self.size == LINEAR:
+        if self.size in LINEARS:
             more["corpora.train.limit"] = LINEAR_TEXTS
         return self._training(GOLD, self.size, output, self.settings.mixed_steps, given, more, once=dev is None)
 
@@ -115,7 +115,7 @@ class Workshop:
         """
         given = {"paths.strong": gold, "paths.weak": text, "paths.dev": dev}
         more = self._votes("train.strong")
-        if self.size != LINEAR:
+        if self.size not in LINEARS:
             more["corpora.train.strong_share"] = self.settings.strong_share
         return self._training(STUDENT, self.size, output, self.settings.mixed_steps, given, more)
 
@@ -144,7 +144,7 @@ class Workshop:
     ) -> Training:
         overrides: Dict[str, Any] = {key: str(path) for key, path in paths.items()}
         overrides.update(more)
-        if size == LINEAR:
+        if size in LINEARS:
             # Trained until it converges or, on text, nearly.
             if steps:
                 overrides["initialize.after_init.max_iterations"] = TEXT_ITERATIONS
@@ -152,7 +152,7 @@ class Workshop:
             overrides["training.max_steps"] = steps
             # All trainings take as long as was decided. (Evaluations also say how far one has come.)
             overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
-        if size == STATIC:
+        if size in WITH_PIECES:
             overrides["paths.pieces"] = str(existing(self.corpora.pieces, "'spacy weakner pieces' makes it"))
         overrides["training.patience"] = 0
         overrides["system.seed"] = self.seed
@@ -166,7 +166,7 @@ def config_name(recipe: str, size: str) -> str:
     size (str): Size of the encoder.
     RETURNS (str): A relative path; those of the linear CRF, which is trained beside the encoder, have a folder.
     """
-    return f"{LINEAR}/{recipe}.cfg" if size == LINEAR else f"{recipe}.cfg"
+    return f"{LINEAR}/{recipe}.cfg" if size in LINEARS else f"{recipe}.cfg"
 
 
 def pipeline_of(training: Training, *, select: bool = True) -> Path:

@@ -25,9 +25,9 @@ def encoder_and_head(
     name (str): Its name.
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
-    votes (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `votes`. The head's last layer
-        (see `output_layer`) starts at zero then.
-    linear (Optional[Model[List[Doc], List[Floats2d]]]): What else is added; see `sparse.linear_scores`.
+    votes (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `votes`.
+    linear (Optional[Model[List[Doc], List[Floats2d]]]): What else is added; see `sparse.linear_scores`. With either
+        the head's last layer (see `output_layer`) starts at zero.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
     """
     return with_votes(Model(name, _forward, init=_init, refs={}), tok2vec, head, votes, linear)
@@ -52,14 +52,14 @@ def with_votes(
     return model
 
 
-def output_layer(nO: Optional[int], votes: Optional[Model]) -> Model[Floats2d, Floats2d]:
+def output_layer(nO: Optional[int], *added: Optional[Model]) -> Model[Floats2d, Floats2d]:
     """The last layer of a head.
 
     nO (Optional[int]): Number of outputs.
-    votes (Optional[Model]): What is added to them; if there is anything, the layer starts at zero.
+    *added (Optional[Model]): What is added to them; if there is anything, the layer starts at zero.
     RETURNS (Model[Floats2d, Floats2d]): The layer.
     """
-    return Linear(nO=nO) if votes is None else Linear(nO=nO, init_W=zero_init)
+    return Linear(nO=nO) if all(layer is None for layer in added) else Linear(nO=nO, init_W=zero_init)
 
 
 def check_outputs(head: Model, wanted: int) -> None:

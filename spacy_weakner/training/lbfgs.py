@@ -184,13 +184,13 @@ def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tup
 
 def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Optional[NDArray[numpy.int64]]:
     # Weights of features that never hold stay what they are: most of a table is not in the vector.
-    encoder = pipe.model.maybe_get_ref("tok2vec")
-    if encoder is None or indicator_rows(encoder) is None:
+    features = next((node for node in pipe.model.walk() if indicator_rows(node) is not None), None)
+    if features is None:
         return None
     used: Any = ()
     for batch in batches:
-        found = encoder.predict(pipe.model_inputs(pipe.training_docs(batch)))
-        used = numpy.unique(numpy.concatenate([used, *(encoder.ops.to_numpy(ids).ravel() for ids in found)]))
+        found = features.predict(pipe.model_inputs(pipe.training_docs(batch)))
+        used = numpy.unique(numpy.concatenate([used, *(features.ops.to_numpy(ids).ravel() for ids in found)]))
     return used.astype("int64")
 
 

@@ -90,7 +90,7 @@ def test_what_does_not_exist(arguments, options, told):
 def test_recipes_are_listed():
     found = {recipe.name: recipe for recipe in recipes()}
     assert len(found) >= 20 and list(found) == sorted(found)
-    assert found["crf_ner"].sizes == ("cnn", "static", "transformer", "gpu", "linear")
+    assert found["crf_ner"].sizes == ("cnn", "static", "transformer", "gpu", "linear", "linear-static")
     assert all(recipe.help and "\n" not in recipe.help and not recipe.help.endswith(".") for recipe in found.values())
 
 

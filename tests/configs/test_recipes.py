@@ -15,7 +15,7 @@ from ..util import needs_spacy_transformers
 
 ALL = [(recipe.name, size) for recipe in recipes() for size in recipe.sizes]
 IDS = [f"{name}-{size}" for name, size in ALL]
-OWN = [(name, size) for name, size in ALL if size in ("cnn", "static", "bilstm", "linear")]
+OWN = [(name, size) for name, size in ALL if size in ("cnn", "static", "bilstm", "linear", "linear-static")]
 ON_TRANSFORMERS = [pair for pair in ALL if pair not in OWN]
 QUERIES = {"PER": "Which people?", "LOC": "Which places?"}
 SMALL = {"embed_size": 20, "max_length": 32, "stride": 4}

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_weakner.annotations.weak import doc_entities
-from spacy_weakner.encoders import pieces, static_pieces
+from spacy_weakner.encoders import piece_lookup, pieces
 from spacy_weakner.encoders.pieces import PieceTable, WordVectors, cut, load_tokenizer, read_pieces
 from spacy_weakner.encoders.static_pieces import build_static_pieces
 from spacy_weakner.errors import WeaknerError
@@ -127,6 +127,11 @@ def embedded(folder, width=5):
     return model, collected
 
 
+def lookup(model):
+    (layer,) = [node for node in model.walk() if node.name == "piece_lookup"]
+    return layer
+
+
 def test_only_what_is_learned_has_gradients(folder):
     model, collected = embedded(folder)
     docs = [Doc(NLP.vocab, words=words) for words in (["Anna", "went", "to", "Paris"], [], ["newer"])]
@@ -134,8 +139,7 @@ def test_only_what_is_learned_has_gradients(folder):
     assert [output.shape for output in outputs] == [(4, 5), (0, 5), (1, 5)]
     backprop([numpy.ones_like(output) for output in outputs])
     assert [own.shape for own in collected] == [(4, 4), (0, 4), (1, 4)]
-    (layer,) = [node for node in model.walk() if node.name == "static_pieces"]
-    assert not layer.has_grad("E") and layer.get_param("E").shape == (len(VOCAB), 6)
+    assert not lookup(model).param_names and lookup(model).attrs["vectors"].shape == (len(VOCAB), 6)
     assert all(node.has_grad("W") for node in model.walk() if node.has_param("W"))
 
 
@@ -162,37 +166,33 @@ def test_a_table_that_is_loaded_later_is_used(folder):
     docs = [Doc(NLP.vocab, words=["Anna", "Paris"])]
     before = model.predict(docs)
     other = model.copy()
-    (layer,) = [node for node in other.walk() if node.name == "static_pieces"]
-    layer.set_param("E", -layer.get_param("E"))
+    lookup(other).attrs["vectors"] = -table().vectors
     assert not same(before, other.predict(docs))
     assert same(before, model.predict(docs))
-    layer.set_param("E", -layer.get_param("E"))
+    other.from_bytes(model.to_bytes())
     assert same(before, other.predict(docs))
 
 
 def test_few_tables_are_kept(folder):
     model, _ = embedded(folder)
     docs = [Doc(NLP.vocab, words=["Anna"])]
-    (layer,) = [node for node in model.walk() if node.name == "static_pieces"]
-    tables = layer._func.args[0]
-    for _ in range(static_pieces._TABLES + 3):
-        layer.set_param("E", layer.get_param("E") + 1)
+    tables = lookup(model)._func.args[0]
+    for _ in range(piece_lookup._TABLES + 3):
+        lookup(model).attrs["vectors"] = lookup(model).attrs["vectors"] + 1
         model.predict(docs)
-    assert len(tables) == static_pieces._TABLES
+    assert len(tables) == piece_lookup._TABLES
     model.predict(docs)
-    assert len(tables) == static_pieces._TABLES
+    assert len(tables) == piece_lookup._TABLES
 
 
 def test_it_learns_and_needs_no_table_any_more(folder, tmp_path):
     nlp = pipeline(folder)
     examples = make_examples(nlp)
     nlp.initialize(lambda: examples)
-    (layer,) = [node for node in nlp.get_pipe("crf_ner").model.walk() if node.name == "static_pieces"]
-    before = layer.get_param("E").copy()
     train(nlp, examples, steps=60)
     wanted = [entities for _, entities in SENTENCES]
     assert entities_of(nlp, TEXTS) == wanted
-    assert (layer.get_param("E") == before).all()
+    assert (lookup(nlp.get_pipe("crf_ner").model).attrs["vectors"] == table().vectors).all()
     nlp.to_disk(tmp_path / "model")
     for path in folder.iterdir():
         path.unlink()

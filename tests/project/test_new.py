@@ -140,8 +140,10 @@ def test_a_transformer_and_its_place(tmp_path, files, quick):
     assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][0])
 
 
-def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
-    made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size="static")
+@pytest.mark.parametrize("size", ["static", "linear-static"])
+def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch, size):
+    made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size=size)
+    assert {"linear/crf_ner.cfg", "linear/best.gold.cfg"} <= {*contents(made.folder / "configs")}
     commands = check_project(made.folder)
     assert [*commands] == ["code", "check", "prepare", "label", "judge", "pieces", "fit", "verdict", "package"]
     wanted = render_config("crf_ner", "transformer")
@@ -155,7 +157,7 @@ def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
     # A folder is named as the project says files.
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
-    init_project(Path("q"), **given(files, "gold"), size="static", transformer="bert")
+    init_project(Path("q"), **given(files, "gold"), size=size, transformer="bert")
     assert load_project_config(tmp_path / "q")["vars"]["transformer"] == "../bert"
     assert "corpus/text" not in check_project(tmp_path / "q")["pieces"]["script"][0]
 

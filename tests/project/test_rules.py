@@ -25,6 +25,7 @@ BARE = {"gold alone": True, "cnn": True, "weak alone": True}
         ({"lists": 3}, EVERYTHING),
         ({"size": "linear"}, {name: True for name in EVERYTHING if name != "cnn with list"}),
         ({"size": "linear", "lists": 0}, {"gold alone": True, "weak alone": True}),
+        ({"size": "linear-static"}, {name: True for name in EVERYTHING if name != "cnn with list"}),
         ({"weak": False}, {**EVERYTHING, "weak alone": False}),
         ({"text": 0}, {**EVERYTHING, "weak alone": False}),
         ({"precision": MIN_PRECISION - 0.1}, {**EVERYTHING, "weak alone": False}),

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import shutil
 
 import numpy
 import pytest
@@ -19,6 +20,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.flat import FlatWeights
 from spacy_weakner.training.lbfgs import LBFGS, Objective, minimise
 
+from ..encoders.tables import write_table
 from ..util import (
     GOLD,
     SENTENCES,
@@ -235,6 +237,22 @@ def test_components_of_other_pipelines_go_first_too():
     assert all("weak:terms" in eg.predicted.spans for eg in examples)
 
 
+def test_of_features_beside_an_encoder_only_those_that_hold_are_weights(tmp_path):
+    pieces = {"@architectures": "spacy_weakner.PieceVectors.v1", "path": str(write_table(tmp_path)), "window": 0}
+    model = {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": pieces, "linear": ENCODER}
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("crf_ner", config={"model": model})
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    objective, n = Objective(head_of(nlp), [examples], 0.1), head_of(nlp).n_outputs
+    features = head_of(nlp).model.get_ref("linear").layers[0]
+    used = len(numpy.unique(numpy.concatenate(features.predict([eg.predicted for eg in examples]))))
+    assert 0 < used < 2000 and not any(own.any() for own in head_of(nlp).model.predict([eg.predicted for eg in examples]))
+    assert objective.start.size == used * n + (6 + 1) * n + 2 * n + n * n
+    first, last, _ = minimise(objective, 50, 1e-3)
+    assert last < first and entities_of(nlp, TEXTS) == GOLD
+
+
 def test_a_loss_of_zero_is_left_alone():
     nlp = small()
     examples = [make_example(nlp, "a b", annotated=False)]
@@ -245,17 +263,22 @@ def test_a_loss_of_zero_is_left_alone():
     assert same([objective.weights.read()], [before])
 
 
+@pytest.mark.parametrize("size", ["linear", "linear-static"])
 @pytest.mark.parametrize("recipe", ["crf_ner", "crf_ner.strong_weak"])
-def test_the_size_linear_in_spacys_own_loop(recipe, tmp_path):
+def test_the_linear_sizes_in_spacys_own_loop(recipe, size, tmp_path):
     blank = spacy.blank("en")
     write_docs(tmp_path / "a.spacy", [make_doc(blank, text, entities) for text, entities in SENTENCES])
-    config = make_config(recipe, "linear")
+    config = make_config(recipe, size)
     config["paths"].update(dict.fromkeys(config["paths"], str(tmp_path / "a.spacy")))
+    if size == "linear-static":
+        (tmp_path / "pieces").mkdir()
+        config["paths"]["pieces"] = str(write_table(tmp_path / "pieces"))
     nlp = init_nlp(config.interpolate())
     learned = table_of(nlp).copy()
     (tmp_path / "model").mkdir()
     train(nlp, tmp_path / "model", stdout=io.StringIO(), stderr=io.StringIO())
     assert learned.any() and same([table_of(nlp)], [learned])
+    shutil.rmtree(tmp_path / "pieces", ignore_errors=True)
     again = spacy.load(tmp_path / "model" / "model-best")
     assert again.meta["performance"]["ents_f"] == 1.0
     assert same([table_of(again)], [learned])

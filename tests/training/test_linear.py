@@ -38,8 +38,11 @@ def table(nlp, head):
 def test_its_scores_are_added(head):
     nlp, rng = pipeline(head), numpy.random.RandomState(0)
     model, docs = nlp.get_pipe(head).model, [make_doc(nlp, text) for text in ("", "Bob", *TEXTS)]
+    assert not table(nlp, head).get_param("W").any() and not any(own.any() for own in model.predict(docs))
+    train(nlp, make_examples(nlp), steps=3)
+    table(nlp, head).get_param("W").fill(0.0)
     without = model.predict(docs)
-    assert not table(nlp, head).get_param("W").any() and all(own.any() for own in without[1:])
+    assert all(own.any() for own in without[1:])
     weights = rng.normal(size=table(nlp, head).get_param("W").shape).astype("float32")
     table(nlp, head).set_param("W", weights)
     rows = build_indicator_features(1000).predict(docs)

@@ -15,7 +15,7 @@ from ...stages.runtime.trainings import Training
 from ...stages.soften import soften
 from ..arena import Arena
 from ..lists import TermList
-from ..rules import LINEAR, WEAK_ALONE, Rule
+from ..rules import LINEARS, WEAK_ALONE, Rule
 from ..workshop import Workshop, pipeline_of
 from .assembling import COMBINER, assemble
 from .calibrating import calibrate, judge
@@ -151,7 +151,7 @@ class Best:
             why = f"the combination's F1 {own:.1f} is not above that of the list, {of_lists:.1f}"
             self.rules.append(Rule(name, False, why))
             return False
-        if self.workshop.size == LINEAR:
+        if self.workshop.size in LINEARS:
             self.rules.append(Rule(name, False, "soft labels teach a linear CRF nothing that pays (--size cnn)"))
             return False
         return True

@@ -20,6 +20,7 @@ from .findings import Findings, listed
 # What an encoder needs beside the base install: packages, and the extra that brings them.
 _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
     "static": (("transformers",), "transformers"),
+    "linear-static": (("transformers",), "transformers"),
     "transformer": (("transformers", "spacy_transformers"), "transformers"),
     "gpu": (("transformers", "spacy_transformers"), "transformers"),
 }

@@ -31,8 +31,11 @@ def config_differences(
         found.append(f"its tokenizer is '{own}', and not '{tokenizer}'")
     names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
     transformer = any("Transformer" in name or "QueryContext" in name for name in names)
+    pieces = any("Pieces" in name or "PieceVectors" in name for name in names)
     if size is not None and transformer != (size in ("transformer", "gpu")):
         found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
+    elif size is not None and pieces != size.endswith("static"):
+        found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, and the size is '{size}'")
     return found
 
 
