@@ -1,8 +1,9 @@
 """From a term list to a trained pipeline on real text: BC5CDR, chemicals and diseases.
 
-    python benchmarks/foundation.py --data DIR [--encoder cnn|static|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
+    python benchmarks/foundation.py --data DIR [--encoder SIZE|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
 
-`--encoder static` wants `--transformer FOLDER|NAME`, whose vectors of word pieces are taken.
+`--encoder` is a size of the recipes without a Transformer, or a Transformer; `static` and `linear-static` want `--transformer
+FOLDER|NAME`, whose vectors of word pieces are taken.
 
 `--data` holds train, dev and test as JSONL, and a term list `gazetteer.jsonl`, each perhaps gzipped. Rows go to
 docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is written anew at the end.
@@ -41,7 +42,8 @@ from spacy_weakner.stages.pieces import distil_pieces
 
 BENCHMARK = "foundation"
 DATASET = "bc5cdr"
-STATIC = "static"
+WITH_PIECES = ("static", "linear-static")
+SIZES = ("cnn", "linear", *WITH_PIECES)
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 # Sentences of train and of dev; 0 is all.
 PRESETS = {"quick": (2000, 300), "full": (0, 0)}
@@ -82,8 +84,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / BENCHMARK)
-    parser.add_argument("--encoder", default="cnn", help="cnn, static, or name or folder of a Transformer")
-    parser.add_argument("--transformer", help="for static: name or folder of the Transformer")
+    parser.add_argument("--encoder", default="cnn", help=f"{', '.join(SIZES)}, or name or folder of a Transformer")
+    parser.add_argument("--transformer", help="for vectors of word pieces: name or folder of the Transformer")
     parser.add_argument("--preset", default="quick", choices=PRESETS)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--methods", default=",".join(ORDER))
@@ -103,7 +105,7 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
     """Run all methods with one seed, which also draws the subsets and the masks."""
     folder = prepare(arguments.data, arguments.work / arguments.preset / f"seed{seed}", arguments.preset, seed)
     encoder = encoder_name(arguments.encoder)
-    if encoder == STATIC and not (folder / "pieces").exists():
+    if encoder in WITH_PIECES and not (folder / "pieces").exists():
         report = distil_pieces([folder / "gold.spacy"], folder / "pieces", arguments.transformer, tokenizer=TOKENIZER)
         print(report)
     sizes = {path.stem: count(path) for path in folder.glob("*.spacy")}
@@ -147,7 +149,7 @@ def config(method: Method, encoder: str) -> Path:
     if method.component == "ner":
         return ROOT / "benchmarks" / "spacy_ner.cfg"
     recipe = "crf_ner.strong_weak" if "+" in method.train else "crf_ner"
-    return config_file(recipe, encoder if encoder in ("cnn", STATIC) else "transformer")
+    return config_file(recipe, encoder if encoder in SIZES else "transformer")
 
 
 def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str, Any]:
@@ -165,9 +167,9 @@ def overrides(method: Method, folder: Path, encoder: str, seed: int) -> Dict[str
         values["paths.train"] = str(folder / f"{method.train}.spacy")
     if method.component != "ner":
         values["nlp.tokenizer.@tokenizers"] = TOKENIZER
-    if encoder == STATIC:
+    if encoder in WITH_PIECES:
         values["paths.pieces"] = str(folder / "pieces")
-    elif encoder != "cnn":
+    elif encoder not in SIZES:
         values["paths.transformer"] = encoder
     return values
 
