@@ -2,8 +2,8 @@
 
     python benchmarks/foundation.py --data DIR [--encoder SIZE|FOLDER|NAME] [--preset quick|full] [--seeds 0,1,2]
 
-`--encoder` is a size of the recipes without a Transformer, or a Transformer; `static` and `linear-static` want `--transformer
-FOLDER|NAME`, whose vectors of word pieces are taken.
+`--encoder` is a size of the recipes without a Transformer, or a Transformer; `static` and `linear-static` want
+`--transformer FOLDER|NAME`, whose vectors of word pieces are taken.
 
 `--data` holds train, dev and test as JSONL, and a term list `gazetteer.jsonl`, each perhaps gzipped. Rows go to
 docs/evidence/foundation.jsonl as runs end; docs/evidence/foundation.md is written anew at the end.
