@@ -20,7 +20,7 @@ def pieces_cli(
     tokenizer: Tokenizer = None,
     format: Format = None,
 ) -> None:
-    """Take vectors of word pieces from a Transformer, for encoders of the size 'static'."""
+    """Take vectors of word pieces from a Transformer, for the sizes 'linear-static' and 'static'."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
         from ..stages.pieces import distil_pieces

@@ -53,7 +53,7 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
     try:
         tokenizer = (folder / TOKENIZER).read_text(encoding="utf-8")
         vectors = numpy.asarray(load_file(folder / TABLE)[_NAME], dtype="float32")
-        n_pieces = load_tokenizer(tokenizer).get_vocab_size(with_added_tokens=True)
+        n_pieces = count_pieces(load_tokenizer(tokenizer))
         if vectors.ndim != 2 or len(vectors) != n_pieces or not numpy.isfinite(vectors).all():
             raise ValueError(f"there must be a vector for each of the {n_pieces} pieces, got {vectors.shape}")
     except (OSError, ValueError, KeyError, SafetensorError) as error:
@@ -77,6 +77,15 @@ def load_tokenizer(text: str) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def count_pieces(tokenizer: Any) -> int:
+    """How many rows a table needs.
+
+    tokenizer (Any): See `load_tokenizer`.
+    RETURNS (int): One more than the largest id; there may be gaps below it.
+    """
+    return 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
 
 
 def cut(tokenizer: Any, word: str) -> List[int]:

@@ -59,7 +59,8 @@ def distil_pieces(
     format: Optional[str] = None,
     progress: bool = False,
 ) -> PiecesReport:
-    """Make a table of vectors of word pieces, for `spacy_weakner.StaticPieces.v1`. A Transformer reads every piece of
+    """Make a table of vectors of word pieces, for `spacy_weakner.PieceVectors.v1` and
+    `spacy_weakner.StaticPieces.v1`. A Transformer reads every piece of
     its vocabulary alone (Tulkens and van Dongen, 2024, model2vec), and the words of the corpora that have several
     pieces. The vectors are those of the pieces, without the mean over words, and then fitted: means over pieces shall
     come near what the Transformer says of the words (`distilling.fit.fit_pieces`). Of all directions those stay in

@@ -1,5 +1,7 @@
 """Static vectors of word pieces: tables, lookups, and the encoder in a pipeline."""
 
+import json
+
 import numpy
 import pytest
 import spacy
@@ -95,6 +97,18 @@ def test_damaged_tables(folder, damage):
         path.unlink()
     with pytest.raises(WeaknerError, match=r"\[WK730\].*pieces"):
         read_pieces(folder)
+
+
+def test_ids_may_have_gaps(tmp_path):
+    gap = json.loads(tokenizer())
+    gap["model"]["vocab"]["bob"] = len(VOCAB) + 4
+    made = PieceTable(json.dumps(gap), numpy.eye(len(VOCAB) + 5, dtype="float32"))
+    made.save(tmp_path)
+    found = WordVectors(read_pieces(tmp_path)).vector("Bob")
+    assert found.argmax() == len(VOCAB) + 4
+    PieceTable(made.tokenizer, made.vectors[: len(VOCAB)]).save(tmp_path)
+    with pytest.raises(WeaknerError, match=rf"WK730.*each of the {len(VOCAB) + 5} pieces"):
+        read_pieces(tmp_path)
 
 
 def test_no_table(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any, List, Sequence, Union
 
 import numpy
 
-from ...encoders.pieces import Vectors
+from ...encoders.pieces import Vectors, count_pieces
 from ...encoders.transformer import load_encoder, n_positions
 from ...errors import Errors, WeaknerError
 from ...progress import Progress
@@ -29,7 +29,7 @@ class LoneWords:
             raise WeaknerError(Errors.WK357.format(gpu_id=gpu_id, count=torch.cuda.device_count()))
         self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
         self._model = model.to(self._device).eval()
-        self.n_pieces = len(self.tokenizer)
+        self.n_pieces = count_pieces(self.tokenizer.backend_tokenizer)
         probe = self._with_specials([self.n_pieces])
         self._first = probe.index(self.n_pieces)
         self.longest = (n_positions(model) or len(probe) + 64) - len(probe) + 1
