@@ -12,6 +12,8 @@ from ..files import existing, write_text
 from .words import Hashes
 
 Vectors = NDArray[numpy.float32]
+# Tables are kept in half precision: a pipeline has one for each of its heads.
+Table = NDArray[numpy.float16]
 TOKENIZER, TABLE = "tokenizer.json", "model.safetensors"
 _NAME = "embeddings"
 # Words that are remembered, so that a stream of text needs no more and more memory.
@@ -22,11 +24,11 @@ class PieceTable(NamedTuple):
     """A tokenizer, and a vector for each of its pieces.
 
     tokenizer (str): JSON of Hugging Face's `tokenizers`.
-    vectors (Vectors): Shape (n_pieces, width).
+    vectors (Table): Shape (n_pieces, width).
     """
 
     tokenizer: str
-    vectors: Vectors
+    vectors: Table
 
     def save(self, folder: Path) -> None:
         """Write it in the form of model2vec: `tokenizer.json` and `model.safetensors`.
@@ -52,13 +54,19 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
     folder = existing(Path(path), "'spacy weakner pieces' makes it")
     try:
         tokenizer = (folder / TOKENIZER).read_text(encoding="utf-8")
-        vectors = numpy.asarray(load_file(folder / TABLE)[_NAME], dtype="float32")
+        vectors = half(load_file(folder / TABLE)[_NAME])
         n_pieces = count_pieces(load_tokenizer(tokenizer))
         if vectors.ndim != 2 or len(vectors) != n_pieces or not numpy.isfinite(vectors).all():
             raise ValueError(f"there must be a vector for each of the {n_pieces} pieces, got {vectors.shape}")
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise WeaknerError(Errors.WK730.format(path=folder, reason=str(error).splitlines()[0])) from error
     return PieceTable(tokenizer, vectors)
+
+
+def half(vectors: Any) -> Table:
+    """RETURNS (Table): Vectors in half precision; infinite where that is too small for them."""
+    with numpy.errstate(over="ignore"):
+        return numpy.asarray(vectors, dtype="float16")
 
 
 def load_tokenizer(text: str) -> Any:
@@ -133,7 +141,7 @@ class WordVectors:
         ids = cut(self._tokenizer, word)
         if not ids:
             return numpy.zeros(self._vectors.shape[1], dtype="float32")
-        mean = self._vectors[ids].mean(axis=0)
+        mean = self._vectors[ids].mean(axis=0, dtype="float32")
         size = float(numpy.sqrt((mean**2).mean()))
         stretched: Vectors = mean / size if size else mean
         return stretched

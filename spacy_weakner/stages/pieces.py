@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from ..encoders.pieces import PieceTable, Vectors, cut, load_tokenizer
+from ..encoders.pieces import PieceTable, Vectors, cut, half, load_tokenizer
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
 from ..formats.reading import input_files, read_corpus
@@ -100,7 +100,7 @@ def distil_pieces(
     table, report = _fit(read, words, width, progress)
     with atomic_path(output_path) as folder:
         folder.mkdir()
-        PieceTable(cutter.to_str(), table).save(folder)
+        PieceTable(cutter.to_str(), half(table)).save(folder)
     return report._replace(words=len(different))
 
 

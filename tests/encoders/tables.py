@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy
 
-from spacy_weakner.encoders.pieces import PieceTable
+from spacy_weakner.encoders.pieces import PieceTable, half
 
 VOCAB = ["[UNK]", "anna", "bob", "paris", "went", "to", "new", "york", "##s", "##er", "an"]
 
@@ -33,8 +33,8 @@ def tokenizer():
 
 
 def table(width=6, seed=0):
-    vectors = numpy.random.RandomState(seed).normal(size=(len(VOCAB), width)).astype("float32")
-    return PieceTable(tokenizer(), vectors)
+    vectors = numpy.random.RandomState(seed).normal(size=(len(VOCAB), width))
+    return PieceTable(tokenizer(), half(vectors))
 
 
 def write_table(folder: Path) -> Path:
