@@ -15,7 +15,7 @@ from ...stages.runtime.trainings import Training
 from ...stages.soften import soften
 from ..arena import Arena
 from ..lists import TermList
-from ..rules import LINEARS, WEAK_ALONE, Rule
+from ..rules import LINEARS, STATIC, WEAK_ALONE, WITH_PIECES, Rule
 from ..workshop import Workshop, pipeline_of
 from .assembling import COMBINER, assemble
 from .calibrating import calibrate, judge
@@ -152,7 +152,9 @@ class Best:
             self.rules.append(Rule(name, False, why))
             return False
         if self.workshop.size in LINEARS:
-            self.rules.append(Rule(name, False, "soft labels teach a linear CRF nothing that pays (--size cnn)"))
+            other = STATIC if self.workshop.size in WITH_PIECES else "cnn"
+            why = f"soft labels teach a linear CRF nothing that pays (--size {other})"
+            self.rules.append(Rule(name, False, why))
             return False
         return True
 
