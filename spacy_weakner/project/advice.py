@@ -49,7 +49,7 @@ def advise(
         text = (
             "A Transformer as encoder (--size transformer): with 250 gold sentences of BC5CDR alone it was 14 points "
             "better than the small CNN. Or only its vectors of word pieces, in a linear CRF that is trained in seconds "
-            "(--size linear-static): 6 to 8 points better than without on three data sets. Beside a term list less is "
+            "(--size linear-static): 5 to 8 points better than without on five data sets. Beside a term list less is "
             "left to gain."
         )
         found.append(Advice(min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * room) - behind, text))
