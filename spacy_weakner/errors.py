@@ -764,6 +764,7 @@ class Errors:
         "[WK731] The encoder has no table of word pieces. Give its folder: --paths.pieces FOLDER, which 'spacy weakner "
         "pieces' makes."
     )
+    WK732 = "[WK732] '{name}' cannot give vectors of word pieces: {reason}. Take another Transformer."
     WK724 = "[WK724] Both 'workers' and 'ray' are given. Processes on this machine, or a cluster: leave out one."
 
     # Damaged and hostile files

@@ -66,6 +66,8 @@ def _forward(
 def _words(tables: _Known, model: Model) -> WordVectors:
     """What looks words up in the table as it is now: another may have been loaded since."""
     wanted = PieceTable(model.attrs["tokenizer"], model.attrs["vectors"])
+    if wanted.vectors is None:
+        raise WeaknerError(Errors.WK731)
     for table, words in tables:
         if table.vectors is wanted.vectors and table.tokenizer == wanted.tokenizer:
             return words

@@ -33,6 +33,6 @@ def build_piece_vectors(
     RAISES (WeaknerError): For settings out of range; when it is initialised, if there is no such table.
     """
     check_range("window", window, 0, None)
-    check_range("length", length, 0.0, None)
+    check_range("length", length, 0.0, 1e6)
     lookup = PieceLookup(path, length)
     return chain(lookup, with_array(expand_window(window), pad=window)) if window else lookup

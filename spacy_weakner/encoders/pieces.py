@@ -16,6 +16,10 @@ Vectors = NDArray[numpy.float32]
 Table = NDArray[numpy.float16]
 TOKENIZER, TABLE = "tokenizer.json", "model.safetensors"
 _NAME = "embeddings"
+# model2vec has them where it makes tables smaller: the row of each piece, and what a piece weighs.
+_MAPPING, _WEIGHTS = "mapping", "weights"
+# Of no script: nobody's vocabulary has it.
+_UNKNOWN = "\U0010fffd"
 # Words that are remembered, so that a stream of text needs no more and more memory.
 _CAPACITY = 20_000
 
@@ -54,13 +58,33 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
     folder = existing(Path(path), "'spacy weakner pieces' makes it")
     try:
         tokenizer = (folder / TOKENIZER).read_text(encoding="utf-8")
-        vectors = half(load_file(folder / TABLE)[_NAME])
-        n_pieces = count_pieces(load_tokenizer(tokenizer))
-        if vectors.ndim != 2 or len(vectors) != n_pieces or not numpy.isfinite(vectors).all():
+        vectors = half(_by_piece(load_file(folder / TABLE)))
+        cutter = load_tokenizer(tokenizer)
+        n_pieces = count_pieces(cutter)
+        if vectors.ndim != 2 or len(vectors) != n_pieces or not vectors.size or not numpy.isfinite(vectors).all():
             raise ValueError(f"there must be a vector for each of the {n_pieces} pieces, got {vectors.shape}")
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        _check_unknown(cutter)
+    # The library has no words for numbers that numpy does not know: a TypeError or an AttributeError.
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SafetensorError) as error:
         raise WeaknerError(Errors.WK730.format(path=folder, reason=str(error).splitlines()[0])) from error
     return PieceTable(tokenizer, vectors)
+
+
+def _by_piece(tensors: Dict[str, Any]) -> Any:
+    # A row per piece, as it counts in a mean.
+    vectors = tensors[_NAME]
+    if _MAPPING in tensors:
+        vectors = vectors[tensors[_MAPPING]]
+    if _WEIGHTS in tensors:
+        vectors = vectors * tensors[_WEIGHTS][:, None]
+    return vectors
+
+
+def _check_unknown(tokenizer: Any) -> None:
+    try:
+        cut(tokenizer, _UNKNOWN)
+    except Exception as error:  # the library raises nothing more precise
+        raise ValueError(f"its tokenizer has no piece for what it does not know: {error}") from error
 
 
 def half(vectors: Any) -> Table:

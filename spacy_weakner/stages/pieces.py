@@ -33,7 +33,7 @@ class PiecesReport(NamedTuple):
     held_out (int): Further ones that were held out, to measure by.
     before (float): Mean cosine of what the Transformer says of these and the mean of the vectors of their pieces, each
         piece read by itself.
-    after (float): The same as it is now.
+    after (float): The same once they are fitted, before directions are left out.
     """
 
     pieces: int
@@ -75,13 +75,15 @@ def distil_pieces(
     lang, tokenizer, format: See `convert`.
     progress (bool): Show how far it has come.
     RETURNS (PiecesReport): What was made.
-    RAISES (WeaknerError): If there is no such Transformer or GPU, an input cannot be read, or the output is there.
+    RAISES (WeaknerError): If there is no such Transformer or GPU, an input cannot be read, or the output is there, or
+            is an input or the Transformer.
     """
     check_range("width", width, 1, None)
     check_range("gpu_id", gpu_id, -1, None)
     output_path = Path(output_path)
     paths = [Path(path) for path in inputs]
-    check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
+    there = [Path(model)] if Path(model).exists() else []
+    check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
     if output_path.exists() and not overwrite:
         raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
     read = LoneWords(model, gpu_id)
@@ -95,12 +97,15 @@ def distil_pieces(
                 if not token.is_space:
                     different.add(token.orth)
                     words[tuple(cut(cutter, token.text))] += 1
-    if not words:
+    if not any(0 < len(word) <= read.longest for word in words):
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
-    table, report = _fit(read, words, width, progress)
+    vectors, report = _fit(read, words, width, progress)
+    table = half(vectors)
+    if not numpy.isfinite(table).all():
+        raise WeaknerError(Errors.WK732.format(name=model, reason="its vectors do not fit into half precision"))
     with atomic_path(output_path) as folder:
         folder.mkdir()
-        PieceTable(cutter.to_str(), half(table)).save(folder)
+        PieceTable(cutter.to_str(), table).save(folder)
     return report._replace(words=len(different))
 
 

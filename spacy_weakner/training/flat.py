@@ -1,6 +1,6 @@
 """All weights of a model as one vector."""
 
-from typing import Any, Iterable, List, NamedTuple, Optional
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
 
 import numpy
 from numpy.typing import NDArray
@@ -68,14 +68,15 @@ class FlatWeights:
     """The weights of a model, in one vector of float64 on the host.
 
     model (Model): The model.
-    rows (Optional[Iterable[int]]): Rows of tables of indicator features that are used; None: all.
+    rows (Optional[Mapping[int, Iterable[int]]]): By the number of rows of a table of indicator features: those that
+        are used. All are, of a table of another size.
     """
 
-    def __init__(self, model: Model, rows: Optional[Iterable[int]] = None) -> None:
-        used = None if rows is None else model.ops.asarray(list(rows), dtype="int64")
+    def __init__(self, model: Model, rows: Optional[Mapping[int, Iterable[int]]] = None) -> None:
+        used = {size: model.ops.asarray(list(own), dtype="int64") for size, own in (rows or {}).items()}
         self._parts: List[Any] = []
         for node in model.walk():
-            own = used if node.name == SPARSE else None
+            own = used.get(node.get_dim("nI")) if node.name == SPARSE else None
             self._parts += [_Weights(node, name, own) for name in node.param_names if node.has_param(name)]
             for shim in node.shims:
                 parameters = getattr(shim._model, "parameters", None)

@@ -6,7 +6,7 @@ and gives the one set of weights at which the penalised loss is lowest.
 
 import time
 from itertools import islice
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ HISTORY = 8
 MAX_EVALUATIONS = 25
 # Share of the loss below which differences are those of rounding: weights are float32.
 PRECISION = 1e-7
+_NONE: NDArray[numpy.int64] = numpy.zeros(0, dtype="int64")
 
 
 class LBFGS:
@@ -182,16 +183,19 @@ def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tup
     return losses[0], losses[-1], len(losses) - 1
 
 
-def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Optional[NDArray[numpy.int64]]:
-    # Weights of features that never hold stay what they are: most of a table is not in the vector.
-    features = next((node for node in pipe.model.walk() if indicator_rows(node) is not None), None)
-    if features is None:
-        return None
-    used: Any = ()
-    for batch in batches:
-        found = features.predict(pipe.model_inputs(pipe.training_docs(batch)))
-        used = numpy.unique(numpy.concatenate([used, *(features.ops.to_numpy(ids).ravel() for ids in found)]))
-    return used.astype("int64")
+def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Dict[int, NDArray[numpy.int64]]:
+    # Weights of features that never hold stay what they are: most of a table is not in the vector. Tables of a size may
+    # share the rows that they use: one too many only costs time.
+    used: Dict[int, NDArray[numpy.int64]] = {}
+    for features in pipe.model.walk():
+        rows = indicator_rows(features)
+        if rows is None:
+            continue
+        for batch in batches:
+            found = features.predict(pipe.model_inputs(pipe.training_docs(batch)))
+            ids = [features.ops.to_numpy(own).ravel().astype("int64") for own in found]
+            used[rows] = numpy.unique(numpy.concatenate([used.get(rows, _NONE), *ids]))
+    return used
 
 
 def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:

@@ -76,7 +76,9 @@ def test_words_that_were_never_seen_are_found(folder, tmp_path):
         assert same(other.get_pipe("crf_ner").distributions(docs), expected)
 
 
-@pytest.mark.parametrize("settings, name", [({"window": -1}, "window"), ({"length": -1.0}, "length")])
+@pytest.mark.parametrize(
+    "settings, name", [({"window": -1}, "window"), ({"length": -1.0}, "length"), ({"length": float("inf")}, "length")]
+)
 def test_settings(settings, name):
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
         build_piece_vectors(**settings)
@@ -85,3 +87,8 @@ def test_settings(settings, name):
 def test_without_a_table():
     with pytest.raises(WeaknerError, match=r"\[WK731\]"):
         build_piece_vectors().initialize()
+
+
+def test_not_initialised(folder):
+    with pytest.raises(WeaknerError, match=r"\[WK731\]"):
+        build_piece_vectors(folder).predict([Doc(NLP.vocab, words=WORDS)])

@@ -79,28 +79,67 @@ def test_a_table_is_read_as_it_was_written(folder):
     assert found.tokenizer == tokenizer()
 
 
-@pytest.mark.parametrize("damage", ["vectors", "tokenizer", "name", "rows", "nan", "large", "missing"])
+@pytest.mark.parametrize(
+    "damage", ["vectors", "tokenizer", "name", "rows", "narrow", "nan", "large", "type", "mapping", "missing"]
+)
 def test_damaged_tables(folder, damage):
+    import torch
+    from safetensors.numpy import save_file
+    from safetensors.torch import save_file as save_torch
+
     made, path = table(), folder / "model.safetensors"
     if damage == "vectors":
         path.write_bytes(path.read_bytes()[:-5])
     elif damage == "tokenizer":
         (folder / "tokenizer.json").write_text("{}")
     elif damage == "name":
-        from safetensors.numpy import save_file
-
         save_file({"other": made.vectors}, path)
     elif damage == "rows":
         PieceTable(made.tokenizer, made.vectors[1:]).save(folder)
+    elif damage == "narrow":
+        PieceTable(made.tokenizer, made.vectors[:, :0].copy()).save(folder)
+    elif damage == "type":
+        save_torch({"embeddings": torch.zeros(made.vectors.shape, dtype=torch.bfloat16)}, path)
+    elif damage == "mapping":
+        rows = numpy.arange(len(made.vectors)) + 1
+        save_file({"embeddings": made.vectors, "mapping": rows}, path)
     elif damage == "nan":
         PieceTable(made.tokenizer, made.vectors * numpy.nan).save(folder)
     elif damage == "large":
-        from safetensors.numpy import save_file
-
         save_file({"embeddings": made.vectors.astype("float32") * 1e6}, path)
     else:
         path.unlink()
     with pytest.raises(WeaknerError, match=r"\[WK730\].*pieces"):
+        read_pieces(folder)
+
+
+def test_smaller_tables_of_the_library(folder):
+    from safetensors.numpy import save_file
+
+    vectors = table().vectors[:3].astype("float32")
+    rows, weights = numpy.arange(len(VOCAB)) % 3, numpy.linspace(0.5, 2.0, len(VOCAB), dtype="float32")
+    save_file({"embeddings": vectors, "mapping": rows, "weights": weights}, folder / "model.safetensors")
+    expected = [weights[i] * vectors[i % 3] for i in range(len(VOCAB))]
+    assert read_pieces(folder).vectors == pytest.approx(numpy.asarray(expected), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "WordLevel", "Unigram"])
+def test_a_tokenizer_that_cannot_say_unknown(folder, kind):
+    made = json.loads(tokenizer())
+    words = ["a", "b", "c"]
+    made["pre_tokenizer"] = None
+    made["model"] = {"type": kind, "vocab": {word: i for i, word in enumerate(words)}, "unk_token": "[UNK]"}
+    if kind == "WordPiece":
+        made["model"].update(continuing_subword_prefix="##", max_input_chars_per_word=100)
+    elif kind == "Unigram":
+        made["model"] = {
+            "type": kind,
+            "vocab": [[word, -1.0] for word in words],
+            "unk_id": None,
+            "byte_fallback": False,
+        }
+    PieceTable(json.dumps(made), table().vectors[:3]).save(folder)
+    with pytest.raises(WeaknerError, match=r"\[WK730\].*does not know"):
         read_pieces(folder)
 
 

@@ -5,7 +5,7 @@ import json
 import numpy
 import pytest
 
-from spacy_weakner.encoders.pieces import cut, load_tokenizer, read_pieces
+from spacy_weakner.encoders.pieces import cut, half, load_tokenizer, read_pieces
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.distilling import fit as fitting
 from spacy_weakner.stages.distilling.fit import Cuts, fit_pieces, means, principal, similarity, solve
@@ -128,6 +128,13 @@ def test_words_of_one_piece_alone(tiny_bert, tmp_path):
     assert (report.words, report.cut, report.held_out, report.after) == (3, 0, 0, 1.0)
 
 
+def test_vectors_that_half_precision_cannot_hold(tiny_bert, text, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.stages.pieces.half", lambda vectors: half(vectors * 1e9))
+    with pytest.raises(WeaknerError, match=r"WK732.*half precision"):
+        distil_pieces([text], tmp_path / "pieces", tiny_bert)
+    assert not (tmp_path / "pieces").exists()
+
+
 def test_errors(tiny_bert, text, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "empty.txt").write_text("\n")
@@ -143,5 +150,14 @@ def test_errors(tiny_bert, text, tmp_path):
             distil_pieces(inputs, tmp_path / output, tiny_bert, **settings)
     with pytest.raises(WeaknerError, match="nothere"):
         distil_pieces([text], tmp_path / "out", tmp_path / "nothere")
+    (tmp_path / "zero.txt").write_text("\u200b\n")
+    with pytest.raises(WeaknerError, match="WK101"):
+        distil_pieces([tmp_path / "zero.txt"], tmp_path / "out", tiny_bert)
+    # The Transformer itself is never written over.
+    files = sorted(path.name for path in tiny_bert.iterdir())
+    for output in (tiny_bert, tiny_bert.parent, tiny_bert / "pieces"):
+        with pytest.raises(WeaknerError, match="WK304"):
+            distil_pieces([text], output, tiny_bert, overwrite=True)
+    assert sorted(path.name for path in tiny_bert.iterdir()) == files
     assert not (tmp_path / "out").exists() and not list((tmp_path / "there").iterdir())
     assert distil_pieces([text], tmp_path / "there", tiny_bert, overwrite=True).words == 10

@@ -253,6 +253,25 @@ def test_of_features_beside_an_encoder_only_those_that_hold_are_weights(tmp_path
     assert last < first and entities_of(nlp, TEXTS) == GOLD
 
 
+@pytest.mark.parametrize("rows, other", [(2000, 2000), (2000, 500), (500, 2000)])
+def test_two_tables_of_features(rows, other):
+    beside = {**ENCODER, "rows": other, "affixes": 2, "window": 2}
+    model = {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": {**ENCODER, "rows": rows}, "linear": beside}
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("crf_ner", config={"model": model})
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    objective, every = Objective(head_of(nlp), [examples], 0.1), FlatWeights(head_of(nlp).model)
+    assert objective.start.size < every.read().size
+    _, gradient = objective(objective.start)
+    assert gradient.any()
+    # What is left out has none.
+    head_of(nlp).update(examples, drop=0.0)
+    assert numpy.abs(every.read_gradient()).sum() == pytest.approx(numpy.abs(objective.weights.read_gradient()).sum())
+    first, last, _ = minimise(objective, 50, 1e-3)
+    assert last < first
+
+
 def test_a_loss_of_zero_is_left_alone():
     nlp = small()
     examples = [make_example(nlp, "a b", annotated=False)]

@@ -34,7 +34,7 @@ class LoneWords:
         self._first = probe.index(self.n_pieces)
         self.longest = (n_positions(model) or len(probe) + 64) - len(probe) + 1
         if model.get_input_embeddings().num_embeddings < self.n_pieces:
-            raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
+            raise WeaknerError(Errors.WK732.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
     def _with_specials(self, pieces: Sequence[int]) -> List[int]:
         ids: List[int] = self.tokenizer.build_inputs_with_special_tokens(list(pieces))
