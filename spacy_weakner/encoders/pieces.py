@@ -39,10 +39,11 @@ class PieceTable(NamedTuple):
 
         folder (Path): A folder that exists.
         """
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         write_text(folder / TOKENIZER, self.tokenizer)
-        save_file({_NAME: self.vectors}, folder / TABLE)
+        # Not `save_file`, whose files nobody else may read, whatever the umask.
+        (folder / TABLE).write_bytes(save({_NAME: self.vectors}))
 
 
 def read_pieces(path: Union[str, Path]) -> PieceTable:

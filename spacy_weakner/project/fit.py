@@ -30,6 +30,7 @@ from .rules import (
     PACES,
     TERM_LIST,
     WEAK_ALONE,
+    WITH_PIECES,
     Facts,
     Rule,
     choose_candidates,
@@ -100,6 +101,8 @@ def fit(
     check_range("minutes", minutes, 0, None)
     check_choice("size", size, tuple(PACES))
     folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
+    if size in WITH_PIECES:
+        existing(folders.pieces, "'spacy weakner pieces' makes it")
     output = Path(output)
     (output / VERDICT).unlink(missing_ok=True)
     prepared = read_preparation(folders)

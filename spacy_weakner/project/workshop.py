@@ -153,7 +153,7 @@ class Workshop:
             # All trainings take as long as was decided. (Evaluations also say how far one has come.)
             overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
         if size in WITH_PIECES:
-            overrides["paths.pieces"] = str(existing(self.corpora.pieces, "'spacy weakner pieces' makes it"))
+            overrides["paths.pieces"] = str(self.corpora.pieces)
         overrides["training.patience"] = 0
         overrides["system.seed"] = self.seed
         return Training(self.config(recipe, size), output, overrides)

@@ -77,6 +77,8 @@ def test_a_table_is_read_as_it_was_written(folder):
     found = read_pieces(folder)
     assert (found.vectors == table().vectors).all() and found.vectors.dtype == "float16"
     assert found.tokenizer == tokenizer()
+    # Who may read the tokenizer may read the vectors.
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,14 @@ def test_corpora_that_are_not_there(project, trainings):
         project.fit()
 
 
+@pytest.mark.parametrize("size", ["static", "linear-static"])
+def test_a_table_of_pieces_that_is_not_there(project, trainings, size):
+    make_corpora(project.corpora.folder)
+    with pytest.raises(WeaknerError, match=r"WK100.*pieces.*'spacy weakner pieces' makes it"):
+        project.fit(size=size)
+    assert not project.said and not trainings
+
+
 def test_the_learning_curve(project, trainings):
     make_corpora(project.corpora.folder, gold=40, dev=12, text=0)
     trainings.finds = {"model-10": {"PER": [*PEOPLE]}, "model-20": ALL_TERMS}

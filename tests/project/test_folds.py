@@ -79,9 +79,6 @@ def test_sizes_with_vectors_have_their_table(workshop, tmp_path, size):
         path = static.configs / "linear" / f"{recipe}.cfg"
         write_text(path, render_config(recipe, "linear-static", lang="xx"))
     write_text(static.configs / "best.gold.cfg", render_config("best.gold", "static", lang="xx"))
-    with pytest.raises(WeaknerError, match=r"pieces.*'spacy weakner pieces' makes it"):
-        static.with_lists(*given, size=size)
-    static.corpora.pieces.mkdir()
     for training in (static.with_lists(*given, size=size), static.on_gold(*given)):
         assert training.overrides["paths.pieces"] == str(static.corpora.pieces)
     # Those of other sizes are told apart.
