@@ -71,6 +71,21 @@ def existing(path: Path, hint: str = "") -> Path:
     return path
 
 
+def visible_files(folder: Path, suffix: str = "") -> List[Path]:
+    """List files. As in spaCy, what begins with a dot or lies in a folder that does is passed over: another run may be
+    writing it, or was killed while it did.
+
+    folder (Path): The folder; it is searched with its subfolders.
+    suffix (str): How their names end.
+    RETURNS (List[Path]): The files, sorted by name.
+    """
+    found: List[Path] = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
+        found += [Path(root, name) for name in names if name[0] != "." and name.endswith(suffix)]
+    return sorted(path for path in found if path.is_file())
+
+
 def expand_home(path: str) -> Path:
     """Put the folder of a user in the place of `~` or `~user`.
 

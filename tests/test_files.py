@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.files import atomic_path, check_output, existing, read_lines, write_text
+from spacy_weakner.files import atomic_path, check_output, existing, read_lines, visible_files, write_text
 
 
 def test_the_file_appears_when_the_block_ends(tmp_path):
@@ -13,6 +13,16 @@ def test_the_file_appears_when_the_block_ends(tmp_path):
         assert not path.exists()
     assert path.read_text() == "x"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_begins_with_a_dot_is_passed_over(tmp_path):
+    names = ["b.spacy", "a/c.spacy", "a/d.json", ".e.spacy", ".b.spacy.0123abcd.tmp/b.spacy", "a/.f/g/h.spacy"]
+    for name in names:
+        write_text(tmp_path / name, "x")
+    (tmp_path / "i.spacy").mkdir()
+    assert visible_files(tmp_path, ".spacy") == [tmp_path / "a/c.spacy", tmp_path / "b.spacy"]
+    assert len(visible_files(tmp_path)) == 3
+    assert visible_files(tmp_path / "nowhere") == []
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 
 from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, existing
+from ..files import atomic_path, existing, visible_files
 from .packing import DocPacker, check_bin
 from .weak import check_stored, stored_user_data
 
@@ -50,7 +50,7 @@ def corpus_files(path: Path) -> List[Path]:
 
 def found_files(folder: Path) -> List[Path]:
     """RETURNS (List[Path]): The `.spacy` files of a folder and its subfolders, sorted by name, whole or not."""
-    return sorted(f for f in folder.rglob(f"*{SUFFIX}") if f.name[0] != ".")
+    return visible_files(folder, SUFFIX)
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -18,7 +18,7 @@ from ..annotations.sentences import sentence_key
 from ..annotations.splitting import SentenceSplitter
 from ..annotations.weak import get_id
 from ..errors import Errors, WeaknerError, check_choice
-from ..files import existing, read_lines
+from ..files import existing, read_lines, visible_files
 from . import brat
 from .items import PARQUET, Items, is_array
 from .location import Item, at
@@ -100,7 +100,7 @@ def input_files(
         check_choice("format", format, formats)
     check_whole(path)
     if path.is_dir():
-        inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] != ".")
+        inside = visible_files(path)
         if suffixes is SUFFIXES:
             inside = _without_receipts(_without_texts(inside, format))
         found = [(f, format or tell(f)) for f in inside]

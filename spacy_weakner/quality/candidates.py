@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import SUFFIX, bare_copy, read_docs
+from ..annotations.corpus import bare_copy, found_files, read_docs
 from ..annotations.tags import same_tokens
 from ..annotations.weak import doc_entities, group_entities, group_scores, weak_group, weak_sources
 from ..errors import Errors, WeaknerError
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
         RAISES (WeaknerError): If the path does not exist, or is neither a pipeline nor a corpus.
         """
         path = existing(self.path, "train it first, or correct the path")
-        if path.is_dir() and not self.is_pipeline and not any(path.rglob(f"*{SUFFIX}")):
+        if path.is_dir() and not self.is_pipeline and not found_files(path):
             raise WeaknerError(Errors.WK403.format(path=path))
 
     def entities(self, doc: Doc) -> List[Entity]:

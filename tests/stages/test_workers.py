@@ -252,7 +252,7 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
         (out / name / ".deep.01234567.tmp").mkdir(parents=True)
         for folder in (out / name, out / name / ".deep.01234567.tmp"):
             (folder / ".lock").touch()
-            (folder / "x").write_bytes(b"half")
+            (folder / "part-00001.spacy").write_bytes(b"half")
     report = run(long, "out", workers=2)
     assert 0 < report.skipped < 330 and replace(report, skipped=0) == run(long, "again")
     assert [*out.glob(".*")] == [out / ".mine.tmp"]

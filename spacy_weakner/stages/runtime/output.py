@@ -7,7 +7,7 @@ from typing import Iterable, List, Set
 
 from spacy.tokens import Doc
 
-from ...annotations.corpus import SUFFIX, UNFINISHED, receipt_path, write_docs
+from ...annotations.corpus import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ...errors import Errors, WeaknerError
 from ...files import replace
 from ...scratch import scratch_folder
@@ -33,7 +33,7 @@ def check_there(output_path: Path, overwrite: bool) -> None:
         exists = output_path.exists()
     else:
         ours = _shards(output_path)
-        foreign = sorted(set(output_path.rglob("*" + SUFFIX)) - ours) if output_path.is_dir() else []
+        foreign = sorted(set(found_files(output_path)) - ours) if output_path.is_dir() else []
         foreign += sorted(path for path in ours if receipt_path(path).exists())
         if foreign:
             # They would become part of the corpus, or they are the work of a later stage.
