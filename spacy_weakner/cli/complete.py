@@ -19,8 +19,8 @@ def complete_cli(
     rule: Annotated[
         str,
         typer.Option(
-            help="The model decides where no weak entity is (unmatched), everywhere (all), or nowhere (none); auto: as "
-            "gave the best labels on the gold of 'calibrate'"
+            help="The model decides where no weak entity is (unmatched), everywhere (all), or nowhere (none); auto: "
+            "unmatched or none, as gave the better labels on the gold of 'calibrate'"
         ),
     ] = "unmatched",
     broken: Annotated[

@@ -95,8 +95,9 @@ def complete(
     model (Union[str, Path]): Pipeline that was trained on gold.
     component (Optional[str]): Name of its component; None: the first that scores tag sequences.
     rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": everywhere, as
-        in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto": the
-        one of these whose labels had the best F1 on the gold that `calibrate` has seen.
+        in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto":
+        "unmatched" or "none", whichever labels had the better F1 on the gold that `calibrate` has seen. ("all" is never
+        chosen: a model learns nothing from its own labels alone.)
     broken (str): What becomes of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper;
         they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), "repair"
         (read leniently: a tag that cannot continue the entity before it begins a new one), or "drop".
@@ -285,8 +286,9 @@ def _stage(asked: Sequence[Any]) -> Complete:
 def _best_rule(calibration: Optional[Calibration], path: Optional[Path]) -> str:
     if calibration is None or not calibration.rules:
         raise WeaknerError(Errors.WK701.format(rule=AUTO, path=path or "no calibration"))
-    # Of equal ones the one that changes least.
-    return max((NONE, UNMATCHED, ALL), key=lambda rule: calibration.rules.get(rule, 0.0))
+    # Of equal ones the one that changes least. ALL is no candidate, however good its labels are: the model that made
+    # them learns nothing from them.
+    return max((NONE, UNMATCHED), key=lambda rule: calibration.rules.get(rule, 0.0))
 
 
 def _weak_entities(doc: Doc) -> List[Entity]:

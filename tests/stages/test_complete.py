@@ -387,6 +387,15 @@ def test_calibrate_tells_which_labels_are_best(tmp_path, model):
     assert report.rule == "unmatched"
 
 
+def test_weak_labels_are_never_given_up_for_those_of_the_model(tmp_path, model):
+    """They are what the model does not know yet, however wrong they are."""
+    wrong = [[(0, 1, "ORG")] for _ in SENTENCES]
+    path, rules = rules_of(tmp_path, model, wrong)
+    assert rules["all"] == 100.0 > rules["unmatched"] > rules["none"]
+    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=path)
+    assert report.rule == "unmatched"
+
+
 def test_labels_that_are_right_stay_as_they_are(tmp_path):
     """An untrained model finds what is not there."""
     nlp = crf_pipeline()
