@@ -12,6 +12,8 @@ A method is a training and an attention:
     ner_only/A    entities alone               A: none, soft, scaled, unscaled, learned, or learned behind a gate
     joint/A       entities and categories of the same sentences
     pretrained/A  the same, from an encoder that has learned the categories of all train sentences
+    predicted/A   the same, but only the sentences with entities have categories; those of the others are what a model
+                  of these says
 
 and these: `ner_only+dict` also trains on the other train sentences, labelled with a dictionary of the gold;
 `wo_residual` and `wo_locked_dropout` are `pretrained/learned` without these parts of the attention.
@@ -32,8 +34,9 @@ from experiment import TOKENIZER, Experiment, add_encoder, load_weights, main, o
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
 from spacy_weakner.configs import make_config
+from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.label import label
 
@@ -52,6 +55,7 @@ class Method(NamedTuple):
     joint (bool): Whether the last training has categories beside the entities.
     attention (str): "none" or a kind.
     pretrained (bool): Whether there is a first stage of categories alone.
+    predicted (bool): Whether its categories are those of a model, but for the gold.
     dictionary (bool): Whether to train on dictionary labels too.
     settings (Dict[str, Any]): Of the last training.
     """
@@ -59,6 +63,7 @@ class Method(NamedTuple):
     joint: bool
     attention: str = "none"
     pretrained: bool = False
+    predicted: bool = False
     dictionary: bool = False
     settings: Dict[str, Any] = {}
 
@@ -68,6 +73,7 @@ METHODS = {
     **{f"ner_only/{attention}": Method(False, attention) for attention in ATTENTIONS},
     **{f"joint/{attention}": Method(True, attention) for attention in ATTENTIONS},
     **{f"pretrained/{attention}": Method(True, attention, pretrained=True) for attention in ATTENTIONS},
+    **{f"predicted/{attention}": Method(True, attention, pretrained=True, predicted=True) for attention in ATTENTIONS},
     "wo_residual": Method(True, "learned", pretrained=True, settings={f"{ENCODER}.residual": False}),
     "wo_locked_dropout": Method(True, "learned", pretrained=True, settings={f"{ENCODER}.dropout": 0.0}),
 }
@@ -102,17 +108,37 @@ class Joint(Experiment):
         RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
         """
         method, before, first = METHODS[name], 0.0, None
-        if method.pretrained:
-            first, before = self.pretrain()
+        if method.predicted:
+            first, before = self.pretrain_on_predicted()
+        elif method.pretrained:
+            first, before = self.pretrain("pretrain", self.corpus("all"))
         config, settings = self.transformer(method, first) if self.size == "transformer" else self.bilstm(method, first)
         corpus = self.corpus("gold-and-dictionary" if method.dictionary else "gold")
         settings = {**settings, **method.settings}
         model, seconds = self.fit(config, name.replace("/", "-"), corpus, settings, size=self.encoder_size)
         return model, before + seconds
 
-    def pretrain(self) -> Tuple[Path, float]:
+    def pretrain_on_predicted(self) -> Tuple[Path, float]:
+        """The first stage, with categories that a model of the gold's has predicted."""
+        model, before = self.pretrain("categories", self.corpus("gold"))
+        corpus = model.parent / "predicted.spacy"
+        if not corpus.exists():
+            nlp, gold, rest = load_pipeline(model), self.read("gold"), self.read("rest")
+            right = 0
+            for doc, said in zip(rest, nlp.pipe(bare_copy(doc, nlp.vocab) for doc in rest), strict=True):
+                best = max(said.cats, key=lambda name: said.cats[name])
+                right += doc.cats[best] == 1.0
+                doc.cats = {name: float(name == best) for name in said.cats}
+            print(f"    categories predicted: {100 * right / len(rest):.1f} % right", flush=True)
+            for doc in gold:
+                doc.set_ents([], default="missing")
+            write_docs(corpus, [*gold, *rest])
+        first, seconds = self.pretrain("pretrain-predicted", corpus)
+        return first, before + seconds
+
+    def pretrain(self, name: str, corpus: Path) -> Tuple[Path, float]:
         """The first stage, on categories alone."""
-        epoch = math.ceil(count(self.corpus("all")) / BATCH)
+        epoch = math.ceil(count(corpus) / BATCH)
         settings = {"training.max_steps": self.arguments.pretrain_steps, "training.eval_frequency": epoch}
         settings.update(self.categories)
         config = "joint.pretrain"
@@ -122,7 +148,7 @@ class Joint(Experiment):
             settings["training.score_weights.cats_score"] = 1.0
         elif self.arguments.vectors:
             settings.update({f"{ENCODER}.embed.{key}": value for key, value in FIXED.items()})
-        return self.fit(config, "pretrain", self.corpus("all"), settings, "model-last", self.encoder_size)
+        return self.fit(config, name, corpus, settings, "model-last", self.encoder_size)
 
     def bilstm(self, method: Method, first: Optional[Path]) -> Tuple[str, Dict[str, Any]]:
         """Config and settings of the last training."""
