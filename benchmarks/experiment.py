@@ -203,7 +203,9 @@ class Experiment(ABC):
         RETURNS (Dict[str, Any]): The settings.
         """
         if self.arguments.encoder == "bilstm":
-            return {tok2vec: BILSTM}
+            vectors = getattr(self.arguments, "vectors", None)
+            embed = {**BILSTM["embed"], "include_static_vectors": vectors is not None}
+            return {tok2vec: {**BILSTM, "embed": embed}, "paths.vectors": vectors}
         if self.size == STATIC:
             return {"paths.pieces": str(self.arguments.pieces)}
         if self.size == "cnn":

@@ -1,6 +1,7 @@
 """Annotations with holes: a classifier of spans with sampled negatives, against all negatives and a partial CRF.
 
-    python benchmarks/negative_sampling.py --data DIR [--dataset conll03:p0.8] [--encoder cnn|bilstm|FOLDER|NAME]
+    python benchmarks/negative_sampling.py --data DIR [--dataset conll03:p0.8]
+        [--encoder cnn|bilstm|FOLDER|NAME] [--vectors FOLDER]
         [--seeds 0,1,2] [--methods all_negatives,partial_crf,uniform,weighted] [--train 2000]
 
 `--data` holds a folder per data set with train, dev and test as JSONL (perhaps gzipped). A data set is named
@@ -207,10 +208,17 @@ if __name__ == "__main__":
     methods = "all_negatives,partial_crf,uniform,weighted"
     parser = options(NegativeSampling, __doc__, dataset="conll03:p0.8", methods=methods, steps=600)
     add_encoder(parser)
+    parser.add_argument(
+        "--vectors", help="folder of word vectors of the bilstm; its rows are bilstm-vectors, or --label"
+    )
     parser.add_argument("--train", type=int, default=2000, help="training sentences; 0: all")
     parser.add_argument("--eval-frequency", type=int, default=100)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting, to tune")
     arguments = parser.parse_args()
     if arguments.set and not arguments.dev:
         raise SystemExit("--set is for tuning: rows do not tell what was set. Give --dev too.")
+    if arguments.vectors and arguments.encoder != "bilstm":
+        raise SystemExit("--vectors are those of --encoder bilstm")
+    if arguments.vectors and not arguments.label:
+        arguments.label = "bilstm-vectors"
     main(NegativeSampling, arguments)
