@@ -30,7 +30,7 @@ EVIDENCE = ROOT / "docs" / "evidence"
 PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
 CNN = encoder_settings("cnn")
 # An encoder over words, or characters where these are the tokens.
-BILSTM = {
+BILSTM: Dict[str, Any] = {
     "@architectures": "spacy_weakner.BiLSTMEncoder.v1",
     "width": 256,
     "depth": 1,
