@@ -70,14 +70,14 @@ METHODS = {
         "span_ner", ".weighted", {"components.span_ner.sampler.include_outside": False}, oracle=True
     ),
 }
-BIASED = " + bias"
+AVERAGED, BIASED = " + averages", " + bias"
 
 
 class NegativeSampling(Experiment):
     """Classifiers of spans that are trained on few negatives, and what they are compared with."""
 
     benchmark = "negative-sampling"
-    methods = tuple(name + ending for name in METHODS for ending in ("", BIASED))
+    methods = tuple(name + ending for name in METHODS for ending in ("", BIASED, AVERAGED, AVERAGED + BIASED))
     models_in = "{encoder}-{steps}-{eval_frequency}"
 
     def __init__(self, arguments: argparse.Namespace, seed: int, evidence: Evidence) -> None:
@@ -101,11 +101,12 @@ class NegativeSampling(Experiment):
         """
         if name.endswith(BIASED):
             return self.biased(name[: -len(BIASED)])
-        method, run = METHODS[name], self.row(name)
+        run, averaged = self.row(name), name.endswith(AVERAGED)
+        method = METHODS[name[: -len(AVERAGED)] if averaged else name]
         oracle: Dict[str, Any] = {}
         before = 0.0
         if method.oracle:
-            path, before = self.train("uniform")
+            path, before = self.train("uniform" + (AVERAGED if averaged else ""))
             oracle = {"initialize.components": {"span_ner": {"oracle": str(path)}}}
             warm = load_weights(path, {"span_ner": ["all"]}) if method.warm else None
             oracle["initialize.after_init"] = warm
@@ -113,6 +114,7 @@ class NegativeSampling(Experiment):
             "training.max_steps": method.length * self.arguments.steps,
             "training.eval_frequency": self.arguments.eval_frequency,
             "training.patience": 0,
+            "training.optimizer.use_averages": averaged,
             **method.settings,
             **oracle,
             **self.with_encoder(f"components.{method.component}.model.tok2vec"),
