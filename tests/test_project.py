@@ -144,7 +144,7 @@ def test_configs_are_complete(path):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_configs_list_the_components_of_their_pipeline(path):
     config = util.load_config(path, interpolate=False)
-    # Torch modules have no averages: only where it was measured to help.
+    # Only where it was measured to help: the weights of Torch modules have no averages.
     votes = "votes" in config["components"].get("crf_ner", {}).get("model", {})
     assert config["training"]["optimizer"]["use_averages"] is (votes or "span_ner" in config["components"])
     assert set(config["nlp"]["pipeline"]) == set(config["components"])
