@@ -530,7 +530,7 @@ class Errors:
     # Projects
     WK680 = (
         "[WK680] There is nothing to learn from. Give gold (--gold), or text (--text) with a term list or other "
-        "sources that label it."
+        "sources that label it, or whose rows hold labels themselves ('weak_ents')."
     )
     WK681 = "[WK681] {path} is damaged, or from an earlier version. Run 'spacy weakner {command}' again."
     WK682 = (

@@ -88,7 +88,9 @@ def init_configs_cli(
 @init_app.command("project")
 def init_project_cli(
     folder: Annotated[Path, typer.Argument(help="Folder of the project; must not exist, or be empty")],
-    text: Annotated[Optional[Path], typer.Option(help="Text without labels: one text a line, or JSONL")] = None,
+    text: Annotated[
+        Optional[Path], typer.Option(help="Text: one a line, or JSONL, perhaps with labels (weak_ents)")
+    ] = None,
     terms: Annotated[Optional[Path], typer.Option(help="Term list: CSV, TSV, JSONL, TXT, patterns of a ruler")] = None,
     sources: Annotated[Optional[Path], typer.Option(help="File that declares several sources of labels")] = None,
     answers: Annotated[Optional[Path], typer.Option(help="Labels of a language model or tool, as JSONL")] = None,
