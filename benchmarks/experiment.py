@@ -24,7 +24,7 @@ from common import (
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.scores import Counts
 from spacy_weakner.stages.convert import convert
-from spacy_weakner.training.precision import PRECISIONS
+from spacy_weakner.ty import PRECISIONS
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 N_DEV = 300

@@ -474,6 +474,10 @@ class Errors:
         "instead: 'seed' (command line: --seed)."
     )
     WK710 = "[WK710] The number of passes decides on '{key}', so both cannot be given. Leave out one of them."
+    WK713 = (
+        "[WK713] How many updates the passes are depends on the corpus, but {config} does not say what it trains on. "
+        "Give --paths.train."
+    )
     # GPUs
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     # Anchors
@@ -520,8 +524,8 @@ class Errors:
     WK600 = "[WK600] There is no recipe '{name}'. Choose one of (the nearest first): {names}."
     WK601 = "[WK601] The recipe '{recipe}' has no size '{size}'. Choose one of: {sizes}."
     WK602 = (
-        "[WK602] The size '{size}' has no Transformer to name. Leave it out, or choose another size. Those of "
-        "'{recipe}' with a Transformer: {sizes}."
+        "[WK602] The size '{size}' has no Transformer, to name or to set the precision of. Leave that out, or choose "
+        "another size. Those of '{recipe}' with a Transformer: {sizes}."
     )
     WK603 = "[WK603] spaCy has no language '{lang}'. Choose one of (the nearest first): {names}."
     WK604 = "[WK604] No tokenizer is registered as '{name}'. Choose one of (the nearest first): {names}."
@@ -530,7 +534,7 @@ class Errors:
     # Projects
     WK680 = (
         "[WK680] There is nothing to learn from. Give gold (--gold), or text (--text) with a term list or other "
-        "sources that label it."
+        "sources that label it, or whose rows hold labels themselves ('weak_ents')."
     )
     WK681 = "[WK681] {path} is damaged, or from an earlier version. Run 'spacy weakner {command}' again."
     WK682 = (

@@ -10,6 +10,8 @@ Entity = Tuple[int, int, str]
 Entities = Sequence[Entity]
 # Which ends a start of an entity is tried with: the nearest one, or all, of which the most probable ones stay.
 NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
+# How exactly torch multiplies matrices of 32 bits.
+PRECISIONS = ("highest", "high", "medium")
 
 
 class Tick(NamedTuple):

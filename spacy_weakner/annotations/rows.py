@@ -134,7 +134,7 @@ def doc_from_row(
         known[start:end] = [False] * (end - start)
     if entities or any(known):  # of a new Doc nothing is known
         set_entities(doc, entities or [], known)
-    for name, group in _weak_lists(row.get("weak_ents"), source):
+    for name, group in weak_lists(row.get("weak_ents"), source):
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores)
@@ -396,7 +396,14 @@ def _parts(item: Any, what: str, scored: bool, unlabelled: bool) -> Tuple[Any, A
     return start, end, label, None if score is None else _number(score, f"{what}: the score")
 
 
-def _weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:
+def weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:
+    """What weak sources say, by their names.
+
+    value (Any): What stands under "weak_ents".
+    source (str): Name of the source of a plain list.
+    RETURNS (List[Tuple[str, Any]]): Names and lists, unchecked; none of sources that have not looked.
+    RAISES (RowError): If a name is empty.
+    """
     if value is None:
         return []
     if not isinstance(value, dict):

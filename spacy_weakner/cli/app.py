@@ -41,6 +41,7 @@ from .stamp import stamp_cli
 from .suggest import suggest_cli
 from .sweep import sweep_cli
 from .temperature import temperature_cli
+from .train import train_cli
 from .verdict import verdict_cli
 
 NAME = "weakner"
@@ -114,6 +115,7 @@ app.command("crossfit", context_settings=_OVERRIDES)(crossfit_cli)
 app.command("calibrate")(calibrate_cli)
 app.command("clean")(clean_cli)
 app.command("complete")(complete_cli)
+app.command("train", context_settings=_OVERRIDES)(train_cli)
 app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
 app.command("augment")(augment_cli)
 app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)

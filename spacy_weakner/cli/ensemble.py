@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Processes, TrainingGpu, TrainingRay, config_overrides, reporting, show_shards
+from ._util import AUTO, Processes, TrainingGpu, TrainingRay, config_overrides, number, reporting, show_shards
 
 
 def ensemble_cli(
@@ -17,8 +17,8 @@ def ensemble_cli(
     corpus_output: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
     members: Annotated[int, typer.Option(help="Number of pipelines")] = 5,
     passes: Annotated[
-        Optional[float], typer.Option(help="How often each reads the corpus (default: as long as the config says)")
-    ] = None,
+        str, typer.Option(help="How often each reads the corpus; auto: as long as the config says")
+    ] = AUTO,
     processes: Processes = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first one; the others count on from there")] = 0,
     gpu_id: TrainingGpu = -1,
@@ -34,6 +34,7 @@ def ensemble_cli(
         from ..stages.ensemble import ensemble
 
         overrides = config_overrides(options.pop("ctx"))
+        options["passes"] = number("passes", passes, float)
         report = ensemble(**options, overrides=overrides, progress=True)
         done = sum(member.skipped for member in report.members)
         msg.good(f"{report.docs} documents", corpus_output)

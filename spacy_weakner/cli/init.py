@@ -14,6 +14,9 @@ STDOUT = "-"
 _Lang = Annotated[str, typer.Option(help="Code of the language")]
 _Tokenizer = Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")]
 _Transformer = Annotated[Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")]
+_Precision = Annotated[
+    Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
+]
 
 init_app = typer.Typer(name="init", help="Write what a training begins with.", no_args_is_help=True)
 
@@ -31,6 +34,7 @@ def init_config_cli(
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
     transformer: _Transformer = None,
+    precision: _Precision = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show the recipes and their sizes")] = False,
 ) -> None:
@@ -49,7 +53,7 @@ def init_config_cli(
         path = Path(output)
         if output != STDOUT and path.exists() and (path.is_dir() or not force):
             raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK605).format(path=path))
-        text = render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer)
+        text = render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
         if output == STDOUT:
             typer.echo(text, nl=False)
         else:
@@ -65,6 +69,7 @@ def init_configs_cli(
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
     transformer: _Transformer = None,
+    precision: _Precision = None,
 ) -> None:
     """Write the configs of several recipes, RECIPE.cfg each, into a folder."""
     with reporting():
@@ -77,18 +82,18 @@ def init_configs_cli(
         for name in recipe or [known.name for known in recipes()]:
             known = find_recipe(name)
             own = size if size in known.sizes else known.sizes[0]
-            # A Transformer belongs to the sizes that have one.
-            given = transformer if own in ("transformer", "gpu") else None
-            write_text(
-                folder / f"{name}.cfg", render_config(name, own, lang=lang, tokenizer=tokenizer, transformer=given)
-            )
+            # A Transformer belongs to the sizes that have one, and so does what is said of it.
+            given = {"transformer": transformer, "precision": precision} if own in ("transformer", "gpu") else {}
+            write_text(folder / f"{name}.cfg", render_config(name, own, lang=lang, tokenizer=tokenizer, **given))
         say("good", "Configs", folder)
 
 
 @init_app.command("project")
 def init_project_cli(
     folder: Annotated[Path, typer.Argument(help="Folder of the project; must not exist, or be empty")],
-    text: Annotated[Optional[Path], typer.Option(help="Text without labels: one text a line, or JSONL")] = None,
+    text: Annotated[
+        Optional[Path], typer.Option(help="Text: one a line, or JSONL, perhaps with labels (weak_ents)")
+    ] = None,
     terms: Annotated[Optional[Path], typer.Option(help="Term list: CSV, TSV, JSONL, TXT, patterns of a ruler")] = None,
     sources: Annotated[Optional[Path], typer.Option(help="File that declares several sources of labels")] = None,
     answers: Annotated[Optional[Path], typer.Option(help="Labels of a language model or tool, as JSONL")] = None,

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from confection import Config
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from .reading import Entry, only_for, put_in_place, read_part, to_config
 from .recipes import Recipe, find_recipe, sizes_of
 
@@ -40,6 +40,7 @@ def make_config(
     lang: str = "en",
     tokenizer: Optional[str] = None,
     transformer: Optional[str] = None,
+    precision: Optional[str] = None,
 ) -> Config:
     """Make the config of a recipe.
 
@@ -48,10 +49,13 @@ def make_config(
     lang (str): Code of the language.
     tokenizer (Optional[str]): A registered tokenizer; None or empty: that of the language.
     transformer (Optional[str]): Name or folder of the Transformer, for a size with one; None or empty: the size's.
+    precision (Optional[str]): How exactly torch multiplies matrices, for such a size; see `MatmulPrecision`. None or
+        empty: exactly.
     RETURNS (Config): The config. Variables such as `${paths.train}` stay what they are.
-    RAISES (WeaknerError): If there is no such recipe, size, language or tokenizer, or the size has no Transformer.
+    RAISES (WeaknerError): If there is no such recipe, size, language, tokenizer or precision, or the size has no
+        Transformer.
     """
-    return compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer).config
+    return compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision).config
 
 
 def encoder_settings(size: str) -> Dict[str, Any]:
@@ -73,6 +77,7 @@ def compose(
     lang: str = "en",
     tokenizer: Optional[str] = None,
     transformer: Optional[str] = None,
+    precision: Optional[str] = None,
 ) -> Composition:
     """Make a config, and keep what its text shows beside the values. Arguments as in `make_config`.
 
@@ -83,11 +88,16 @@ def compose(
     made = _compose(found, chosen)
     made.config["nlp"]["lang"] = lang
     made.config["nlp"]["tokenizer"] = _tokenizer(lang, tokenizer) or made.config["nlp"]["tokenizer"]
+    if (transformer or precision) and "transformer" not in made.config["paths"]:
+        others = [name for name in found.sizes if "transformer" in sizes_of(name)]
+        raise WeaknerError(Errors.WK602.format(size=chosen, recipe=recipe, sizes=", ".join(others) or "none"))
     if transformer:
-        if "transformer" not in made.config["paths"]:
-            others = [name for name in found.sizes if "transformer" in sizes_of(name)]
-            raise WeaknerError(Errors.WK602.format(size=chosen, recipe=recipe, sizes=", ".join(others) or "none"))
         made.config["paths"]["transformer"] = transformer
+    if precision:
+        from ..ty import PRECISIONS  # which brings spaCy along, as below
+
+        check_choice("precision", precision, PRECISIONS)
+        made.config["initialize"]["before_init"]["precision"] = precision
     return made
 
 

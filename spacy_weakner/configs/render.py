@@ -19,30 +19,39 @@ def render_config(
     lang: str = "en",
     tokenizer: Optional[str] = None,
     transformer: Optional[str] = None,
+    precision: Optional[str] = None,
 ) -> str:
     """Write the config of a recipe, with comments, as `spacy train` takes it. Arguments as in `make_config`.
 
     RETURNS (str): The text.
     """
-    made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer)
-    lines = [*made.title, f"# Written by: {command(made, lang, tokenizer, transformer)}"]
+    made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
+    lines = [*made.title, f"# Written by: {command(made, lang, tokenizer, transformer, precision)}"]
     for name in SECTIONS:
         if name in made.config:
             lines += _section(made, name, made.config[name])
     return "\n".join(lines) + "\n"
 
 
-def command(made: Composition, lang: str, tokenizer: Optional[str], transformer: Optional[str]) -> str:
+def command(
+    made: Composition, lang: str, tokenizer: Optional[str], transformer: Optional[str], precision: Optional[str] = None
+) -> str:
     """The command that writes a config.
 
     made (Composition): The config.
     lang (str): Code of the language.
     tokenizer (Optional[str]): The tokenizer, if it was given.
     transformer (Optional[str]): The Transformer, if it was given.
+    precision (Optional[str]): The precision, if it was given.
     RETURNS (str): The command.
     """
     words = ["spacy weakner init config", made.recipe.name, "--size", made.size]
-    options = {"--lang": lang if lang != "en" else None, "--tokenizer": tokenizer, "--transformer": transformer}
+    options = {
+        "--lang": lang if lang != "en" else None,
+        "--tokenizer": tokenizer,
+        "--transformer": transformer,
+        "--precision": precision,
+    }
     return " ".join([*words, *(f"{key} {shlex.quote(value)}" for key, value in options.items() if value)])
 
 

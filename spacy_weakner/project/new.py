@@ -4,16 +4,20 @@ import json
 import os
 import re
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..annotations.answers import holds_answers
+from ..annotations.weak import weak_sources
 from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
+from ..formats.reading import read_corpus
+from ..pipelines import blank_pipeline
 from ..stages.label import TERMS_SOURCE
-from ..stages.labelling.sources import Source, read_sources, usual_settings
+from ..stages.labelling.sources import CORPUS, Source, read_sources, usual_settings
 from .rules import LINEARS, WITH_PIECES, linear_beside
 from .workshop import GOLD, STUDENT, VOTES, config_name
 
@@ -24,6 +28,8 @@ USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
 # Settings of a term list that its user may want to change: they are written even where they are the default.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
+# Texts that are looked at for labels that they bring along.
+_LOOKED_AT = 1000
 _QUOTES = set("'\"$\\\n")
 
 
@@ -67,10 +73,11 @@ def init_project(
     """Write a project.
 
     folder (Path): The folder; must not exist, or be empty.
-    text (Optional[Path]): Text without labels: raw text, one a line, or JSONL.
+    text (Optional[Path]): Text without labels: raw text, one a line, or JSONL. If its rows hold labels of weak sources
+        (`weak_ents`), these are sources too.
     terms (Optional[Path]): A term list.
     sources (Optional[Path]): A file that declares sources of labels, beside the term list.
-    answers (Optional[Path]): Labels of a language model or another tool, as JSONL.
+    answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the text itself.
     gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
     term_label (Optional[str]): Label of terms that come without one.
     name (Optional[str]): Name of the package; None: that of the folder.
@@ -85,7 +92,10 @@ def init_project(
         raise WeaknerError(Errors.WK688.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
-    declared = _declare(folder, terms, sources, answers, term_label)
+    own = [] if text is None else _own_sources(Path(text), lang, tokenizer)
+    if own and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
+        answers = None
+    declared = _declare(folder, terms, sources, answers, own, term_label)
     if "gold" not in files and not ("text" in files and declared):
         raise WeaknerError(Errors.WK680)
     if transformer is not None and Path(transformer).is_dir():
@@ -98,7 +108,11 @@ def init_project(
         "gold": "gold" in files,
         "annotated": {"gold", "dev", "test"} & set(files),
         "sources": declared,
-        "source_files": [each.path for each in declared if os.path.exists(os.path.normpath(folder / each.path))],
+        "source_files": [
+            each.path
+            for each in declared
+            if each.kind != CORPUS and os.path.exists(os.path.normpath(folder / each.path))
+        ],
         "method": _method(len(declared), "gold" in files),
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
@@ -144,11 +158,21 @@ def _path_in(folder: Path, path: Path) -> str:
     return target.as_posix()
 
 
+def _own_sources(text: Path, lang: str, tokenizer: Optional[str]) -> List[str]:
+    """Names of the weak sources whose labels the first texts bring along."""
+    docs = read_corpus(text, blank_pipeline(lang, tokenizer), misaligned="drop")
+    try:
+        return sorted({name for doc in islice(docs, _LOOKED_AT) for name in weak_sources(doc)})
+    except WeaknerError:
+        return []  # what is wrong is said by the check, with all else
+
+
 def _declare(
     folder: Path,
     terms: Optional[Path],
     sources: Optional[Path],
     answers: Optional[Path],
+    own: List[str],
     term_label: Optional[str],
 ) -> List[_Declared]:
     found: List[Source] = [] if sources is None else read_sources(sources)
@@ -159,6 +183,8 @@ def _declare(
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         single[ANSWERS_SOURCE] = {kind: str(answers)}
+    known = {source.path for source in found if source.kind == CORPUS}
+    single.update({name: {CORPUS: name} for name in own if name not in known})
     if single:
         found = [*read_sources(single), *found]
     if len(found) > 1:
@@ -172,6 +198,8 @@ def _declare(
 
 
 def _source_path(folder: Path, source: Source) -> str:
+    if source.kind == CORPUS:
+        return source.path
     # Pipelines may be installed packages.
     return _path_in(folder, Path(source.path)) if Path(source.path).exists() else source.path
 

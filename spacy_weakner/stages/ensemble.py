@@ -1,6 +1,5 @@
 """Trains one config with several seeds, and averages what the pipelines say about the corpus (RoSTER)."""
 
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
@@ -13,12 +12,12 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..annotations import weak
-from ..annotations.corpus import stream_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from .runtime.config_values import flat_config, words_per_update
+from .runtime.config_values import flat_config
 from .runtime.devices import on_device
 from .runtime.hashes import hash_model
+from .runtime.length import check_passes, updates_of
 from .runtime.lock import holding
 from .runtime.predictions import TokenPredictor
 from .runtime.shards import Shards
@@ -28,7 +27,6 @@ from .runtime.trainings import Training, check_trainings, train_all
 
 BATCH_SIZE = 256
 SEEDS = ("system.seed", "training.seed")
-_LENGTH = ("training.max_steps", "training.eval_frequency")
 
 
 @dataclass
@@ -88,8 +86,8 @@ def ensemble(
         Docs stay as they are.
     members (int): Number of pipelines.
     passes (Optional[float]): How often each of them reads the corpus: its updates follow from that, and it is evaluated
-        once, at the end. Labels at face value are over-fitted where a small corpus is read as often as a large one
-        needs. None: as long as the config says.
+        once, at the end, unless `training.eval_frequency` is given. Labels at face value are over-fitted where a small
+        corpus is read as often as a large one needs. None: as long as the config says.
     processes (int): How many are trained at a time. On the CPU they share its cores: OMP_NUM_THREADS says how many
         threads each has.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name. Those of `paths.train`, `paths.dev`
@@ -107,7 +105,7 @@ def ensemble(
     check_range("members", members, 1, None)
     check_trainings(processes, ray)
     if passes is not None:
-        _check_passes(passes, overrides or {})
+        check_passes(passes, overrides or {})
     corpus, output, corpus_output = Path(corpus), Path(output), Path(corpus_output)
     folders = [output / f"member-{n}" for n in range(members)]
     check_output([corpus], [output])
@@ -118,7 +116,7 @@ def ensemble(
         shards = Shards(Average.name, corpus, corpus_output)
     shared = _overrides(config, corpus, overrides or {})
     if passes is not None:
-        shared.update(_length(config, corpus, passes, shared))
+        shared.update(updates_of(config, corpus, passes, shared))
     jobs = {folder: {**shared, **dict.fromkeys(SEEDS, seed + n)} for n, folder in enumerate(folders)}
     trained = train_all(
         [Training(config, folder, own) for folder, own in jobs.items()],
@@ -144,25 +142,6 @@ def _overrides(config: Path, corpus: Path, overrides: Mapping[str, Any]) -> Dict
         paths["paths.dev"] = str(corpus)
     # Nor is the end of a training chosen by dev: all members learn for the same time.
     return {**paths, "training.patience": 0, **overrides}
-
-
-def _check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
-    if not 0.0 < passes < math.inf:
-        raise WeaknerError(Errors.WK005.format(setting="passes", value=passes, expected="more than 0"))
-    for key in _LENGTH:
-        if key in overrides:
-            raise WeaknerError(Errors.WK710.format(key=key))
-
-
-def _length(config: Path, corpus: Path, passes: float, values: Mapping[str, Any]) -> Dict[str, Any]:
-    """So many updates that all words of the corpus are read about so often."""
-    n_words = sum(map(len, stream_docs(corpus)))
-    # A batch ends with the corpus.
-    updates = max(1, math.ceil(n_words / words_per_update(config, values)))
-    found: Dict[str, Any] = dict.fromkeys(_LENGTH, math.ceil(passes * updates))
-    if flat_config(config, values).get("training.max_epochs") != -1:  # which streams the corpus
-        found["training.max_epochs"] = 0  # an end that the config gives in passes itself could come first
-    return found
 
 
 def _check_member(member: Member, component: Optional[str]) -> None:

@@ -94,8 +94,8 @@ def label(
         declared = [_single_source(source, terms, pipeline, settings)]
     check_range("shard_size", shard_size, 1, None)
     spread = Spread(workers, ray, gpu_id)
-    for path in (input_path, *exclude, *(source.path for source in declared if source.kind != "pipeline")):
-        check_regular(Path(str(path)))
+    for path in (input_path, *exclude, *(source.file for source in declared if source.file is not None)):
+        check_regular(Path(path))
     check_output(map(Path, exclude), [Path(output_path)])
     plan = Plan(
         input_path=Path(input_path),

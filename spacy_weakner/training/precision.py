@@ -6,8 +6,8 @@ from typing import Callable, Optional
 from spacy.language import Language
 
 from ..errors import check_choice
+from ..ty import PRECISIONS
 
-PRECISIONS = ("highest", "high", "medium")
 CACHE_CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 

@@ -165,6 +165,11 @@ def test_every_option_is_passed_on(data, monkeypatch):
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
         ),
         (
+            ["train", "c.cfg", "out"],
+            "--passes 2 --gpu-id 0",
+            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
+        ),
+        (
             ["ensemble", "c.cfg", "corpus", "out", "soft"],
             "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --component c --ray auto",
             {"overrides": {"training.max_steps": 5, "paths.x": "y"}},

@@ -122,6 +122,8 @@ def test_every_setting_is_what_it_was(name):
     changed = {**CHANGED, **SHORTER.get((recipe, size), {})}
     if (recipe.split(".")[0], size) == AVERAGED:
         changed["training.optimizer.use_averages"] = True
+    if recipe.startswith("roster."):
+        changed["training.eval_frequency"] = "${training.max_steps}"
     before.update({key: value for key, value in changed.items() if key in before})
     now = {key: value for key, value in now.items() if key not in ADDED}
     assert before and set(now) <= set(before)

@@ -49,6 +49,14 @@ def test_size():
     assert make_config("joint.joint") == make_config("joint.joint", "bilstm")
 
 
+def test_precision():
+    assert make_config("crf_ner", "transformer")["initialize"]["before_init"]["precision"] is None
+    config = make_config("crf_ner", "transformer", precision="medium")
+    assert config["initialize"]["before_init"]["precision"] == "medium"
+    text = render_config("crf_ner", "transformer", precision="medium")
+    assert "--size transformer --precision medium\n" in text and 'precision = "medium"' in text
+
+
 def test_transformer():
     assert make_config("crf_ner", "gpu", transformer="")["paths"]["transformer"] == "roberta-base"
     config = make_config("crf_ner", "gpu", transformer="my/folder")
@@ -78,6 +86,8 @@ def test_every_config_is_a_new_one():
         (("joint.ner", "gpu"), {}, r"WK601.*: bilstm"),
         (("crf_ner",), {"transformer": "x"}, r"WK602.*'cnn'.*: transformer, gpu"),
         (("joint.ner",), {"transformer": "x"}, r"WK602.*: none"),
+        (("crf_ner",), {"precision": "medium"}, r"WK602.*'cnn'.*: transformer, gpu"),
+        (("crf_ner", "gpu"), {"precision": "low"}, r"WK005.*'precision'.*highest or high or medium"),
         (("crf_ner",), {"lang": "e n"}, r"WK603.*'e n'.*: en, "),
         (("crf_ner",), {"tokenizer": "WordTokenizer.v1"}, rf"WK604.*{TOKENIZER}"),
     ],

@@ -361,3 +361,39 @@ def test_the_wheel_has_all_templates_and_configs():
         for path in data
         if not any(fnmatch(path, each) and path.count("/") == each.count("/") for each in patterns)
     ]
+
+
+def write_labelled(files, lines):
+    files["labelled"] = files["text"].with_name("labelled.jsonl")
+    files["labelled"].write_text(lines)
+
+
+def test_labels_that_the_text_brings_along_are_sources(tmp_path, files, quick):
+    """So that a corpus with weak labels is all that one needs."""
+    row = {"text": "Anna", "weak_ents": {"list": [[0, 4, "PER"]], "llm": []}}
+    write_labelled(files, '{"text": "Bob"}\n' + json.dumps(row) + "\n")
+    made = init_project(tmp_path / "one", text=files["labelled"])
+    assert made.sources == ["list", "llm"]
+    found = read_sources(tmp_path / "one" / "sources.cfg")
+    assert [(source.kind, source.path) for source in found] == [("corpus", "list"), ("corpus", "llm")]
+    # With a list beside it, and named already.
+    declared = tmp_path / "home" / "mine.cfg"
+    declared.write_text('[sources.model]\ncorpus = "llm"\nreliability = 0.6\n')
+    assert init_project(tmp_path / "two", text=files["labelled"], terms=files["terms"], sources=declared).sources == [
+        "gazetteer",
+        "list",
+        "model",
+    ]
+
+
+def test_answers_may_stand_in_the_text(tmp_path, files, quick):
+    write_labelled(files, '{"text": "Anna", "weak_ents": [[0, 4, "PER"]]}\n')
+    made = init_project(tmp_path / "one", text=files["labelled"], answers=files["labelled"])
+    assert made.sources == ["imported"]
+
+
+def test_broken_texts_are_left_to_the_check(tmp_path, files, quick):
+    write_labelled(files, '{"text": "Anna", "weak_ents": [[0, 9, "PER"]]}\n')
+    with pytest.raises(WeaknerError, match="WK680"):
+        init_project(tmp_path / "one", text=files["labelled"])
+    assert init_project(tmp_path / "two", text=files["labelled"], gold=files["gold"]).sources == []

@@ -106,10 +106,11 @@ def test_the_number_of_passes_decides_on_the_updates(tmp_path, corpus, trainings
         assert call["training.max_epochs"] == 0
 
 
-@pytest.mark.parametrize("key", ["training.max_steps", "training.eval_frequency"])
-def test_passes_and_updates_are_not_both_given(tmp_path, corpus, trainings, key):
-    with pytest.raises(WeaknerError, match=f"WK710.*'{key}'"):
-        run(tmp_path, passes=2, overrides={key: 3})
+def test_passes_and_updates_are_not_both_given(tmp_path, corpus, trainings):
+    with pytest.raises(WeaknerError, match=r"WK710.*'training.max_steps'"):
+        run(tmp_path, passes=2, overrides={"training.max_steps": 3})
+    run(tmp_path, passes=2, overrides={"training.eval_frequency": 3, "training.batcher.size": 10})
+    assert [call["training.eval_frequency"] for call in trainings] == [3, 3]
 
 
 @pytest.mark.parametrize("passes", [0, -1, math.inf, math.nan])

@@ -133,7 +133,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:
         with findings.guard(f"--sources {there['sources']}"):
-            columns += check_sources(there["sources"], settings.lang, longest, findings)
+            columns += check_sources(there["sources"], settings.lang, longest, findings, there.get("text"))
     with findings.guard("labels"):
         check_labels(columns, settings.labels, findings)
     return CheckReport(findings.sorted(), columns)

@@ -8,9 +8,10 @@ import srsly
 from spacy.util import get_package_path
 
 from ...annotations.jsonl import parse_row
-from ...annotations.rows import RowError
+from ...annotations.rows import DEFAULT_SOURCE, RowError, weak_lists
+from ...formats.reading import file_format
 from ...stages.labelling.mentions import read_mentions
-from ...stages.labelling.sources import Source, declared_source, read_sections
+from ...stages.labelling.sources import CORPUS, Source, declared_source, read_sections
 from .corpora import Problems
 from .findings import Findings, listed
 from .labels import Column, nearest
@@ -21,13 +22,14 @@ from .terms import check_terms
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
 
 
-def check_sources(path: Path, lang: str, longest: int, findings: Findings) -> List[Column]:
+def check_sources(path: Path, lang: str, longest: int, findings: Findings, text: Optional[Path] = None) -> List[Column]:
     """Check a sources file, and collect the labels that its sources give.
 
     path (Path): The file.
     lang (str): Language of the texts.
     longest (int): Words of the longest text; 0: not known.
     findings (Findings): Takes what is wrong.
+    text (Optional[Path]): The texts, which may bring labels along.
     RETURNS (List[Column]): The labels of each source, by the names that they have here.
     """
     columns = []
@@ -36,14 +38,14 @@ def check_sources(path: Path, lang: str, longest: int, findings: Findings) -> Li
         where = f"--sources {path}, [sources.{name}]"
         with findings.guard(where):
             source = declared_source(place, name, settings, folder)
-            counts, unit = _labels(source, where, lang, longest, findings)
+            counts, unit = _labels(source, where, lang, longest, findings, text)
             if counts is not None:
                 columns.append(Column(name, where, _renamed(source, counts, where, findings), unit))
     return columns
 
 
 def _labels(
-    source: Source, where: str, lang: str, longest: int, findings: Findings
+    source: Source, where: str, lang: str, longest: int, findings: Findings, text: Optional[Path]
 ) -> Tuple[Optional[Dict[str, Optional[int]]], str]:
     if source.kind == "terms":
         return dict(check_terms(source, where, lang, longest, findings)), "term"
@@ -51,6 +53,9 @@ def _labels(
         return _pipeline_labels(source), "entity"
     if source.kind == "patterns":
         return _pattern_labels(Path(source.path), where, findings), "pattern"
+    if source.kind == CORPUS:
+        is_json = text is not None and file_format(text) == "jsonl"
+        return _own_labels(source, text, where, findings) if text is not None and is_json else None, "entity"
     return _answer_labels(source, where, findings), "entity"
 
 
@@ -129,4 +134,21 @@ def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, 
     if not counts and not problems.places:
         message = f"None of the {n:,} rows of {path} names anything." if n else f"{path} holds no answers."
         findings.error(where, message, "Check how the file was made: docs/guides/sources.md has the forms of its rows.")
+    return dict(counts)
+
+
+def _own_labels(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+    """Labels that the texts bring along. What is wrong with their rows is found where the texts are checked."""
+    counts: Counter[str] = Counter()
+    for line in SampledLines(text):
+        try:
+            row = parse_row(line.text) if line.text.strip() else {}
+            own = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.path)
+            mentions = read_mentions({**row, "weak_ents": own}, source.path)
+            counts.update(mention.label for mention in mentions or ())
+        except RowError:
+            continue
+    if not counts:
+        message = f"{text} brings no labels along that are called '{source.path}'."
+        findings.error(where, message, "Name a key of its 'weak_ents', or 'imported' where these are plain lists.")
     return dict(counts)

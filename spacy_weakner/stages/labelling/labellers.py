@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ...annotations.corpus import bare_copy
-from ...annotations.weak import doc_entities, group_entities, group_scores, set_source, weak_group
+from ...annotations.weak import doc_entities, group_entities, group_scores, remove_group, set_source, weak_group
 from ...pipelines import load_pipeline
 from ...ty import Entity
 from .answering import AnswerFile
@@ -16,7 +16,7 @@ from .importing import LabelFile
 from .mentions import Found
 from .preparing import PATTERN_SPANS, prepared_name
 from .report import SourceCounts
-from .sources import FILES, Source
+from .sources import CORPUS, FILES, Source
 
 
 class Labeller(ABC):
@@ -56,7 +56,7 @@ class Labeller(ABC):
         for doc, found in zip(docs, self.find(docs, stats), strict=True):
             if found is None:
                 stats.docs_without_row += 1
-                doc.spans.pop(weak_group(self.source.name), None)
+                remove_group(doc, weak_group(self.source.name))
             else:
                 self._write(doc, found, stats)
 
@@ -169,6 +169,20 @@ class FileLabeller(Labeller):
         self._file.close()
 
 
+class CorpusLabeller(Labeller):
+    """Labels that the corpus brings along; what they were called there is gone then, so that nobody counts twice."""
+
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Found]]:
+        group = weak_group(self.source.path)
+        for doc in docs:
+            if group not in doc.spans:
+                yield None
+                continue
+            found = Found(group_entities(doc, group), group_scores(doc, group))
+            remove_group(doc, group)
+            yield found
+
+
 def make_labeller(number: int, source: Source, nlp: Language, folder: Path) -> Labeller:
     """Make a source ready to label.
 
@@ -183,6 +197,8 @@ def make_labeller(number: int, source: Source, nlp: Language, folder: Path) -> L
         return TermLabeller(source, nlp.get_pipe(name))
     if source.kind == "patterns":
         return PatternLabeller(source, nlp.get_pipe(name))
+    if source.kind == CORPUS:
+        return CorpusLabeller(source)
     if source.kind in FILES:
         reader = AnswerFile if source.kind == "answers" else LabelFile
         return FileLabeller(source, reader(Path(source.path), folder, name, source.name, source.misaligned))

@@ -8,7 +8,8 @@
     pipeline = "training/model-best"
     labels = {"PERSON": "PER", "ORG": "ORG"}
 
-Every section is one source: its name, what it is (one of terms, pipeline, patterns, file, answers), and its settings.
+Every section is one source: its name, what it is (one of terms, pipeline, patterns, file, answers, corpus), and its
+settings.
 Paths are relative to the file's folder. Nothing in such a file is resolved or executed.
 """
 
@@ -28,9 +29,11 @@ from ...files import existing, expand_home, parse_json, read_lines
 from ...pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
-KINDS = ("terms", "pipeline", "patterns", "file", "answers")
+KINDS = ("terms", "pipeline", "patterns", "file", "answers", "corpus")
 # Labels that were made before, for the texts that they name.
 FILES = ("file", "answers")
+# Labels that the corpus brings along.
+CORPUS = "corpus"
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
 ATTRS = ("ORTH", "LOWER", "NORM")
 # Of the samples of an answer: what fewer say, no majority says.
@@ -46,12 +49,14 @@ class Source:
     """A weak source.
 
     name (str): Its name; the span group is called `weak:<name>`.
-    kind (str): "terms", "pipeline", "patterns", "file" or "answers".
+    kind (str): "terms", "pipeline", "patterns", "file", "answers" or "corpus".
     path (str): The term list, the pipeline (a folder or an installed package), the patterns of spaCy's rulers, the file
-        with labels, or the answers of a language model that `ask` has written.
+        with labels, or the answers of a language model that `ask` has written. For labels that the corpus itself
+        brings along, what they are called there: a name under "weak_ents", or "imported" where that is a plain list.
     reliability (Optional[float]): Probability that one of its spans is right, as its user sees it.
-    complete (bool): Whether its silence means "O". By default true for imported files, answers, and pipelines, except
-        for those that ask a language model: their silence can also be an answer that could not be read.
+    complete (bool): Whether its silence means "O". By default true for imported files, answers, labels of the corpus,
+        and pipelines, except for those that ask a language model: their silence can also be an answer that could not
+        be read.
     labels (Optional[Dict[str, str]]): What its labels are called here; spans with labels that are not named are left
         out. None: all labels stay as they are.
     attr (str): For terms and phrase patterns: token attribute by which they are compared ("ORTH", "LOWER", "NORM").
@@ -62,8 +67,8 @@ class Source:
         none ("drop"). This is decided before `labels` apply.
     term_label (Optional[str]): For terms: the label of those that come without one.
     spans_key (Optional[str]): For pipelines: the span group to take; None: `doc.ents`.
-    min_score (Optional[float]): For pipelines and files: spans with a lower score are left out; spans without one stay.
-        For answers, whose score is the share of samples that have the span, by default 0.5.
+    min_score (Optional[float]): For pipelines, files and labels of the corpus: spans with a lower score are left out;
+        spans without one stay. For answers, whose score is the share of samples that have the span, by default 0.5.
     asked (Optional[str]): For answers: the question, as `ask` names it, if the file holds answers to several.
     misaligned (str): For files and answers: what to do with spans that do not end at token borders: "drop", "error",
         "expand" to the tokens that they touch, "contract" to those that they cover.
@@ -91,7 +96,12 @@ class Source:
 
         RETURNS (Dict[str, Any]): What JSON can hold.
         """
-        return {**asdict(self), "path": hash_model(self.path)}
+        return asdict(self) if self.kind == CORPUS else {**asdict(self), "path": hash_model(self.path)}
+
+    @property
+    def file(self) -> Optional[Path]:
+        """RETURNS (Optional[Path]): The file that it reads, if it is one."""
+        return None if self.kind in ("pipeline", CORPUS) else Path(self.path)
 
 
 class SettingError(Exception):
@@ -199,13 +209,13 @@ def usual_settings(kind: str, path: str) -> Dict[str, Any]:
         return {"attr": "ORTH"}
     if kind == "answers":
         return {"complete": True, "min_score": MAJORITY}
-    return {"complete": kind == "file" or (kind == "pipeline" and not asks_language_model(path))}
+    return {"complete": kind in ("file", CORPUS) or (kind == "pipeline" and not asks_language_model(path))}
 
 
 def _check(key: str, value: Any, kind: str) -> None:
     if key in KINDS:
         if value is not None and not _is_text(value):
-            raise SettingError(key, value, "a path in quotes")
+            raise SettingError(key, value, "the name of a source" if key == CORPUS else "a path in quotes")
         return
     rule = _KEYS[key]
     if kind not in rule.kinds:
@@ -215,6 +225,8 @@ def _check(key: str, value: Any, kind: str) -> None:
 
 
 def _find(kind: str, value: str, folder: Path) -> str:
+    if kind == CORPUS:
+        return value
     path = folder / expand_home(value)
     if path.exists() and (kind == "pipeline") == path.is_dir():
         return str(path)
@@ -293,7 +305,7 @@ _KEYS: Dict[str, _Rule] = {
     "ambiguity": _one_of(AMBIGUITY, ("terms",)),
     "term_label": _Rule(("terms",), _is_text_or_none, "null, or a label"),
     "spans_key": _Rule(("pipeline",), _is_text_or_none, "null, or the name of a span group"),
-    "min_score": _Rule(("pipeline", *FILES), _is_number_or_none, "null, or a number"),
+    "min_score": _Rule(("pipeline", *FILES, CORPUS), _is_number_or_none, "null, or a number"),
     "misaligned": _one_of(MISALIGNED, FILES),
     "asked": _Rule(("answers",), _is_text_or_none, 'null, or a question, like "1c9d2f60"'),
 }

@@ -82,3 +82,32 @@ def test_against_gold(check, write):
 
 def test_a_file_that_declares_nothing(check):
     assert re.search("WK311|WK307", " ".join(found(check(sources=["[other]"]), "error")))
+
+
+def test_labels_that_the_texts_bring_along(write, findings):
+    lines = [
+        "[sources.llm]",
+        'corpus = "a"',
+        "[sources.imported]",
+        'corpus = "imported"',
+        "[sources.no]",
+        'corpus = "b"',
+    ]
+    sources = write("sources.cfg", lines)
+    rows = [
+        {"text": "Anna Bob", "weak_ents": {"a": [[0, 4, "PER"], [5, 8, "PER"]], "c": None}},
+        {"text": "Anna", "weak_ents": [[0, 4, "NAME"]]},
+        {"text": "Anna"},
+        {"text": "Anna", "weak_ents": {"a": "broken"}},
+    ]
+    text = write("text.jsonl", rows)
+    columns = check_sources(sources, "en", 20, findings, text)
+    assert [(column.name, dict(column.counts)) for column in columns] == [
+        ("llm", {"PER": 2}),
+        ("imported", {"NAME": 1}),
+        ("no", {}),
+    ]
+    (error,) = found(findings, "error")
+    assert "no labels along that are called 'b'" in error
+    # Where nobody can look, nothing is said.
+    assert check_sources(sources, "en", 20, findings) == []

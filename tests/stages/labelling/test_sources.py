@@ -342,3 +342,33 @@ def test_errors_of_patterns(folder, row, message):
     (folder / "bad.jsonl").write_text("\n")
     with pytest.raises(WeaknerError, match=r"WK310.*no patterns"):
         run(folder, patterns="bad.jsonl")
+
+
+# Labels that the corpus brings along
+
+
+def test_labels_of_the_corpus(folder):
+    """What it calls "old" is "new" afterwards, and is not counted under both names."""
+    docs = [Doc(NLP.vocab, words=["a", "b"]) for _ in range(3)]
+    weak.set_group(docs[0], "weak:old", [(0, 1, "X"), (0, 1, "Y"), (1, 2, "X")], [0.9, 0.9, 0.2])
+    weak.set_group(docs[1], "weak:old", [])
+    for doc in docs:
+        weak.set_group(doc, "weak:other", [(0, 2, "Z")])
+    write_docs(folder / "own.spacy", docs)
+    settings = {"corpus": "old", "labels": {"X": "x"}, "min_score": 0.5, "reliability": 0.7}
+    report = label(folder / "own.spacy", folder / "labelled.spacy", sources={"new": settings}, lang="xx")
+    first, second, third = read_docs(folder / "labelled.spacy", NLP.vocab)
+    assert [weak.weak_sources(doc) for doc in (first, second, third)] == [["new", "other"], ["new", "other"], ["other"]]
+    assert weak.group_entities(first, "weak:new") == [(0, 1, "x")] and weak.group_scores(first, "weak:new") == [0.9]
+    assert weak.get_reliability(first, "new") == 0.7
+    assert weak.is_complete(second, "new")  # silence of who has looked
+    (source,) = report.sources
+    assert (source.docs_without_row, source.low_scores, dict(source.left_out)) == (1, 1, {"Y": 1})
+
+
+def test_labels_of_the_corpus_may_keep_their_name(folder):
+    found, _, _ = run(folder, corpus="s")
+    assert found[0] == ["OLD:Anna"]
+    assert read_sources({"s": {"corpus": "llm.jsonl"}})[0].file is None  # a name, even where such a file lies
+    with pytest.raises(WeaknerError, match=r"WK308.*the name of a source"):
+        read_sources({"s": {"corpus": ""}})
