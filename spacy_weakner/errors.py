@@ -563,6 +563,14 @@ class Errors:
     )
     WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
+    WK691 = (
+        "[WK691] {path} brings labels along that are called {name!r}, which no source can be: no dot, quote, '$', "
+        "backslash or control character, nor white space at the ends. Rename them under 'weak_ents'."
+    )
+    WK695 = (
+        "[WK695] {path} brings labels along that are called '{name}', and the source '{source}' reads the same file: "
+        "they would count twice. Leave out '{source}'."
+    )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
         "config {recipe} {path} --force' with --lang, --tokenizer and --size."

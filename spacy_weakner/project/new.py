@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..annotations.answers import holds_answers
 from ..annotations.weak import weak_sources
@@ -74,7 +74,7 @@ def init_project(
 
     folder (Path): The folder; must not exist, or be empty.
     text (Optional[Path]): Text without labels: raw text, one a line, or JSONL. If its rows hold labels of weak sources
-        (`weak_ents`), these are sources too.
+        (`weak_ents`; the first 1,000 tell), these are sources too.
     terms (Optional[Path]): A term list.
     sources (Optional[Path]): A file that declares sources of labels, beside the term list.
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the text itself.
@@ -92,12 +92,17 @@ def init_project(
         raise WeaknerError(Errors.WK688.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
-    own = [] if text is None else _own_sources(Path(text), lang, tokenizer)
-    if own and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
+    own = _own_sources(text, lang, tokenizer)
+    if own.names and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
-    declared = _declare(folder, terms, sources, answers, own, term_label)
+    declared = _declare(folder, terms, sources, answers, text, own.names, term_label)
     if "gold" not in files and not ("text" in files and declared):
-        raise WeaknerError(Errors.WK680)
+        raise own.error or WeaknerError(Errors.WK680)
+    # Labels of the corpus are known to be right or wrong only where the gold brings them along too.
+    judged = "gold" in files and (
+        any(each.kind != CORPUS for each in declared)
+        or bool({each.name for each in declared} & {*_own_sources(gold, lang, tokenizer).names})
+    )
     if transformer is not None and Path(transformer).is_dir():
         transformer = _path_in(folder, Path(transformer))  # commands run in the project's folder
     package = _package_name(folder.resolve().name if name is None else name, name is not None)
@@ -109,11 +114,9 @@ def init_project(
         "annotated": {"gold", "dev", "test"} & set(files),
         "sources": declared,
         "source_files": [
-            each.path
-            for each in declared
-            if each.kind != CORPUS and os.path.exists(os.path.normpath(folder / each.path))
+            each.path for each in declared if each.path and os.path.exists(os.path.normpath(folder / each.path))
         ],
-        "method": _method(len(declared), "gold" in files),
+        "method": _method(len(declared), judged),
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
@@ -158,13 +161,27 @@ def _path_in(folder: Path, path: Path) -> str:
     return target.as_posix()
 
 
-def _own_sources(text: Path, lang: str, tokenizer: Optional[str]) -> List[str]:
-    """Names of the weak sources whose labels the first texts bring along."""
-    docs = read_corpus(text, blank_pipeline(lang, tokenizer), misaligned="drop")
+class _Own(NamedTuple):
+    """Weak sources whose labels a file brings along, as far as its first rows tell.
+
+    names (List[str]): Their names.
+    error (Optional[WeaknerError]): What could not be read.
+    """
+
+    names: List[str]
+    error: Optional[WeaknerError] = None
+
+
+def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str]) -> _Own:
+    names: Set[str] = set()
+    if path is None:
+        return _Own([])
     try:
-        return sorted({name for doc in islice(docs, _LOOKED_AT) for name in weak_sources(doc)})
-    except WeaknerError:
-        return []  # what is wrong is said by the check, with all else
+        for doc in islice(read_corpus(path, blank_pipeline(lang, tokenizer), misaligned="drop"), _LOOKED_AT):
+            names.update(weak_sources(doc))
+    except WeaknerError as error:
+        return _Own(sorted(names), error)
+    return _Own(sorted(names))
 
 
 def _declare(
@@ -172,6 +189,7 @@ def _declare(
     terms: Optional[Path],
     sources: Optional[Path],
     answers: Optional[Path],
+    text: Optional[Path],
     own: List[str],
     term_label: Optional[str],
 ) -> List[_Declared]:
@@ -183,8 +201,15 @@ def _declare(
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         single[ANSWERS_SOURCE] = {kind: str(answers)}
-    known = {source.path for source in found if source.kind == CORPUS}
-    single.update({name: {CORPUS: name} for name in own if name not in known})
+    # A source of the same name writes over what the text brings along.
+    own = [name for name in own if name not in {*single, *(source.name for source in found)}]
+    for name in own:
+        if name != name.strip() or not name.isprintable() or {*name} & {*_QUOTES, "."}:
+            raise WeaknerError(Errors.WK691.format(path=text, name=name))
+        for source in found:
+            if source.file is not None and text is not None and source.file.resolve() == Path(text).resolve():
+                raise WeaknerError(Errors.WK695.format(path=text, name=name, source=source.name))
+    single.update({name: {CORPUS: True} for name in own})
     if single:
         found = [*read_sources(single), *found]
     if len(found) > 1:
@@ -199,7 +224,7 @@ def _declare(
 
 def _source_path(folder: Path, source: Source) -> str:
     if source.kind == CORPUS:
-        return source.path
+        return ""
     # Pipelines may be installed packages.
     return _path_in(folder, Path(source.path)) if Path(source.path).exists() else source.path
 
@@ -228,7 +253,7 @@ def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> Lis
 
 
 def _method(sources: int, gold: bool) -> str:
-    """How sources are best combined (docs/evidence/weak-labels.md)."""
+    """How sources are best combined (docs/evidence/weak-labels.md), with gold that judges them or without."""
     if sources < 2:
         return "union"
     if gold:

@@ -98,7 +98,7 @@ def test_overrides_come_first(tmp_path, corpus, trainings):
 @pytest.mark.parametrize("passes, size, expected", [(2, 10, 4), (0.1, 1000, 1), (5, 1000, 5), (1.5, 4.0, 6)])
 def test_the_number_of_passes_decides_on_the_updates(tmp_path, corpus, trainings, passes, size, expected):
     n_words = sum(len(doc) for doc in read_docs(corpus, Vocab()))
-    overrides = {"training.batcher.size": size, "training.max_epochs": 3}
+    overrides = {"training.batcher.size": size}
     run(tmp_path, passes=passes, overrides=overrides)
     assert expected == math.ceil(passes * math.ceil(n_words / size))
     for call in trainings:

@@ -140,15 +140,20 @@ def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, 
 def _own_labels(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
     """Labels that the texts bring along. What is wrong with their rows is found where the texts are checked."""
     counts: Counter[str] = Counter()
-    for line in SampledLines(text):
+    lines, seen = SampledLines(text), False
+    for line in lines:
         try:
             row = parse_row(line.text) if line.text.strip() else {}
-            own = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.path)
-            mentions = read_mentions({**row, "weak_ents": own}, source.path)
-            counts.update(mention.label for mention in mentions or ())
+            own = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
+            mentions = read_mentions({**row, "weak_ents": own}, source.name)
         except RowError:
             continue
-    if not counts:
-        message = f"{text} brings no labels along that are called '{source.path}'."
-        findings.error(where, message, "Name a key of its 'weak_ents', or 'imported' where these are plain lists.")
+        seen = seen or mentions is not None
+        counts.update(mention.label for mention in mentions or ())
+    if not seen and lines.all_seen:
+        message = f"{text} brings no labels along that are called '{source.name}'."
+        cure = "Name the section after a key of its 'weak_ents', or 'imported' where these are plain lists."
+        findings.error(where, message, cure)
+    elif not counts:
+        findings.info(where, f"{text} brings no labels of it along, as far as it was looked at.")
     return dict(counts)

@@ -8,7 +8,18 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ...annotations.corpus import bare_copy
-from ...annotations.weak import doc_entities, group_entities, group_scores, remove_group, set_source, weak_group
+from ...annotations.weak import (
+    doc_entities,
+    get_reliability,
+    group_entities,
+    group_scores,
+    is_complete,
+    remove_group,
+    set_source,
+    terms_attr,
+    weak_group,
+    weak_sources,
+)
 from ...pipelines import load_pipeline
 from ...ty import Entity
 from .answering import AnswerFile
@@ -60,6 +71,20 @@ class Labeller(ABC):
             else:
                 self._write(doc, found, stats)
 
+    def declared(self, doc: Doc, is_whole: bool) -> Dict[str, Any]:
+        """What the source declares of itself; see `annotations.weak.set_source`.
+
+        doc (Doc): The Doc, as it was before.
+        is_whole (bool): Whether nothing of what the source says of it was lost: silence may stand for that.
+        RETURNS (Dict[str, Any]): The arguments.
+        """
+        source = self.source
+        return {
+            "reliability": source.reliability,
+            "complete": source.complete and is_whole,
+            "terms": source.attr if source.kind == "terms" else None,
+        }
+
     def _write(self, doc: Doc, found: Found, stats: SourceCounts) -> None:
         source, entities, scores = self.source, found.entities, None
         is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
@@ -74,10 +99,7 @@ class Labeller(ABC):
             source.name,
             entities,
             None if scores is None or all(score is None for score in scores) else scores,
-            reliability=source.reliability,
-            # Where an answer was lost, silence may stand for it.
-            complete=source.complete and is_whole,
-            terms=source.attr if source.kind == "terms" else None,
+            **self.declared(doc, is_whole),
         )
         stats.spans.update(label for _, _, label in entities)
 
@@ -170,17 +192,25 @@ class FileLabeller(Labeller):
 
 
 class CorpusLabeller(Labeller):
-    """Labels that the corpus brings along; what they were called there is gone then, so that nobody counts twice."""
+    """Labels that the corpus brings along under the name of the source."""
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Found]]:
-        group = weak_group(self.source.path)
+        group = weak_group(self.source.name)
         for doc in docs:
-            if group not in doc.spans:
+            if group in doc.spans:
+                yield Found(group_entities(doc, group), group_scores(doc, group))
+            else:
+                stats.groups.update(weak_sources(doc))
                 yield None
-                continue
-            found = Found(group_entities(doc, group), group_scores(doc, group))
-            remove_group(doc, group)
-            yield found
+
+    def declared(self, doc: Doc, is_whole: bool) -> Dict[str, Any]:
+        name, said = self.source.name, super().declared(doc, is_whole)
+        reliability = said["reliability"]
+        return {
+            "reliability": get_reliability(doc, name) if reliability is None else reliability,
+            "complete": said["complete"] or is_complete(doc, name),
+            "terms": terms_attr(doc, name),
+        }
 
 
 def make_labeller(number: int, source: Source, nlp: Language, folder: Path) -> Labeller:

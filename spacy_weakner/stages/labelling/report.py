@@ -84,7 +84,8 @@ class SourceCounts(Statistics):
     not_found (int): Imported phrases that are not in their Docs.
     docs_without_row (int): Docs about which the file says nothing; they have no group of this source.
     other_text (int): Docs that share their identifier with a row of another text, which was passed over.
-    groups (Counter[str]): Docs with spans in another group than the one to take, per group.
+    groups (Counter[str]): Docs with spans in another group than the one to take, per group; for labels of the corpus
+        those of other sources, by their names.
     used_rows (Lines): Lines of the file that belong to a Doc.
     repeated_rows (int): Rows of the file with the identifier (or, without one, the text) of an earlier row. The first
         counts.
@@ -130,10 +131,12 @@ class SourceReport(SourceCounts):
 
     name (str): Its name.
     part (Part): What was labelled.
+    kind (str): See `Source`.
     """
 
     name: str = ""
     part: Part = WHOLE
+    kind: str = ""
 
     @property
     def rows_without_doc(self) -> Optional[int]:
@@ -181,8 +184,8 @@ def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> L
     """
     reports = []
     for source in sources:
-        own = SourceReport(**vars(counts.by_source[source.name]), name=source.name, part=part)
-        if part == WHOLE and not (own.spans or own.left_out or own.low_scores):
+        own = SourceReport(**vars(counts.by_source[source.name]), name=source.name, part=part, kind=source.kind)
+        if part == WHOLE and source.kind == "pipeline" and not (own.spans or own.left_out or own.low_scores):
             _check_groups(source, list(own.groups))
         reports.append(own)
     return LabelReport(**vars(counts), sources=reports)

@@ -32,7 +32,7 @@ from ..runtime.hashes import hash_model
 KINDS = ("terms", "pipeline", "patterns", "file", "answers", "corpus")
 # Labels that were made before, for the texts that they name.
 FILES = ("file", "answers")
-# Labels that the corpus brings along.
+# Labels that the corpus brings along, under the name of the source.
 CORPUS = "corpus"
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
 ATTRS = ("ORTH", "LOWER", "NORM")
@@ -51,12 +51,12 @@ class Source:
     name (str): Its name; the span group is called `weak:<name>`.
     kind (str): "terms", "pipeline", "patterns", "file", "answers" or "corpus".
     path (str): The term list, the pipeline (a folder or an installed package), the patterns of spaCy's rulers, the file
-        with labels, or the answers of a language model that `ask` has written. For labels that the corpus itself
-        brings along, what they are called there: a name under "weak_ents", or "imported" where that is a plain list.
+        with labels, or the answers of a language model that `ask` has written. "" for labels that the corpus itself
+        brings along under the name of the source: a name under "weak_ents", or "imported" where that is a plain list.
     reliability (Optional[float]): Probability that one of its spans is right, as its user sees it.
-    complete (bool): Whether its silence means "O". By default true for imported files, answers, labels of the corpus,
-        and pipelines, except for those that ask a language model: their silence can also be an answer that could not
-        be read.
+    complete (bool): Whether its silence means "O". By default true for imported files, answers, and pipelines, except
+        for those that ask a language model: their silence can also be an answer that could not be read. Labels of the
+        corpus may also say so there themselves, and what their reliability is.
     labels (Optional[Dict[str, str]]): What its labels are called here; spans with labels that are not named are left
         out. None: all labels stay as they are.
     attr (str): For terms and phrase patterns: token attribute by which they are compared ("ORTH", "LOWER", "NORM").
@@ -194,7 +194,7 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Optional[Path] =
         _check(key, settings[key], kind)
     values = {key: settings[key] for key in settings if key not in KINDS}
     values["stop"] = tuple(values.get("stop", ()))
-    path = _find(kind, settings[kind], Path() if folder is None else folder)
+    path = "" if kind == CORPUS else _find(kind, settings[kind], Path() if folder is None else folder)
     return Source(name=name, kind=kind, path=path, **{**usual_settings(kind, path), **values})
 
 
@@ -209,13 +209,13 @@ def usual_settings(kind: str, path: str) -> Dict[str, Any]:
         return {"attr": "ORTH"}
     if kind == "answers":
         return {"complete": True, "min_score": MAJORITY}
-    return {"complete": kind in ("file", CORPUS) or (kind == "pipeline" and not asks_language_model(path))}
+    return {"complete": kind == "file" or (kind == "pipeline" and not asks_language_model(path))}
 
 
 def _check(key: str, value: Any, kind: str) -> None:
     if key in KINDS:
-        if value is not None and not _is_text(value):
-            raise SettingError(key, value, "the name of a source" if key == CORPUS else "a path in quotes")
+        if value is not None and not (value is True if key == CORPUS else _is_text(value)):
+            raise SettingError(key, value, "true" if key == CORPUS else "a path in quotes")
         return
     rule = _KEYS[key]
     if kind not in rule.kinds:
@@ -225,8 +225,6 @@ def _check(key: str, value: Any, kind: str) -> None:
 
 
 def _find(kind: str, value: str, folder: Path) -> str:
-    if kind == CORPUS:
-        return value
     path = folder / expand_home(value)
     if path.exists() and (kind == "pipeline") == path.is_dir():
         return str(path)

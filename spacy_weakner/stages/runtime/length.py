@@ -20,13 +20,14 @@ def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
     """
     if not 0.0 < passes < math.inf:
         raise WeaknerError(Errors.WK005.format(setting="passes", value=passes, expected="more than 0"))
-    if _UPDATES in overrides:
-        raise WeaknerError(Errors.WK710.format(key=_UPDATES))
+    for key in (_UPDATES, _EPOCHS):
+        if overrides.get(key, -1) not in (0, -1):  # no end, in spaCy's words
+            raise WeaknerError(Errors.WK710.format(key=key))
 
 
 def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-    """So many updates that all words of a corpus are read about so often, with one evaluation, at their end, unless
-    something else is given.
+    """So many updates that all words of a corpus are read about so often, with one evaluation at their end (spaCy has
+    another after the first), unless something else is given.
 
     config (Path): Config of the training.
     corpus (Path): What it is trained on.

@@ -85,29 +85,19 @@ def test_a_file_that_declares_nothing(check):
 
 
 def test_labels_that_the_texts_bring_along(write, findings):
-    lines = [
-        "[sources.llm]",
-        'corpus = "a"',
-        "[sources.imported]",
-        'corpus = "imported"',
-        "[sources.no]",
-        'corpus = "b"',
-    ]
-    sources = write("sources.cfg", lines)
+    names = ["a", "imported", "b", "silent"]
+    sources = write("sources.cfg", [line for name in names for line in (f"[sources.{name}]", "corpus = true")])
     rows = [
-        {"text": "Anna Bob", "weak_ents": {"a": [[0, 4, "PER"], [5, 8, "PER"]], "c": None}},
+        {"text": "Anna Bob", "weak_ents": {"a": [[0, 4, "PER"], [5, 8, "PER"]], "c": None, "silent": []}},
         {"text": "Anna", "weak_ents": [[0, 4, "NAME"]]},
         {"text": "Anna"},
         {"text": "Anna", "weak_ents": {"a": "broken"}},
     ]
-    text = write("text.jsonl", rows)
-    columns = check_sources(sources, "en", 20, findings, text)
-    assert [(column.name, dict(column.counts)) for column in columns] == [
-        ("llm", {"PER": 2}),
-        ("imported", {"NAME": 1}),
-        ("no", {}),
-    ]
+    columns = check_sources(sources, "en", 20, findings, write("text.jsonl", rows))
+    counts = {column.name: dict(column.counts) for column in columns}
+    assert counts == {"a": {"PER": 2}, "imported": {"NAME": 1}, "b": {}, "silent": {}}
     (error,) = found(findings, "error")
     assert "no labels along that are called 'b'" in error
+    assert len(found(findings, "info")) == 1
     # Where nobody can look, nothing is said.
     assert check_sources(sources, "en", 20, findings) == []

@@ -312,6 +312,7 @@ def test_report(tmp_path):
         own = report.sources[0]
         assert {**vars(own), "rows_without_doc": own.rows_without_doc} == {
             "part": WHOLE,
+            "kind": "file",
             "groups": {},
             "used_rows": own.used_rows,
             "name": "llm",

@@ -3,9 +3,11 @@ import json
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
+from typer.testing import CliRunner
 
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.label import label
 from spacy_weakner.stages.labelling.sources import read_sources
@@ -348,27 +350,47 @@ def test_errors_of_patterns(folder, row, message):
 
 
 def test_labels_of_the_corpus(folder):
-    """What it calls "old" is "new" afterwards, and is not counted under both names."""
     docs = [Doc(NLP.vocab, words=["a", "b"]) for _ in range(3)]
-    weak.set_group(docs[0], "weak:old", [(0, 1, "X"), (0, 1, "Y"), (1, 2, "X")], [0.9, 0.9, 0.2])
-    weak.set_group(docs[1], "weak:old", [])
+    weak.set_source(docs[0], "own", [(0, 1, "X"), (0, 1, "Y"), (1, 2, "X")], [0.9, 0.9, 0.2])
+    weak.set_source(docs[1], "own", [], reliability=0.4, complete=True, terms="LOWER")
     for doc in docs:
-        weak.set_group(doc, "weak:other", [(0, 2, "Z")])
+        weak.set_source(doc, "other", [(0, 2, "Z")])
     write_docs(folder / "own.spacy", docs)
-    settings = {"corpus": "old", "labels": {"X": "x"}, "min_score": 0.5, "reliability": 0.7}
-    report = label(folder / "own.spacy", folder / "labelled.spacy", sources={"new": settings}, lang="xx")
+    settings = {"corpus": True, "labels": {"X": "x"}, "min_score": 0.5}
+    report = label(folder / "own.spacy", folder / "labelled.spacy", sources={"own": settings}, lang="xx")
     first, second, third = read_docs(folder / "labelled.spacy", NLP.vocab)
-    assert [weak.weak_sources(doc) for doc in (first, second, third)] == [["new", "other"], ["new", "other"], ["other"]]
-    assert weak.group_entities(first, "weak:new") == [(0, 1, "x")] and weak.group_scores(first, "weak:new") == [0.9]
-    assert weak.get_reliability(first, "new") == 0.7
-    assert weak.is_complete(second, "new")  # silence of who has looked
+    assert [weak.weak_sources(doc) for doc in (first, second, third)] == [["other", "own"], ["other", "own"], ["other"]]
+    assert weak.group_entities(first, "weak:own") == [(0, 1, "x")] and weak.group_scores(first, "weak:own") == [0.9]
+    # What they said of themselves stays.
+    assert weak.get_reliability(first, "own") is None and not weak.is_complete(first, "own")
+    assert weak.get_reliability(second, "own") == 0.4 and weak.is_complete(second, "own")
+    assert weak.terms_attr(second, "own") == "LOWER"
     (source,) = report.sources
     assert (source.docs_without_row, source.low_scores, dict(source.left_out)) == (1, 1, {"Y": 1})
 
 
-def test_labels_of_the_corpus_may_keep_their_name(folder):
-    found, _, _ = run(folder, corpus="s")
-    assert found[0] == ["OLD:Anna"]
-    assert read_sources({"s": {"corpus": "llm.jsonl"}})[0].file is None  # a name, even where such a file lies
-    with pytest.raises(WeaknerError, match=r"WK308.*the name of a source"):
-        read_sources({"s": {"corpus": ""}})
+def test_labels_of_the_corpus_with_settings_of_their_own(folder):
+    _, _, docs = run(folder, corpus=True, reliability=0.7, complete=True)
+    assert entities(docs[0]) == [(0, 1, "OLD")]
+    assert weak.get_reliability(docs[0], "s") == 0.7 and weak.is_complete(docs[0], "s")
+
+
+def test_labels_of_the_corpus_twice(folder):
+    """The second time changes nothing, and nothing is lost."""
+    for source, output in (("in", "once"), ("once", "twice")):
+        label(folder / f"{source}.spacy", folder / f"{output}.spacy", sources={"s": {"corpus": True}}, lang="xx")
+    assert all(entities(doc) == [(0, 1, "OLD")] for doc in read_docs(folder / "twice.spacy", NLP.vocab))
+
+
+def test_a_name_that_the_corpus_does_not_have_is_said(folder):
+    (folder / "s.cfg").write_text("[sources.t]\ncorpus = true\n")
+    command = ["label", str(folder / "in.spacy"), str(folder / "out.spacy"), "--sources", str(folder / "s.cfg")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0
+    assert "called 't'; it has labels of s" in " ".join((result.stdout + result.stderr).split())
+
+
+@pytest.mark.parametrize("value", [False, "", "s", 1])
+def test_labels_of_the_corpus_are_declared_by_true(value):
+    with pytest.raises(WeaknerError, match=r"WK308.*expected true"):
+        read_sources({"s": {"corpus": value}})
