@@ -65,6 +65,13 @@ def test_without_passes_the_config_decides(files, calls):
     assert calls == [paths]
 
 
+def test_passes_come_before_the_epochs_of_the_config(files, calls):
+    given, paths = files
+    given["config"].write_text(CONFIG.format(epochs=3))
+    train(**given, passes=5, overrides=paths)
+    assert (calls[0]["training.max_steps"], calls[0]["training.max_epochs"]) == (20, 0)
+
+
 def test_a_stream_has_no_epochs(files, calls):
     given, paths = files
     given["config"].write_text(CONFIG.format(epochs=-1))

@@ -9,8 +9,7 @@
     labels = {"PERSON": "PER", "ORG": "ORG"}
 
 Every section is one source: its name, what it is (one of terms, pipeline, patterns, file, answers, corpus), and its
-settings.
-Paths are relative to the file's folder. Nothing in such a file is resolved or executed.
+settings. Paths are relative to the file's folder. Nothing in such a file is resolved or executed.
 """
 
 import configparser
