@@ -11,15 +11,13 @@ import argparse
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from common import EVIDENCE, ROOT, Evidence, Run, find, mean_and_spread
+from common import EVIDENCE, ROOT, Cost, Evidence, Run, find, mean_and_spread
 
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.project.new import init_project
@@ -104,13 +102,13 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     project = folder / "project"
     if not project.exists():
         init_project(project, size=arguments.size, transformer=arguments.transformer, **tokens, **files)  # type: ignore[arg-type]
-    started, cpu = time.perf_counter(), cpu_seconds()
+    start = Cost.now()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (folder / "log.txt").open("w", encoding="utf-8") as log:
         command = [sys.executable, "-m", "weasel", "run", "all", str(project)]
         command += ["--vars.processes", str(arguments.processes)]
         subprocess.run(command, check=True, stdout=log, stderr=subprocess.STDOUT, env=environment)
-    seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
+    cost = Cost.since(start)
     verdict = Verdict.load(project / "training" / "verdict.json")
     convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
     marks = Marks()
@@ -123,10 +121,10 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     this = this._replace(weak=texts)
     for row in rows:
         method = "match" if row.name == TERM_LIST else row.name
-        add(evidence, this._replace(method=method), row, 0.0, ece=marks.error(row.name))
+        add(evidence, this._replace(method=method), row, Cost(), ece=marks.error(row.name))
     best = next(row for row in rows if row.name == verdict.winner)
-    more = {"cpu_seconds": round(cpu), "ece": marks.error(verdict.winner), **chosen}
-    add(evidence, this, best, seconds, **more)
+    more = {"ece": marks.error(verdict.winner), **chosen}
+    add(evidence, this, best, cost, **more)
 
 
 def has(evidence: Evidence, run: Run) -> bool:
@@ -171,9 +169,9 @@ class Marks:
         return round(expected_calibration_error(self.scores[name], self.right[name]), 4)
 
 
-def add(evidence: Evidence, run: Run, row: Any, seconds: float, **more: Any) -> None:
+def add(evidence: Evidence, run: Run, row: Any, cost: Cost, **more: Any) -> None:
     """Append a row."""
-    evidence.add(run, row.counts, seconds, row.words_per_second or 0.0)
+    evidence.add(run, row.counts, cost, row.words_per_second or 0.0)
     lines = evidence.path.read_text(encoding="utf-8").splitlines()
     lines[-1] = json.dumps({**json.loads(lines[-1]), **more})
     write_text(evidence.path, "\n".join(lines) + "\n")
@@ -245,12 +243,6 @@ def read_rows(folder: Path, split: str) -> Rows:
 def write_rows(path: Path, rows: Rows) -> None:
     """Write JSONL."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def cpu_seconds() -> float:
-    """RETURNS (float): CPU time of all processes that were started here and have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def page(rows: Rows) -> str:

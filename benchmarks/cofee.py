@@ -23,7 +23,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from common import count, encoder_name, find, sample
+from common import Cost, count, encoder_name, find, sample
 from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
 from spacy.util import dot_to_object
 from spacy.vocab import Vocab
@@ -160,11 +160,11 @@ class Cofee(Experiment):
             write_docs(path, sample(self.corpus("gold"), self.arguments.strong, self.seed)[0])
         return path
 
-    def train(self, name: str) -> Tuple[Path, float]:
+    def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and what it needs.
 
         name (str): The method.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what all that it needs took.
         """
         if name in TAGGERS:
             return self.tagger(name)
@@ -173,9 +173,9 @@ class Cofee(Experiment):
         method = METHODS[name]
         if method.stage == "labels":
             return self.labels(method)
-        model, seconds = self.picking(method)
+        model, cost = self.picking(method)
         if method.stage == "picking":
-            return model, seconds
+            return model, cost
         picked = model.parent.parent / "picked.spacy"
         threshold = method.picking.get(f"{PICKING}.threshold", 0.1)
         print(pick(self.corpus("weak"), picked, model, threshold=threshold), flush=True)
@@ -185,13 +185,13 @@ class Cofee(Experiment):
         settings = {**steps, **method.typing, "paths.initial": str(model)}
         model, more = self.fit_on(picked, "cofee.typing", f"{folder}/{types}", settings)
         if method.stage != "finetune":
-            return model, seconds + more
+            return model, cost + more
         settings = {**steps, "paths.initial": str(model)}
         finetuned = f"pretrained{self.arguments.strong}"
         model, last = self.fit_on(self.gold(), "cofee.finetune", finetuned, settings)
-        return model, seconds + more + last
+        return model, cost + more + last
 
-    def labels(self, method: Method) -> Tuple[Path, float]:
+    def labels(self, method: Method) -> Tuple[Path, Cost]:
         """The second stage without picking, and the first if the method has it."""
         steps = self.arguments.steps + method.longer * self.arguments.picking_steps
         settings = self.steps(steps)
@@ -203,15 +203,15 @@ class Cofee(Experiment):
             return self.fit_on(self.corpus("weak"), "mrc_ner", folder, settings)
         spans, before = self.spans()
         settings["paths.initial"] = str(spans)
-        model, seconds = self.fit_on(self.corpus("weak"), "cofee.labels", f"spans-{folder}", settings)
-        return model, before + seconds
+        model, cost = self.fit_on(self.corpus("weak"), "cofee.labels", f"spans-{folder}", settings)
+        return model, before + cost
 
-    def spans(self) -> Tuple[Path, float]:
+    def spans(self) -> Tuple[Path, Cost]:
         """The first stage."""
         settings = {**self.with_encoder(READER), "paths.train": str(self.anchors())}
         return self.fit("cofee.spans", "anchors", None, settings, "model-last")
 
-    def picking(self, method: Method) -> Tuple[Path, float]:
+    def picking(self, method: Method) -> Tuple[Path, Cost]:
         """All stages until labels are picked."""
         # The first method with these settings has the name of what is trained with them.
         alike = (name for name, own in METHODS.items() if own == method._replace(stage="picking", typing={}))
@@ -223,12 +223,12 @@ class Cofee(Experiment):
         settings: Dict[str, Any] = {**self.steps(steps), **method.picking, f"{PICKING}.at_start": not method.early}
         settings["training.before_update.interval"] = max(1, steps // 2)
         settings.update({"initialize.after_init": None} if first is None else {"paths.initial": str(first[0])})
-        model, seconds = self.fit_on(self.corpus("weak"), "cofee.picking", folder, settings)
-        return model, seconds + (0.0 if first is None else first[1])
+        model, cost = self.fit_on(self.corpus("weak"), "cofee.picking", folder, settings)
+        return model, cost + (Cost() if first is None else first[1])
 
-    def tagger(self, name: str) -> Tuple[Path, float]:
+    def tagger(self, name: str) -> Tuple[Path, Cost]:
         """Train a tagger, and what it goes on from."""
-        stage, before, steps = TAGGERS[name], 0.0, self.arguments.steps
+        stage, before, steps = TAGGERS[name], Cost(), self.arguments.steps
         settings = {**self.with_encoder("components.token_ner.model.tok2vec"), "training.patience": 0}
         corpora = {"anchors": self.anchors, "weak": lambda: self.corpus("weak"), "gold": self.gold}
         corpus = corpora[stage.corpus]()
@@ -244,10 +244,10 @@ class Cofee(Experiment):
             settings["paths.dev"] = str(corpus)
         folder = f"{name}{self.arguments.strong}" if stage.corpus == "gold" else name
         product = "model-last" if stage.corpus == "anchors" else "model-best"
-        model, seconds = self.fit(config, folder, corpus, {**self.steps(steps), **settings}, product)
-        return model, before + seconds
+        model, cost = self.fit(config, folder, corpus, {**self.steps(steps), **settings}, product)
+        return model, before + cost
 
-    def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
+    def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, Cost]:
         """A training with questions, on a corpus; the pipeline is the best one on dev."""
         own = {"paths.queries": str(self.folder / "queries.json"), "training.patience": 0}
         return self.fit(config, name, corpus, {**self.with_encoder(READER), **own, **settings})

@@ -6,8 +6,10 @@ A row that is there already is skipped, so a script that was stopped goes on whe
 import gzip
 import json
 import random
+import resource
 import time
 from collections import Counter
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -57,6 +59,35 @@ class Run(NamedTuple):
     weak: int
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a training took.
+
+    seconds (float): Wall clock, start of the process included.
+    cpu_seconds (float): Of all processes: these survive a machine that is shared.
+    """
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """RETURNS (Cost): Of both trainings."""
+        return Cost(self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds)
+
+    @classmethod
+    def now(cls) -> "Cost":
+        """RETURNS (Cost): What the clocks say, with those of the processes that were started here and have ended."""
+        cpu_seconds = time.process_time()
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return cls(time.perf_counter(), cpu_seconds + usage.ru_utime + usage.ru_stime)
+
+    @classmethod
+    def since(cls, start: "Cost") -> "Cost":
+        """RETURNS (Cost): What has passed since `start`."""
+        now = cls.now()
+        return cls(now.seconds - start.seconds, now.cpu_seconds - start.cpu_seconds)
+
+
 class Evidence:
     """Rows of a benchmark, one JSON object a line.
 
@@ -78,15 +109,15 @@ class Evidence:
         """RETURNS (bool): Whether the row is there."""
         return not self.dev and any(run._asdict().items() <= row.items() for row in self.rows())
 
-    def add(self, run: Run, counts: Counts, seconds: float, words_per_second: float) -> None:
+    def add(self, run: Run, counts: Counts, cost: Cost, words_per_second: float) -> None:
         """Print a row, and append it.
 
         run (Run): What was run.
         counts (Counts): Matches.
-        seconds (float): Time of the training, wall clock.
+        cost (Cost): What the training took.
         words_per_second (float): Speed of prediction.
         """
-        scores = {"p": counts.precision, "r": counts.recall, "f1": counts.f1, "seconds": seconds}
+        scores = {"p": counts.precision, "r": counts.recall, "f1": counts.f1, **asdict(cost)}
         told = f"P {counts.precision:.1f} R {counts.recall:.1f} F1 {counts.f1:.2f}{' on dev' if self.dev else ''}"
         print(f"{run.dataset} {run.encoder} {run.method} seed {run.seed}: {told}", flush=True)
         if self.dev:
@@ -135,19 +166,30 @@ def config_file(recipe: str, size: str) -> Path:
     return path
 
 
-def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, float]:
-    """Train a pipeline as `train_member` does, and note the time; a finished one is not trained again.
+def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, Cost]:
+    """Train a pipeline as `train_member` does, and note what it took; a finished one is not trained again.
 
     config (Path): The config.
     output (Path): Folder for the pipelines.
     overrides (Dict[str, Any]): Values of the config by dotted name.
-    RETURNS (Tuple[Path, float]): Folder that holds `model-best` and `model-last`, and the seconds it took.
+    RETURNS (Tuple[Path, Cost]): Folder that holds `model-best` and `model-last`, and what it took.
     """
-    noted = output / "seconds.json"
-    started = time.perf_counter()
-    if not train_member(config, output, overrides).skipped or not noted.exists():
-        write_text(noted, json.dumps(time.perf_counter() - started))
-    return output, float(json.loads(noted.read_text()))
+    start = Cost.now()
+    skipped = train_member(config, output, overrides).skipped
+    return output, remembered(output / "cost.json", start, skipped)
+
+
+def remembered(path: Path, start: Cost, skipped: bool) -> Cost:
+    """What something took when it was done, which a later run finds done.
+
+    path (Path): Where that is kept.
+    start (Cost): When it was begun.
+    skipped (bool): Whether it was done already.
+    RETURNS (Cost): What it took.
+    """
+    if not skipped or not path.exists():
+        write_text(path, json.dumps(asdict(Cost.since(start))))
+    return Cost(**json.loads(path.read_text()))
 
 
 def dev_scores(output: Path) -> List[Tuple[int, float]]:
@@ -302,11 +344,15 @@ def table(rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: Optional[
     if methods is not None:
         at = group.index("method")
         lines = dict(sorted(lines.items(), key=lambda item: (item[0][:at], methods.index(item[0][at]))))
-    numbers = ("p", "r", "f1", "seconds", "words_per_second")
-    out = ["| " + " | ".join([*group, "P", "R", "F1", "train s", "words/s", "seeds"]) + " |"]
-    out.append("|" + "---|" * (len(group) + 6))
+    numbers = {"seconds": "train s", "cpu_seconds": "CPU s", "words_per_second": "words/s"}
+    if not any("cpu_seconds" in row for row in rows):
+        del numbers["cpu_seconds"]
+    heads = [*group, "P", "R", "F1", *numbers.values(), "seeds"]
+    out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for key, found in lines.items():
-        cells = [mean_and_spread([r[n] for r in found]) for n in numbers[:3]]
-        cells += [f"{sum(r[n] for r in found) / len(found):.0f}" for n in numbers[3:]]
+        cells = [mean_and_spread([r[n] for r in found]) for n in ("p", "r", "f1")]
+        for name in numbers:
+            values = [r[name] for r in found if name in r]
+            cells.append(f"{sum(values) / len(values):.0f}" if values else "")
         out.append("| " + " | ".join([*map(str, key), *cells, str(len(found))]) + " |")
     return "\n".join(out)

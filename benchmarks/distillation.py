@@ -13,7 +13,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict
 
-from common import EVIDENCE, ROOT, Evidence, Run, config_file, count, evaluate, find, own_transformer, table, train
+from common import (
+    EVIDENCE,
+    ROOT,
+    Cost,
+    Evidence,
+    Run,
+    config_file,
+    count,
+    evaluate,
+    find,
+    own_transformer,
+    table,
+    train,
+)
 from experiment import TOKENIZER
 
 from spacy_weakner.annotations.jsonl import read_rows
@@ -71,30 +84,30 @@ def run(arguments: argparse.Namespace, evidence: Evidence) -> None:
     trained = {**paths, "training.patience": 0}
     steps = {"training.max_steps": arguments.steps, "training.eval_frequency": arguments.steps // 15}
 
-    def add(method: str, encoder: str, output: Path, seconds: float, weak: int = 0) -> None:
+    def add(method: str, encoder: str, output: Path, cost: Cost, weak: int = 0) -> None:
         this = Run("distillation", dataset, encoder, "full", method, arguments.seed, count(gold["train"]), weak)
         if not evidence.has(this):
-            evidence.add(this, *_scored(output / "model-best", scored, seconds))
+            evidence.add(this, *_scored(output / "model-best", scored, cost))
 
     own = {"components.crf_ner.model.tok2vec": own_transformer(str(arguments.transformer))}
     few = {"training.max_steps": arguments.teacher_steps, "training.eval_frequency": arguments.teacher_steps // 6}
-    teacher, seconds = train(config_file("crf_ner", "transformer"), work / "teacher", {**trained, **own, **few})
-    add(TEACHER, "minilm", teacher, seconds)
+    teacher, cost = train(config_file("crf_ner", "transformer"), work / "teacher", {**trained, **own, **few})
+    add(TEACHER, "minilm", teacher, cost)
     cnn = {**trained, **steps}
-    alone, seconds = train(config_file("crf_ner", "cnn"), work / "alone", cnn)
-    add(ALONE, "cnn", alone, seconds)
+    alone, cost = train(config_file("crf_ner", "cnn"), work / "alone", cnn)
+    add(ALONE, "cnn", alone, cost)
     soft = work / "soft.spacy"
     complete(text, soft, teacher / "model-best", rule="all", soft=True, bfloat16=arguments.bfloat16)
     mixed: Dict[str, Any] = {key: value for key, value in cnn.items() if key != "paths.train"}
     mixed.update({"paths.strong": str(gold["train"]), "paths.weak": str(soft), "components.crf_ner.loss": SOFT})
     mixed["corpora.train.strong_share"] = STRONG_SHARE
-    student, seconds = train(config_file("crf_ner.strong_weak", "cnn"), work / "student", mixed)
-    add(STUDENT, "cnn", student, seconds, count(soft))
+    student, cost = train(config_file("crf_ner.strong_weak", "cnn"), work / "student", mixed)
+    add(STUDENT, "cnn", student, cost, count(soft))
 
 
-def _scored(model: Path, gold: Path, seconds: float) -> Any:
+def _scored(model: Path, gold: Path, cost: Cost) -> Any:
     counts, words_per_second = evaluate(model, gold)
-    return counts, seconds, words_per_second
+    return counts, cost, words_per_second
 
 
 def corpus(source: Path, target: Path) -> Path:

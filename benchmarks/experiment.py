@@ -9,6 +9,7 @@ from common import (
     BILSTM,
     EVIDENCE,
     ROOT,
+    Cost,
     Evidence,
     Run,
     config_file,
@@ -31,8 +32,8 @@ N_DEV = 300
 MATCH = "match"
 STATIC = "static"
 NO_TRANSFORMERS = ("cnn", "bilstm", STATIC)
-# Matches, seconds of the trainings, words per second.
-Score = Tuple[Counts, float, float]
+# Matches, what the trainings took, words per second.
+Score = Tuple[Counts, Cost, float]
 
 
 def options(experiment: Type["Experiment"], description: Optional[str], **defaults: Any) -> argparse.ArgumentParser:
@@ -139,11 +140,11 @@ class Experiment(ABC):
         """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences that a method is trained on."""
 
     @abstractmethod
-    def train(self, name: str) -> Tuple[Path, float]:
+    def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and what it needs.
 
         name (str): The method.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of its trainings.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what its trainings took.
         """
 
     def row(self, name: str) -> Run:
@@ -159,10 +160,10 @@ class Experiment(ABC):
         """
         if name == MATCH:
             labelled = self.labelled()
-            return None if labelled is None else (gold_against_weak(labelled)[0], 0.0, 0.0)
-        model, seconds = self.train(name)
+            return None if labelled is None else (gold_against_weak(labelled)[0], Cost(), 0.0)
+        model, cost = self.train(name)
         counts, speed = evaluate(model, self.corpus(self.split))
-        return counts, seconds, speed
+        return counts, cost, speed
 
     def labelled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): Corpus where the weak labels are scored against gold."""
@@ -220,7 +221,7 @@ class Experiment(ABC):
         settings: Dict[str, Any],
         product: str = "model-best",
         size: Optional[str] = None,
-    ) -> Tuple[Path, float]:
+    ) -> Tuple[Path, Cost]:
         """One training, if it is not there.
 
         recipe (str): The recipe of the config.
@@ -229,12 +230,12 @@ class Experiment(ABC):
         settings (Dict[str, Any]): Further settings; they come before all others.
         product (str): "model-best" or "model-last".
         size (Optional[str]): Size of the encoder; None: that of the experiment.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds that it took.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what it took.
         """
         paths = {} if corpus is None else {"paths.train": str(corpus), "paths.dev": str(self.corpus("dev"))}
         values = {**self.settings(), "system.seed": self.seed, **paths, **settings}
-        output, seconds = train(config_file(recipe, size or self.size), self.models / name, values)
-        return output / product, seconds
+        output, cost = train(config_file(recipe, size or self.size), self.models / name, values)
+        return output / product, cost
 
     @classmethod
     def page(cls, rows: List[Dict[str, Any]]) -> str:

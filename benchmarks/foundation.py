@@ -19,6 +19,7 @@ from charts import bar_chart
 from common import (
     EVIDENCE,
     ROOT,
+    Cost,
     Evidence,
     Run,
     config_file,
@@ -117,16 +118,16 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
             # The same for every encoder and seed.
             run = Run(BENCHMARK, DATASET, "-", arguments.preset, name, 0, 0, 0)
             if not evidence.has(run):
-                evidence.add(run, gold_against_weak(folder / "test-labelled.spacy")[0], 0.0, 0.0)
+                evidence.add(run, gold_against_weak(folder / "test-labelled.spacy")[0], Cost(), 0.0)
             continue
         run = Run(BENCHMARK, DATASET, encoder, arguments.preset, name, seed, strong, n_weak)
         if evidence.has(run) or (METHODS[name].component == "ner" and encoder != "cnn"):
             continue
         method = METHODS[name]
         output = folder / f"{encoder}-{name}"
-        trained, seconds = train(config(method, encoder), output, overrides(method, folder, arguments.encoder, seed))
+        trained, cost = train(config(method, encoder), output, overrides(method, folder, arguments.encoder, seed))
         counts, speed = evaluate(trained / method.product, folder / "test.spacy")
-        evidence.add(run, counts, seconds, speed)
+        evidence.add(run, counts, cost, speed)
 
 
 def compare_speed(folder: Path, evidence: Evidence, rounds: int = 7) -> None:
@@ -140,7 +141,7 @@ def compare_speed(folder: Path, evidence: Evidence, rounds: int = 7) -> None:
             speeds[name].append(speed)
     for name in names:
         run = Run(f"{BENCHMARK}-speed", DATASET, "cnn", folder.parent.name, name, 0, 0, 0)
-        evidence.add(run, counts[name], 0.0, median(speeds[name]))
+        evidence.add(run, counts[name], Cost(), median(speeds[name]))
         print(name, [round(speed) for speed in speeds[name]])
 
 

@@ -29,7 +29,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from common import count, sample
+from common import Cost, count, sample
 from experiment import TOKENIZER, Experiment, add_encoder, load_weights, main, options
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -101,13 +101,13 @@ class Joint(Experiment):
         """The sentences of a corpus."""
         return list(read_docs(self.corpus(name), Vocab()))
 
-    def train(self, name: str) -> Tuple[Path, float]:
+    def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and what it needs.
 
         name (str): The method.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what all that it needs took.
         """
-        method, before, first = METHODS[name], 0.0, None
+        method, before, first = METHODS[name], Cost(), None
         if method.predicted:
             first, before = self.pretrain_on_predicted()
         elif method.pretrained:
@@ -115,10 +115,10 @@ class Joint(Experiment):
         config, settings = self.transformer(method, first) if self.size == "transformer" else self.bilstm(method, first)
         corpus = self.corpus("gold-and-dictionary" if method.dictionary else "gold")
         settings = {**settings, **method.settings}
-        model, seconds = self.fit(config, name.replace("/", "-"), corpus, settings, size=self.encoder_size)
-        return model, before + seconds
+        model, cost = self.fit(config, name.replace("/", "-"), corpus, settings, size=self.encoder_size)
+        return model, before + cost
 
-    def pretrain_on_predicted(self) -> Tuple[Path, float]:
+    def pretrain_on_predicted(self) -> Tuple[Path, Cost]:
         """The first stage, with categories that a model of the gold's has predicted."""
         model, before = self.pretrain("categories", self.corpus("gold"))
         corpus = model.parent / "predicted.spacy"
@@ -133,10 +133,10 @@ class Joint(Experiment):
             for doc in gold:
                 doc.set_ents([], default="missing")
             write_docs(corpus, [*gold, *rest])
-        first, seconds = self.pretrain("pretrain-predicted", corpus)
-        return first, before + seconds
+        first, cost = self.pretrain("pretrain-predicted", corpus)
+        return first, before + cost
 
-    def pretrain(self, name: str, corpus: Path) -> Tuple[Path, float]:
+    def pretrain(self, name: str, corpus: Path) -> Tuple[Path, Cost]:
         """The first stage, on categories alone."""
         epoch = math.ceil(count(corpus) / BATCH)
         settings = {"training.max_steps": self.arguments.pretrain_steps, "training.eval_frequency": epoch}

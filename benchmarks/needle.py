@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from charts import line_chart
-from common import EVIDENCE, config_file, count, find, gold_against_weak, labels_only, sample
+from common import EVIDENCE, Cost, config_file, count, find, gold_against_weak, labels_only, sample
 from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -116,29 +116,29 @@ class Needle(Experiment):
         """Train and score a method, perhaps together with the term list."""
         if name not in TOGETHER:
             return super().score(name)
-        model, seconds = self.train(TOGETHER[name])
+        model, cost = self.train(TOGETHER[name])
         completed = self.models / f"{self.split}-labelled-{name}.spacy"
         complete(self.corpus(f"{self.split}-labelled"), completed, model, broken="repair")
-        return gold_against_weak(completed)[0], seconds, 0.0
+        return gold_against_weak(completed)[0], cost, 0.0
 
-    def train(self, name: str) -> Tuple[Path, float]:
+    def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and what it needs.
 
         name (str): The method.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of its own trainings.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what its own trainings took.
         """
         method = METHODS[name]
         if method.weak is None:
             return self.fit("crf_ner", "supervised", self.corpus("strong"), {})
         key = next(other for other, own in METHODS.items() if own._replace(finetune=method.finetune) == method)
         initial = None if method.initial is None else self.train(method.initial)[0]
-        model, seconds = self.on_both(key, method, initial)
+        model, cost = self.on_both(key, method, initial)
         if not method.finetune:
-            return model, seconds
+            return model, cost
         finetuned, more = self.finetune(f"{key}-finetuned", model, "model-last" if name == AGAIN else "model-best")
-        return finetuned, seconds + more
+        return finetuned, cost + more
 
-    def on_both(self, name: str, method: Method, initial: Optional[Path]) -> Tuple[Path, float]:
+    def on_both(self, name: str, method: Method, initial: Optional[Path]) -> Tuple[Path, Cost]:
         """A training on strong and weak sentences."""
         settings: Dict[str, Any] = {
             "paths.strong": str(self.corpus("strong")),
@@ -157,7 +157,7 @@ class Needle(Experiment):
         product = "model-best" if initial is None and not method.finetune else "model-last"
         return self.fit("needle.noise_aware", name, None, settings, product)
 
-    def finetune(self, name: str, initial: Path, product: str) -> Tuple[Path, float]:
+    def finetune(self, name: str, initial: Path, product: str) -> Tuple[Path, Cost]:
         """A last training, on the strong sentences."""
         settings = {"paths.initial": str(initial), "training.max_steps": self.arguments.finetune_steps}
         settings["training.eval_frequency"] = 25

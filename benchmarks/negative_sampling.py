@@ -13,13 +13,12 @@ written anew at the end.
 
 import argparse
 import json
-import time
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from charts import line_chart
-from common import EVIDENCE, Evidence, Run, count, dev_scores, sample
+from common import EVIDENCE, Cost, Evidence, Run, count, dev_scores, sample
 from experiment import Experiment, add_encoder, load_weights, main, options
 from spacy.vocab import Vocab
 
@@ -93,18 +92,18 @@ class NegativeSampling(Experiment):
         tuned = "-".join(setting.replace("/", "_") for setting in self.arguments.set)
         return super().row(name)._replace(method=f"{name}{tuned}")
 
-    def train(self, name: str) -> Tuple[Path, float]:
+    def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and keep its curve.
 
         name (str): The method.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of its training.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what its training took.
         """
         if name.endswith(BIASED):
             return self.biased(name[: -len(BIASED)])
         run, averaged = self.row(name), name.endswith(AVERAGED)
         method = METHODS[name[: -len(AVERAGED)] if averaged else name]
         oracle: Dict[str, Any] = {}
-        before = 0.0
+        before = Cost()
         if method.oracle:
             path, before = self.train("uniform" + (AVERAGED if averaged else ""))
             oracle = {"initialize.components": {"span_ner": {"oracle": str(path)}}}
@@ -121,21 +120,21 @@ class NegativeSampling(Experiment):
             **dict(setting.split("=", 1) for setting in self.arguments.set),
         }
         corpus = self.corpus(f"train-{method.unmatched}")
-        model, seconds = self.fit(f"{method.component}{method.config}", run.method, corpus, settings)
+        model, cost = self.fit(f"{method.component}{method.config}", run.method, corpus, settings)
         if self.seed == 0 and not self.arguments.dev:
             keep_curve(run, dev_scores(model.parent))
-        return model, seconds + before
+        return model, cost + before
 
-    def biased(self, name: str) -> Tuple[Path, float]:
+    def biased(self, name: str) -> Tuple[Path, Cost]:
         """A method whose bias was chosen on dev."""
-        model, seconds = self.train(name)
-        output, started = model.parent / "biased", time.perf_counter()
+        model, cost = self.train(name)
+        output, start = model.parent / "biased", Cost.now()
         if not output.exists():
             report = fit_bias(output, model, self.corpus("dev"))
             print(
                 f"    {name}: bias {report.bias:+.1f}, F1 on dev {report.before:.1f} to {report.after:.1f}", flush=True
             )
-        return output, seconds + time.perf_counter() - started
+        return output, cost + Cost.since(start)
 
     def make_corpora(self) -> None:
         """Make the corpora of this seed: dev, test, and train with and without the holes marked as such."""

@@ -7,12 +7,11 @@ is given to choose a checkpoint by: the last one counts. Updates are those that 
 """
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any, Callable, Dict
 
-from best import COLUMNS, add, cpu_seconds, encoder_of, has, language, page, work_folder
-from common import EVIDENCE, ROOT, Evidence, Run, config_file, train
+from best import COLUMNS, add, encoder_of, has, language, page, work_folder
+from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, train
 
 from spacy_weakner.files import write_text
 from spacy_weakner.project.layout import Corpora
@@ -151,11 +150,11 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
         this = Run("best", column, encoder_of(arguments.size), "quick", name, seed, n_gold, rivals.verdict.facts.text)
         if has(evidence, this):
             continue
-        started, cpu = time.perf_counter(), cpu_seconds()
+        start = Cost.now()
         pipeline = rivals.methods[name]()
-        seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
+        cost = Cost.since(start)
         (row,) = compare(folder / "test.spacy", {name: pipeline}, bootstrap=0)
-        add(evidence, this, row, seconds, cpu_seconds=round(cpu), ece=None)
+        add(evidence, this, row, cost, ece=None)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,15 @@ train-SOURCE. Gold is used by `supervised` alone, which is trained on it, and to
 pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with a head for masked words.
 Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
 `single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
+`single` is the first member of the ensemble.
 `match` is the weak labels themselves, on train: there are none of test.
 Rows go to docs/evidence/roster.jsonl as runs end, and docs/evidence/roster.md is written anew at the end.
 """
 
-import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from common import config_file, count, sample
+from common import Cost, config_file, count, remembered, sample, train
 from experiment import MATCH, Experiment, Score, add_encoder, main, options
 
 from spacy_weakner.annotations.corpus import write_docs
@@ -90,11 +90,11 @@ class Roster(Experiment):
             self.make_dev()
         return super().score(name)
 
-    def train(self, name: str) -> Tuple[Path, float]:
+    def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and what it needs.
 
         name (str): The method.
-        RETURNS (Tuple[Path, float]): The pipeline, and the seconds of all that it needs.
+        RETURNS (Tuple[Path, Cost]): The pipeline, and what all that it needs took.
         """
         if name in ("distant_ce", "supervised"):
             corpus = self.corpus("gold" if name == "supervised" else "weak")
@@ -102,12 +102,11 @@ class Roster(Experiment):
         method = METHODS[name]
         variant = next(other for other, own in METHODS.items() if own.settings == method.settings)
         if method.stage == "single":
-            config = "roster.noise_robust"
-            return self.fit_on(self.corpus("weak"), config, f"{variant}/alone", method.settings)
+            return self.member(variant, method.settings, 0)
         soft, before = self.ensemble(variant, method.settings)
-        model, seconds = self.fit_on(soft, "roster.ensemble", f"{variant}/ensemble", {})
+        model, cost = self.fit_on(soft, "roster.ensemble", f"{variant}/ensemble", {})
         if method.stage == "ensemble":
-            return model, before + seconds
+            return model, before + cost
         if method.augmented:
             if self.arguments.masked_lm == "none":
                 raise SystemExit(f"{name} needs --masked-lm")
@@ -117,30 +116,44 @@ class Roster(Experiment):
         settings = {**method.self_training, "paths.initial": str(model)}
         settings["training.max_steps"] = self.arguments.self_training_steps
         final, more = self.fit_on(soft, "roster.self_training", f"{variant}/{name}", settings)
-        return final, before + seconds + more
+        return final, before + cost + more
 
-    def ensemble(self, variant: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
-        """The corpus with the averaged probabilities of the members, whose seeds no other seed shares, and the seconds
-        that it took."""
-        config = config_file("roster.noise_robust", self.size)
-        soft = self.models / variant / "soft.spacy"
-        receipt = soft.with_suffix(".seconds")
-        started = time.perf_counter()
+    def member(self, variant: str, settings: Dict[str, Any], n: int) -> Tuple[Path, Cost]:
+        """A member of the ensemble, which finds it trained. No two of all seeds share the seed of a member."""
+        seed = self.first + n
+        values = {"paths.train": str(self.corpus("weak")), "training.patience": 0, **self.robust(settings)}
+        values.update({"system.seed": seed, "training.seed": seed})
+        output = self.models / variant / "members" / f"member-{n}"
+        trained, cost = train(config_file("roster.noise_robust", self.size), output, values)
+        return trained / "model-last", cost
+
+    def ensemble(self, variant: str, settings: Dict[str, Any]) -> Tuple[Path, Cost]:
+        """The corpus with the averaged probabilities of the members, and what it took."""
+        members = range(self.arguments.members)
+        cost = sum((self.member(variant, settings, n)[1] for n in members), Cost())
+        soft, start = self.models / variant / "soft.spacy", Cost.now()
         report = ensemble(
-            config,
+            config_file("roster.noise_robust", self.size),
             self.corpus("weak"),
-            self.models / variant / "members",
+            soft.parent / "members",
             soft,
-            members=self.arguments.members,
-            seed=100 * (self.seed + 1),
-            overrides={**self.settings(), **settings},
+            members=len(members),
+            seed=self.first,
+            overrides=self.robust(settings),
         )
         print(variant, f"agreement {report.agreement:.3f}, deviation {report.deviation:.3f}", flush=True)
-        if not receipt.exists():
-            receipt.write_text(str(time.perf_counter() - started))
-        return soft, float(receipt.read_text())
+        return soft, cost + remembered(soft.with_suffix(".cost.json"), start, not report.written)
 
-    def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, float]:
+    @property
+    def first(self) -> int:
+        """RETURNS (int): Seed of the first member."""
+        return 100 * (self.seed + 1)
+
+    def robust(self, settings: Dict[str, Any]) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All settings of the members but their seeds."""
+        return {**self.settings(), "paths.dev": str(self.corpus("few")), **settings}
+
+    def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, Cost]:
         """A training on a corpus; the pipeline is the last one."""
         return self.fit(config, name, corpus, {"paths.dev": str(self.corpus("few")), **settings}, "model-last")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from charts import line_chart
-from common import EVIDENCE, ROOT, Evidence, Run, config_file, evaluate, find, mean_and_spread, train
+from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, evaluate, find, mean_and_spread, train
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -126,8 +126,8 @@ def as_many_words(docs: List[Doc], words: int) -> List[Doc]:
     return taken
 
 
-def trained(docs: List[Doc], method: str, place: Place) -> Tuple[Path, float]:
-    """A pipeline that has learnt from some sentences, and the seconds it took."""
+def trained(docs: List[Doc], method: str, place: Place) -> Tuple[Path, Cost]:
+    """A pipeline that has learnt from some sentences, and what it took."""
     # The start is the same for both.
     name = f"{'start' if len(docs) == START else method.replace(', ', '-').replace(' ', '-')}-{len(docs)}"
     corpus = place.folder / f"{method}-{len(docs)}.spacy"
@@ -148,8 +148,8 @@ def trained(docs: List[Doc], method: str, place: Place) -> Tuple[Path, float]:
     if place.transformer:
         values["paths.transformer"] = place.transformer
     size = "transformer" if place.transformer else place.encoder
-    output, seconds = train(config_file("crf_ner", size), place.folder / name, values)
-    return output / "model-last", seconds
+    output, cost = train(config_file("crf_ner", size), place.folder / name, values)
+    return output / "model-last", cost
 
 
 def score(docs: List[Doc], method: str, place: Place, evidence: Evidence, n: int = 0) -> None:
@@ -157,10 +157,10 @@ def score(docs: List[Doc], method: str, place: Place, evidence: Evidence, n: int
     this = Run(BENCHMARK, place.dataset, place.encoder, "quick", method, place.seed, n or len(docs), 0)
     if evidence.has(this):
         return
-    model, seconds = trained(docs, method, place)
+    model, cost = trained(docs, method, place)
     counts, speed = evaluate(model, place.test)
     words = {"sentences": len(docs), "words": sum(map(len, docs)), "entities": sum(len(doc.ents) for doc in docs)}
-    evidence.add(this, counts, seconds, speed)
+    evidence.add(this, counts, cost, speed)
     if evidence.dev:
         print(f"    {words}", flush=True)
         return

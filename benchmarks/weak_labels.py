@@ -18,6 +18,7 @@ from charts import bar_chart
 from common import (
     EVIDENCE,
     ROOT,
+    Cost,
     Evidence,
     Run,
     config_file,
@@ -117,7 +118,7 @@ def score_labels(dataset: str, folder: Path, evidence: Evidence) -> None:
         run = Run(BENCHMARK, dataset, "-", "labels", name, 0, N_GOLD if name == "weighted" else 0, 0)
         if not evidence.has(run):
             counts = oracle(folder) if name == ORACLE else gold_against_weak(corpus(folder, name))[0]
-            evidence.add(run, counts, 0.0, 0.0)
+            evidence.add(run, counts, Cost(), 0.0)
 
 
 def oracle(folder: Path) -> Counts:
@@ -175,9 +176,9 @@ def train_models(dataset: str, folder: Path, seed: int, arguments: argparse.Name
         if encoder != "cnn":
             values["paths.transformer"] = arguments.encoder
         output = folder / f"seed{seed}" / f"{encoder}-{name.replace(':', '-')}"
-        trained, seconds = train(config, output, values)
+        trained, cost = train(config, output, values)
         counts, speed = evaluate(trained / "model-last", folder / "test.spacy")
-        evidence.add(run, counts, seconds, speed)
+        evidence.add(run, counts, cost, speed)
 
 
 def subset_of(path: Path, without: Path, seed: int) -> Iterator[Doc]:
