@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from common import Cost, count, encoder_name, find, sample
-from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options
+from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, main, options, parse
 from spacy.util import dot_to_object
 from spacy.vocab import Vocab
 
@@ -296,7 +296,7 @@ if __name__ == "__main__":
     parser.add_argument("--typing-steps", type=int, default=300, help="updates of the third stage, and of the last")
     parser.add_argument("--eval-frequency", type=int, default=100)
     parser.add_argument("--cross-encoder", action="store_true", help="a Transformer reads the text with each question")
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     if arguments.cross_encoder:
         arguments.label = f"{arguments.label or encoder_name(arguments.encoder)}-cross-encoder"
     main(Cofee, arguments)

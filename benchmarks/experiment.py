@@ -51,6 +51,9 @@ def options(experiment: Type["Experiment"], description: Optional[str], **defaul
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--methods")
     parser.add_argument("--steps", type=int, help="updates of a training, where no other option says it")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of all trainings"
+    )
     parser.add_argument("--dev", action="store_true", help="score on dev instead of test, and keep no rows: to tune")
     parser.add_argument("--render", action="store_true", help="only write the page")
     parser.set_defaults(**defaults)
@@ -63,6 +66,18 @@ def add_encoder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pieces", type=Path, help="for static: the folder that 'spacy weakner pieces' has made")
     parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
     parser.add_argument("--precision", choices=PRECISIONS, help="of a Transformer's trainings: see MatmulPrecision")
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options of this call.
+
+    parser (argparse.ArgumentParser): The parser.
+    RETURNS (argparse.Namespace): The options.
+    """
+    arguments = parser.parse_args()
+    if arguments.set and not (arguments.dev or arguments.label):
+        raise SystemExit("rows do not tell what was --set: give --dev, which keeps none, or a --label of their own")
+    return arguments
 
 
 def load_weights(first: Path, components: Dict[str, List[str]]) -> Dict[str, Any]:
@@ -112,7 +127,11 @@ class Experiment(ABC):
         values = {**vars(arguments), "dataset": dataset, "encoder": self.encoder, "preset": self.preset}
         self.base = arguments.work / dataset
         self.folder = arguments.work / self.corpora_in.format(**values) / f"seed{seed}"
+        # What was set by hand comes before all settings; the values are read as those of the command line are.
+        self.tuned = dict(setting.split("=", 1) for setting in arguments.set)
         self.models = self.folder / self.models_in.format(**values)
+        if self.tuned:
+            self.models /= "-".join(setting.replace("/", "_") for setting in arguments.set)
 
     @property
     def preset(self) -> str:
@@ -233,7 +252,7 @@ class Experiment(ABC):
         RETURNS (Tuple[Path, Cost]): The pipeline, and what it took.
         """
         paths = {} if corpus is None else {"paths.train": str(corpus), "paths.dev": str(self.corpus("dev"))}
-        values = {**self.settings(), "system.seed": self.seed, **paths, **settings}
+        values = {**self.settings(), "system.seed": self.seed, **paths, **settings, **self.tuned}
         output, cost = train(config_file(recipe, size or self.size), self.models / name, values)
         return output / product, cost
 

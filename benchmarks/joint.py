@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from common import Cost, count, sample
-from experiment import TOKENIZER, Experiment, add_encoder, load_weights, main, options
+from experiment import TOKENIZER, Experiment, add_encoder, load_weights, main, options, parse
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -248,7 +248,7 @@ if __name__ == "__main__":
     parser.add_argument("--gold", type=int, default=200, help="train sentences with entities; 0: all")
     parser.add_argument("--min-mentions", type=int, default=100)
     parser.add_argument("--pretrain-steps", type=int, default=400, help="updates on categories alone")
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     if arguments.encoder == "cnn" or (arguments.vectors and arguments.encoder != "bilstm"):
         raise SystemExit("--encoder is bilstm, with --vectors or without, or a Transformer")
     attentive = {name for name, method in METHODS.items() if method.attention != "none"}

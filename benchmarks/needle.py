@@ -17,7 +17,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from charts import line_chart
 from common import EVIDENCE, Cost, config_file, count, find, gold_against_weak, labels_only, sample
-from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options
+from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, main, options, parse
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -278,4 +278,4 @@ if __name__ == "__main__":
     parser.add_argument("--strong", type=int, default=250, help="gold sentences; 0: all of train")
     parser.add_argument("--weak", type=int, default=4000, help="weakly labelled sentences, at most")
     parser.add_argument("--finetune-steps", type=int, default=150)
-    main(Needle, parser.parse_args())
+    main(Needle, parse(parser))

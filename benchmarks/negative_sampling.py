@@ -19,7 +19,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 from charts import line_chart
 from common import EVIDENCE, Cost, Evidence, Run, count, dev_scores, sample
-from experiment import Experiment, add_encoder, load_weights, main, options
+from experiment import Experiment, add_encoder, load_weights, main, options, parse
 from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
@@ -87,11 +87,6 @@ class NegativeSampling(Experiment):
         """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
         return 0, count(self.corpus("train-outside"))
 
-    def row(self, name: str) -> Run:
-        """RETURNS (Run): What tells the row of a method from others; while tuning, the name tells what was set."""
-        tuned = "-".join(setting.replace("/", "_") for setting in self.arguments.set)
-        return super().row(name)._replace(method=f"{name}{tuned}")
-
     def train(self, name: str) -> Tuple[Path, Cost]:
         """Train a method, and keep its curve.
 
@@ -117,7 +112,6 @@ class NegativeSampling(Experiment):
             **method.settings,
             **oracle,
             **self.with_encoder(f"components.{method.component}.model.tok2vec"),
-            **dict(setting.split("=", 1) for setting in self.arguments.set),
         }
         corpus = self.corpus(f"train-{method.unmatched}")
         model, cost = self.fit(f"{method.component}{method.config}", run.method, corpus, settings)
@@ -214,10 +208,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--train", type=int, default=2000, help="training sentences; 0: all")
     parser.add_argument("--eval-frequency", type=int, default=100)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting, to tune")
-    arguments = parser.parse_args()
-    if arguments.set and not arguments.dev:
-        raise SystemExit("--set is for tuning: rows do not tell what was set. Give --dev too.")
+    arguments = parse(parser)
     if arguments.vectors and arguments.encoder != "bilstm":
         raise SystemExit("--vectors are those of --encoder bilstm")
     if arguments.vectors and not arguments.label:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from common import Cost, config_file, count, remembered, sample, train
-from experiment import MATCH, Experiment, Score, add_encoder, main, options
+from experiment import MATCH, Experiment, Score, add_encoder, main, options, parse
 
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.stages.aggregate import aggregate
@@ -151,11 +151,13 @@ class Roster(Experiment):
 
     def robust(self, settings: Dict[str, Any]) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): All settings of the members but their seeds."""
-        return {**self.settings(), "paths.dev": str(self.corpus("few")), **settings}
+        return {**self.settings(), "paths.dev": str(self.corpus("few")), **settings, **self.tuned}
 
     def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, Cost]:
         """A training on a corpus; the pipeline is the last one."""
-        return self.fit(config, name, corpus, {"paths.dev": str(self.corpus("few")), **settings}, "model-last")
+        return self.fit(
+            config, name, corpus, {"paths.dev": str(self.corpus("few")), **settings, **self.tuned}, "model-last"
+        )
 
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""
@@ -181,4 +183,4 @@ if __name__ == "__main__":
     parser.add_argument("--train", type=int, default=2000, help="training sentences; 0: all")
     parser.add_argument("--members", type=int, default=3)
     parser.add_argument("--self-training-steps", type=int, default=300)
-    main(Roster, parser.parse_args())
+    main(Roster, parse(parser))
