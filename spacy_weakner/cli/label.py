@@ -103,7 +103,7 @@ def _warnings(report: "LabelReport", sentences: bool) -> Iterator[str]:
                     "answers for whole texts need that option"
                 )
             yield f"No row of '{source.name}' belongs to a document. {why}"
-        if source.kind == "corpus" and source.docs_without_row == report.docs and report.docs:
+        if source.kind == "corpus" and source.docs_without_row == report.docs_in - report.excluded > 0:
             others = f"; it has labels of {', '.join(sorted(source.groups))}" if source.groups else ""
             yield f"No document brings labels along that are called '{source.name}'{others}"
         if source.left_out and not source.spans:

@@ -382,10 +382,11 @@ def test_labels_of_the_corpus_twice(folder):
     assert all(entities(doc) == [(0, 1, "OLD")] for doc in read_docs(folder / "twice.spacy", NLP.vocab))
 
 
-def test_a_name_that_the_corpus_does_not_have_is_said(folder):
+@pytest.mark.parametrize("options", [[], ["--only-matched"]])
+def test_a_name_that_the_corpus_does_not_have_is_said(folder, options):
     (folder / "s.cfg").write_text("[sources.t]\ncorpus = true\n")
     command = ["label", str(folder / "in.spacy"), str(folder / "out.spacy"), "--sources", str(folder / "s.cfg")]
-    result = CliRunner().invoke(app, command)
+    result = CliRunner().invoke(app, [*command, *options])
     assert result.exit_code == 0
     assert "called 't'; it has labels of s" in " ".join((result.stdout + result.stderr).split())
 
