@@ -107,7 +107,8 @@ class TokenNer(TaggingHead[TokenTarget]):
         teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
         if teacher is None:
             return targets
-        said = self.token_outputs([eg.predicted for eg in examples], teacher)
+        docs = [eg.predicted for eg in examples]
+        said = self._teacher.says(docs, lambda unread: self.token_outputs(unread, teacher))
         return [target._replace(teacher=own) for target, own in zip(targets, said, strict=True)]
 
     def training_docs(self, examples: List[Example]) -> List[Doc]:

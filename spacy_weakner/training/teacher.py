@@ -1,19 +1,30 @@
 """An earlier state of a component's model, to learn from."""
 
 from copy import deepcopy
-from typing import Any, Optional
+from hashlib import blake2b
+from typing import Any, Callable, Dict, List, Optional
 
+from spacy.attrs import DEP, ENT_IOB, ENT_TYPE, HEAD, LEMMA, MORPH, NORM, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..errors import Errors, WeaknerError, check_range
+from ..losses import Array
 from ..ty import Tick
 
 # Sentences of the corpus that a teacher reads at once, at a renewal.
 RENEWAL_BATCH = 256
+# Numbers that it keeps of what it has said, at most: 32 MB, about a hundred thousand sentences.
+KEPT = 2**23
+# What can differ between tokens; the rest follows from the word.
+_ATTRS: List[Any] = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, DEP, HEAD, SENT_START, ENT_IOB, ENT_TYPE]
 
 
 class Teacher:
     """A model as it was at the last renewal by the training clock. It is not stored with the component.
+
+    At a renewal it reads the corpus, and what it says of it holds until the next one: it is kept, as far as there is
+    room, and no sentence is read again in an update.
 
     decay (float): How much of the old teacher stays at a renewal: 0 replaces it, and above that the teacher is a moving
         average of the weights (Tarvainen and Valpola 2017).
@@ -32,6 +43,11 @@ class Teacher:
         """Another training begins, with no teacher yet."""
         self.model: Optional[Model] = None
         self.step = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._said: Dict[Optional[bytes], Array] = {}  # None is never among them
+        self._room = KEPT
 
     def is_due(self, tick: Optional[Tick]) -> bool:
         """Whether a renewal makes a teacher.
@@ -60,6 +76,7 @@ class Teacher:
         tick (Optional[Tick]): What the training clock has told last; its step is kept, 0 without one.
         """
         self.step = 0 if tick is None else tick.step
+        self._forget()
         if self.decay == 0.0:
             self.model = None  # there are never three at a time
         if self.model is None:
@@ -73,6 +90,26 @@ class Teacher:
             for old_shim, new_shim in zip(own.shims, new.shims, strict=True):
                 self._mix(old_shim._model, new_shim._model)
 
+    def says(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
+        """What it says of Docs.
+
+        docs (List[Doc]): The Docs.
+        read (Callable[[List[Doc]], List[Array]]): Lets it read Docs, and gives an array each.
+        RETURNS (List[Array]): One each.
+        """
+        keys = [_key(doc) for doc in docs]
+        unread = [n for n, key in enumerate(keys) if key not in self._said]
+        new = dict(zip(unread, read([docs[n] for n in unread]) if unread else [], strict=True))
+        result = [new[n] if n in new else self._said[key] for n, key in enumerate(keys)]
+        for n, said in new.items():
+            self._keep(keys[n], said)
+        return result
+
+    def _keep(self, key: Optional[bytes], said: Array) -> None:
+        if key is not None and key not in self._said and said.size <= self._room:
+            self._said[key] = said
+            self._room -= said.size
+
     def _mix(self, old: Any, new: Any) -> None:
         # Parameters of torch modules; whole numbers, such as position ids, do not change.
         theirs = new.state_dict()
@@ -82,6 +119,14 @@ class Teacher:
                 for key, value in old.state_dict().items()
             }
         )
+
+
+def _key(doc: Doc) -> Optional[bytes]:
+    """What tells a Doc from those of which a model may say something else; None if there is more than its tokens."""
+    if doc.spans or doc.user_data:
+        return None
+    values: Any = doc.to_array(_ATTRS)
+    return blake2b(values.tobytes(), digest_size=16).digest()
 
 
 def require_own_encoder(name: str, model: Model) -> None:

@@ -56,6 +56,18 @@ def test_the_teacher_stays_as_it_is_until_the_next_renewal(nlp):
     numpy.testing.assert_allclose(spy.batches[-1].teacher, spy.batches[-1].outputs, rtol=1e-5)
 
 
+def test_the_teacher_reads_no_sentence_twice(nlp, monkeypatch):
+    ner, spy = spied(nlp)
+    examples = make_examples(nlp)
+    ner.renew(examples)
+    expected = numpy.concatenate(ner.token_outputs([eg.predicted for eg in examples]))
+    monkeypatch.setattr(ner, "token_outputs", None)
+    for order in (1, -1):
+        found = teacher_rows(ner, spy, [make_examples(nlp)[i] for i in range(len(examples))][::order])
+        rows = numpy.split(expected, numpy.cumsum([len(eg.predicted) for eg in examples])[:-1])[::order]
+        numpy.testing.assert_allclose(found, numpy.concatenate(rows), rtol=1e-5)
+
+
 @pytest.mark.parametrize("decay, kept, replaced", [(0.0, False, True), (0.5, False, False), (1.0, True, False)])
 def test_decay_is_how_much_of_the_old_teacher_stays(nlp, decay, kept, replaced):
     ner, spy = spied(nlp, teacher_decay=decay)

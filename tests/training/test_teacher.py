@@ -4,9 +4,12 @@ import numpy
 import pytest
 import spacy
 from spacy import registry
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from thinc.api import Linear, chain
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training import teacher as module
 from spacy_weakner.training.teacher import Teacher, require_own_encoder
 from spacy_weakner.ty import Tick
 
@@ -152,6 +155,77 @@ def test_a_listener_that_was_replaced_by_its_encoder_is_none():
         require_own_encoder("x", model)
     nlp.replace_listeners("tok2vec", "crf_ner", ["model.tok2vec"])
     require_own_encoder("x", nlp.get_pipe("crf_ner").model)
+
+
+class Reader:
+    """Says of every Doc how many have been read before."""
+
+    def __init__(self):
+        self.read = []
+
+    def __call__(self, docs):
+        self.read += [doc.text for doc in docs]
+        return [numpy.full((len(doc), 2), len(self.read), dtype="float32") for doc in docs]
+
+
+def said(teacher, docs, reader):
+    return [own.tolist() for own in teacher.says(docs, reader)]
+
+
+def test_what_it_has_said_holds_until_the_next_renewal():
+    teacher, reader = Teacher(), Reader()
+    first = said(teacher, DOCS, reader)
+    assert said(teacher, DOCS[::-1], reader) == first[::-1]
+    assert said(teacher, [], reader) == []
+    assert reader.read == [doc.text for doc in DOCS]
+    for forget in (lambda: teacher.renew(linear(0)), teacher.reset):
+        forget()
+        assert said(teacher, DOCS, reader) != first
+    assert len(reader.read) == 3 * len(DOCS)
+
+
+def changed(change):
+    doc = Doc(Vocab(), words=["a", "b"])
+    change(doc)
+    return doc
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda doc: setattr(doc[0], "norm_", "x"),
+        lambda doc: setattr(doc[0], "tag_", "x"),
+        lambda doc: setattr(doc[0], "pos_", "NOUN"),
+        lambda doc: setattr(doc[0], "lemma_", "x"),
+        lambda doc: setattr(doc[1], "is_sent_start", True),
+        lambda doc: doc.set_ents([doc[:1]], default="missing") or setattr(doc[0], "ent_type_", "X"),
+    ],
+)
+def test_a_doc_that_differs_in_any_token_is_read(change):
+    teacher, reader = Teacher(), Reader()
+    plain = Doc(Vocab(), words=["a", "b"])
+    said(teacher, [plain, changed(change), Doc(Vocab(), words=["a", "b"], spaces=[False, False])], reader)
+    assert len(reader.read) == 3
+    said(teacher, [plain, changed(change)], reader)
+    assert len(reader.read) == 3
+
+
+@pytest.mark.parametrize(
+    "change", [lambda doc: doc.spans.update({"weak:s": [doc[:1]]}), lambda doc: doc.user_data.update(x=1)]
+)
+def test_a_doc_with_more_than_tokens_is_read_each_time(change):
+    teacher, reader, doc = Teacher(), Reader(), changed(change)
+    assert said(teacher, [doc], reader) != said(teacher, [doc], reader)
+    assert len(reader.read) == 2
+
+
+def test_what_there_is_no_room_for_is_read_each_time(monkeypatch):
+    monkeypatch.setattr(module, "KEPT", 8)
+    teacher, reader = Teacher(), Reader()
+    docs = [Doc(Vocab(), words=words) for words in (["a", "b", "c"], ["d", "e"], ["f"])]
+    said(teacher, docs, reader)
+    said(teacher, docs, reader)
+    assert reader.read[3:] == ["d e "]
 
 
 class TestTransformer:
