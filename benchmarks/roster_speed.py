@@ -50,12 +50,12 @@ and reads its words in the same way. Repetitions are interleaved, medians. Asked
 
 {table}
 
-A teacher reads every sentence once more, without gradients; an augmented sentence is a second one (the words of these
-are not counted).
+What a teacher says of a sentence holds until its next renewal, at which it has read the corpus: an update looks it up.
+An augmented sentence is a second one (the words of these are not counted).
 
 A pass over {n_pass} sentences of 1 to {longest} words, {mean} on average, in CPU seconds. The plain loop takes 32
-sentences as they come; "like lengths" is the batcher of the recipes; precision "medium" lets the CPU multiply in bfloat16 where it has
-units for that. Asked: twice the plain loop.
+sentences as they come; "like lengths" is the batcher of the recipes; precision "medium" lets the CPU multiply in
+bfloat16 where it has units for that. Asked: twice the plain loop.
 
 {passes}
 
