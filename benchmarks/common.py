@@ -187,7 +187,9 @@ def remembered(path: Path, start: Cost, skipped: bool) -> Cost:
     skipped (bool): Whether it was done already.
     RETURNS (Cost): What it took.
     """
-    if not skipped or not path.exists():
+    if skipped and not path.exists():
+        raise SystemExit(f"nobody knows what {path.parent} has taken, for there is no {path.name}: remove the folder")
+    if not skipped:
         write_text(path, json.dumps(asdict(Cost.since(start))))
     return Cost(**json.loads(path.read_text()))
 
@@ -352,7 +354,7 @@ def table(rows: List[Dict[str, Any]], group: Tuple[str, ...], methods: Optional[
     for key, found in lines.items():
         cells = [mean_and_spread([r[n] for r in found]) for n in ("p", "r", "f1")]
         for name in numbers:
-            values = [r[name] for r in found if name in r]
-            cells.append(f"{sum(values) / len(values):.0f}" if values else "")
+            known = all(name in r for r in found)
+            cells.append(f"{sum(r[name] for r in found) / len(found):.0f}" if known else "")
         out.append("| " + " | ".join([*map(str, key), *cells, str(len(found))]) + " |")
     return "\n".join(out)

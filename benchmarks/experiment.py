@@ -25,6 +25,7 @@ from common import (
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.scores import Counts
 from spacy_weakner.stages.convert import convert
+from spacy_weakner.stages.ensemble import SEEDS
 from spacy_weakner.ty import PRECISIONS
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
@@ -75,7 +76,11 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     RETURNS (argparse.Namespace): The options.
     """
     arguments = parser.parse_args()
-    if arguments.set and not (arguments.dev or arguments.label):
+    for setting in arguments.set:
+        name, equals, _ = setting.partition("=")
+        if not equals or name in SEEDS:
+            raise SystemExit(f"--set {setting}: NAME=VALUE is wanted, and seeds are those of --seeds")
+    if arguments.set and not (arguments.dev or arguments.label or arguments.render):
         raise SystemExit("rows do not tell what was --set: give --dev, which keeps none, or a --label of their own")
     return arguments
 

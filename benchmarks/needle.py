@@ -197,7 +197,7 @@ class Needle(Experiment):
         path = self.models / f"calibration-{unit}.json"
         if not path.exists():
             config = config_file("crf_ner", self.size)
-            values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000}
+            values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000, **self.tuned}
             folds = crossfit(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
             print(calibrate(path, [(fold.model, fold.corpus) for fold in folds], unit=unit), flush=True)
         return path

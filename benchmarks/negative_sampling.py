@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from charts import line_chart
-from common import EVIDENCE, Cost, Evidence, Run, count, dev_scores, sample
+from common import EVIDENCE, Cost, Evidence, Run, count, dev_scores, remembered, sample
 from experiment import Experiment, add_encoder, load_weights, main, options, parse
 from spacy.vocab import Vocab
 
@@ -123,12 +123,13 @@ class NegativeSampling(Experiment):
         """A method whose bias was chosen on dev."""
         model, cost = self.train(name)
         output, start = model.parent / "biased", Cost.now()
-        if not output.exists():
+        skipped = output.exists()
+        if not skipped:
             report = fit_bias(output, model, self.corpus("dev"))
             print(
                 f"    {name}: bias {report.bias:+.1f}, F1 on dev {report.before:.1f} to {report.after:.1f}", flush=True
             )
-        return output, cost + Cost.since(start)
+        return output, cost + remembered(model.parent / "bias.cost.json", start, skipped)
 
     def make_corpora(self) -> None:
         """Make the corpora of this seed: dev, test, and train with and without the holes marked as such."""

@@ -9,7 +9,7 @@ train-SOURCE. Gold is used by `supervised` alone, which is trained on it, and to
 pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with a head for masked words.
 Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
 `single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
-`single` is the first member of the ensemble.
+`single` is the first member of the ensemble (in rows without `cpu_seconds` a training of its own).
 `match` is the weak labels themselves, on train: there are none of test.
 Rows go to docs/evidence/roster.jsonl as runs end, and docs/evidence/roster.md is written anew at the end.
 """
@@ -155,9 +155,7 @@ class Roster(Experiment):
 
     def fit_on(self, corpus: Path, config: str, name: str, settings: Dict[str, Any]) -> Tuple[Path, Cost]:
         """A training on a corpus; the pipeline is the last one."""
-        return self.fit(
-            config, name, corpus, {"paths.dev": str(self.corpus("few")), **settings, **self.tuned}, "model-last"
-        )
+        return self.fit(config, name, corpus, {"paths.dev": str(self.corpus("few")), **settings}, "model-last")
 
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What all trainings share but for the seed."""

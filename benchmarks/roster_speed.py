@@ -24,7 +24,7 @@ from spacy.training.batchers import configure_minibatch_by_padded_size
 from spacy.util import fix_random_seed
 from timing import conditions, interleave, random_words, use_threads
 
-from spacy_weakner.annotations.weak import set_augmented
+from spacy_weakner.annotations.weak import set_augmented, set_weak
 from spacy_weakner.ty import Tick
 
 N_SENTENCES, N_WORDS = 32, 25
@@ -50,12 +50,13 @@ and reads its words in the same way. Repetitions are interleaved, medians. Asked
 
 {table}
 
-What a teacher says of a sentence holds until its next renewal, at which it has read the corpus: an update looks it up.
-An augmented sentence is a second one (the words of these are not counted).
+What a teacher says of a sentence holds until its next renewal, at which it reads the corpus once (not in the figures):
+an update looks it up. An augmented sentence is a second one (the words of these are not counted).
 
 A pass over {n_pass} sentences of 1 to {longest} words, {mean} on average, in CPU seconds. The plain loop takes 32
 sentences as they come; "like lengths" is the batcher of the recipes; precision "medium" lets the CPU multiply in
-bfloat16 where it has units for that. Asked: twice the plain loop.
+bfloat16 where it has units for that. Batches as they come are {n_come} updates, those of like length {n_alike}.
+Asked: twice the plain loop.
 
 {passes}
 
@@ -111,7 +112,8 @@ def in_passes(encoder: str, repetitions: int) -> Dict[str, Any]:
     lines = ["| a pass | words per CPU s | ratio |", "|---|---|---|"]
     lines += [f"| {name} | {own:,.0f} | {own / speeds[0]:.2f} |" for name, own in zip(runs, speeds, strict=True)]
     mean = f"{sum(lengths) / N_PASS:.1f}"
-    return {"passes": "\n".join(lines), "n_pass": N_PASS, "longest": max(lengths), "mean": mean}
+    counts = {"n_come": len(as_they_come), "n_alike": len(alike)}
+    return {**counts, "passes": "\n".join(lines), "n_pass": N_PASS, "longest": max(lengths), "mean": mean}
 
 
 def a_pass(
@@ -186,6 +188,7 @@ def example(nlp: Language, words: List[str], augmented: bool) -> Example:
     reference = Doc(nlp.vocab, words=words, ents=ents)
     if augmented:
         set_augmented(reference, words)
+    set_weak(reference)
     return Example(Doc(nlp.vocab, words=words), reference)
 
 

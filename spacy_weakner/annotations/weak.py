@@ -285,6 +285,11 @@ def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
     _set(doc, _META, None if meta is None else dict(meta))
 
 
+def is_bare(doc: Doc) -> bool:
+    """RETURNS (bool): Whether there are tokens and nothing else, but perhaps the mark that the labels are weak."""
+    return not doc.spans and not doc.tensor.size and doc.user_data.keys() <= {_WEAK}
+
+
 def stored_user_data(doc: Doc) -> Dict[str, Any]:
     """The part of `doc.user_data` that corpus files keep: the keys of this module and nothing else, since
     components leave large objects there (a Transformer's output takes 1.8 kB per token)."""

@@ -4,27 +4,29 @@ from copy import deepcopy
 from hashlib import blake2b
 from typing import Any, Callable, Dict, List, Optional
 
-from spacy.attrs import DEP, ENT_IOB, ENT_TYPE, HEAD, LEMMA, MORPH, NORM, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.tokens import Doc
 from thinc.api import Model
 
+from ..annotations.weak import is_bare
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
 from ..ty import Tick
 
 # Sentences of the corpus that a teacher reads at once, at a renewal.
 RENEWAL_BATCH = 256
-# Numbers that it keeps of what it has said, at most: 32 MB, about a hundred thousand sentences.
-KEPT = 2**23
-# What can differ between tokens; the rest follows from the word.
-_ATTRS: List[Any] = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, DEP, HEAD, SENT_START, ENT_IOB, ENT_TYPE]
+# Bytes that it keeps of what it has said, at most: that of some hundred thousand sentences.
+KEPT = 100_000_000
+# What one sentence takes beside its numbers: the array, its key and their place.
+_OVERHEAD = 300
+# What can differ between tokens of one word; the rest is the word's.
+_ATTRS = "ORTH SPACY NORM TAG POS MORPH LEMMA DEP HEAD SENT_START ENT_IOB ENT_TYPE ENT_ID ENT_KB_ID".split()
 
 
 class Teacher:
     """A model as it was at the last renewal by the training clock. It is not stored with the component.
 
     At a renewal it reads the corpus, and what it says of it holds until the next one: it is kept, as far as there is
-    room, and no sentence is read again in an update.
+    room, and no sentence is read again in an update. (Words must not change between: they are known by their ids.)
 
     decay (float): How much of the old teacher stays at a renewal: 0 replaces it, and above that the teacher is a moving
         average of the weights (Tarvainen and Valpola 2017).
@@ -106,9 +108,10 @@ class Teacher:
         return result
 
     def _keep(self, key: Optional[bytes], said: Array) -> None:
-        if key is not None and key not in self._said and said.size <= self._room:
-            self._said[key] = said
-            self._room -= said.size
+        size = said.nbytes + _OVERHEAD
+        if key is not None and key not in self._said and size <= self._room:
+            self._said[key] = said.copy()  # not a view, which would keep its whole batch
+            self._room -= size
 
     def _mix(self, old: Any, new: Any) -> None:
         # Parameters of torch modules; whole numbers, such as position ids, do not change.
@@ -123,9 +126,9 @@ class Teacher:
 
 def _key(doc: Doc) -> Optional[bytes]:
     """What tells a Doc from those of which a model may say something else; None if there is more than its tokens."""
-    if doc.spans or doc.user_data:
+    if not is_bare(doc):
         return None
-    values: Any = doc.to_array(_ATTRS)
+    values: Any = doc.to_array(_ATTRS)  # type: ignore[arg-type]
     return blake2b(values.tobytes(), digest_size=16).digest()
 
 

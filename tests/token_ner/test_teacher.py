@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+from spacy_weakner.annotations.weak import set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.token_ner import component
 from spacy_weakner.training.clock import TrainingClock
@@ -51,21 +52,29 @@ def test_the_teacher_stays_as_it_is_until_the_next_renewal(nlp):
     for _ in range(3):
         ner.update(examples, sgd=optimizer, drop=0.5)
     assert (teacher_rows(ner, spy, examples) == before).all()
+    # It would say the same again.
+    said = ner.token_outputs([eg.predicted for eg in examples], ner._teacher.model)
+    numpy.testing.assert_allclose(numpy.concatenate(said), before, rtol=1e-5)
     ner.renew(examples)
     assert (teacher_rows(ner, spy, examples) != before).any()
     numpy.testing.assert_allclose(spy.batches[-1].teacher, spy.batches[-1].outputs, rtol=1e-5)
 
 
-def test_the_teacher_reads_no_sentence_twice(nlp, monkeypatch):
+@pytest.mark.parametrize("weak", [False, True])
+def test_the_teacher_reads_no_sentence_twice(nlp, monkeypatch, weak):
+    def examples():
+        made = make_examples(nlp)
+        for eg in made:
+            set_weak(eg.reference, weak)
+        return made
+
     ner, spy = spied(nlp)
-    examples = make_examples(nlp)
-    ner.renew(examples)
-    expected = numpy.concatenate(ner.token_outputs([eg.predicted for eg in examples]))
+    ner.renew(examples())
+    expected = ner.token_outputs([eg.predicted for eg in examples()])
     monkeypatch.setattr(ner, "token_outputs", None)
     for order in (1, -1):
-        found = teacher_rows(ner, spy, [make_examples(nlp)[i] for i in range(len(examples))][::order])
-        rows = numpy.split(expected, numpy.cumsum([len(eg.predicted) for eg in examples])[:-1])[::order]
-        numpy.testing.assert_allclose(found, numpy.concatenate(rows), rtol=1e-5)
+        found = teacher_rows(ner, spy, examples()[::order])
+        numpy.testing.assert_allclose(found, numpy.concatenate(expected[::order]), rtol=1e-5)
 
 
 @pytest.mark.parametrize("decay, kept, replaced", [(0.0, False, True), (0.5, False, False), (1.0, True, False)])

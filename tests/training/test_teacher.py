@@ -8,6 +8,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Linear, chain
 
+from spacy_weakner.annotations.weak import set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training import teacher as module
 from spacy_weakner.training.teacher import Teacher, require_own_encoder
@@ -158,14 +159,17 @@ def test_a_listener_that_was_replaced_by_its_encoder_is_none():
 
 
 class Reader:
-    """Says of every Doc how many have been read before."""
+    """Says of every Doc how many have been read until then, in a batch as the models do."""
 
     def __init__(self):
         self.read = []
 
     def __call__(self, docs):
+        before = len(self.read)
         self.read += [doc.text for doc in docs]
-        return [numpy.full((len(doc), 2), len(self.read), dtype="float32") for doc in docs]
+        rows = numpy.repeat(numpy.arange(before, len(self.read)), [len(doc) for doc in docs])
+        batch = numpy.stack([rows, rows], axis=1).astype("float32")
+        return numpy.split(batch, numpy.cumsum([len(doc) for doc in docs])[:-1])
 
 
 def said(teacher, docs, reader):
@@ -197,7 +201,14 @@ def changed(change):
         lambda doc: setattr(doc[0], "tag_", "x"),
         lambda doc: setattr(doc[0], "pos_", "NOUN"),
         lambda doc: setattr(doc[0], "lemma_", "x"),
+        lambda doc: doc[0].set_morph("A=B"),
+        lambda doc: setattr(doc[0], "dep_", "x"),
+        lambda doc: setattr(doc[0], "head", doc[1]),
         lambda doc: setattr(doc[1], "is_sent_start", True),
+        lambda doc: setattr(doc[1], "is_sent_start", False),
+        lambda doc: setattr(doc[0], "ent_id_", "x"),
+        lambda doc: setattr(doc[0], "ent_kb_id_", "x"),
+        lambda doc: doc.set_ents([], default="outside"),
         lambda doc: doc.set_ents([doc[:1]], default="missing") or setattr(doc[0], "ent_type_", "X"),
     ],
 )
@@ -211,7 +222,12 @@ def test_a_doc_that_differs_in_any_token_is_read(change):
 
 
 @pytest.mark.parametrize(
-    "change", [lambda doc: doc.spans.update({"weak:s": [doc[:1]]}), lambda doc: doc.user_data.update(x=1)]
+    "change",
+    [
+        lambda doc: doc.spans.update({"weak:s": [doc[:1]]}),
+        lambda doc: doc.user_data.update(x=1),
+        lambda doc: setattr(doc, "tensor", numpy.zeros((2, 1))),
+    ],
 )
 def test_a_doc_with_more_than_tokens_is_read_each_time(change):
     teacher, reader, doc = Teacher(), Reader(), changed(change)
@@ -219,13 +235,27 @@ def test_a_doc_with_more_than_tokens_is_read_each_time(change):
     assert len(reader.read) == 2
 
 
+def test_the_mark_of_weak_labels_tells_a_model_nothing():
+    teacher, reader = Teacher(), Reader()
+    assert said(teacher, [Doc(Vocab(), words=["a", "b"])], reader) == said(teacher, [changed(set_weak)], reader)
+    assert len(reader.read) == 1
+
+
 def test_what_there_is_no_room_for_is_read_each_time(monkeypatch):
-    monkeypatch.setattr(module, "KEPT", 8)
+    monkeypatch.setattr(module, "_OVERHEAD", 10)
+    monkeypatch.setattr(module, "KEPT", 54)  # 24 + 10 bytes, and 8 + 10
     teacher, reader = Teacher(), Reader()
     docs = [Doc(Vocab(), words=words) for words in (["a", "b", "c"], ["d", "e"], ["f"])]
     said(teacher, docs, reader)
     said(teacher, docs, reader)
     assert reader.read[3:] == ["d e "]
+
+
+def test_what_is_kept_does_not_keep_its_batch():
+    teacher, reader = Teacher(), Reader()
+    docs = [Doc(Vocab(), words=["a"]), Doc(Vocab(), words=["b"] * 100)]
+    teacher.says(docs, reader)
+    assert all(own.base is None for own in teacher.says(docs, reader))
 
 
 class TestTransformer:
