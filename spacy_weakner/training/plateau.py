@@ -12,15 +12,18 @@ from thinc.api import Optimizer
 
 from ..errors import Errors, WeaknerError, check_range
 
+# The guesses of a model that has learned nothing hit something, too.
+_BEGUN = 0.01
+
 
 class ReduceOnPlateau:
     """Callback for `[training.before_update]`: multiply the learning rate by `factor` once more than `patience`
     evaluations in a row have brought no better score (Kruengkrai et al. 2020, Section 3.2, as Flair does it).
 
     When the rate falls below `min_rate` the training is over: the rate becomes 0, and nothing changes any more until
-    `training.patience`, `max_epochs` or `max_steps` ends it. Nothing is lowered as long as every score is 0. The paper
-    evaluates once an epoch: set `training.eval_frequency` to the number of batches in one, and `training.patience`, which
-    counts updates, to many times that.
+    `training.patience`, `max_epochs` or `max_steps` ends it. Nothing is lowered as long as every score is below 0.01:
+    learning has not begun. The paper evaluates once an epoch: set `training.eval_frequency` to the number of batches in
+    one, and `training.patience`, which counts updates, to many times that.
 
     score (str): The score to watch, one of [training.score_weights].
     factor (float): Between 0 and 1.
@@ -68,7 +71,7 @@ class ReduceOnPlateau:
             raise WeaknerError(Errors.WK044.format(reason="no component of spacy_weakner is trained"))
         if score > self.best:
             self.best, self.waited = score, 0
-        elif self.best > 0:  # there is no plateau before learning has begun
+        elif self.best >= _BEGUN:  # there is no plateau before
             self.waited += 1
         if self.waited > self.patience:
             self.waited = 0

@@ -100,6 +100,10 @@ def test_scores_of_nothing_do_not_count():
     assert Loop(patience=0).rates([0.0, 0.0, 0.0, 0.5, 0.5]) == [0.8, 0.8, 0.8, 0.8, 0.4]
 
 
+def test_what_a_model_hits_that_has_learned_nothing_does_not_count():
+    assert Loop(patience=0).rates([0.003, 0.0, 0.002, 0.0, 0.5, 0.5]) == [0.8] * 5 + [0.4]
+
+
 def test_after_a_cut_as_many_have_to_pass_again():
     assert Loop().rates([0.5] + [0.4] * 8) == [0.8] * 4 + [0.4] * 4 + [0.2]
 
