@@ -24,8 +24,15 @@ NEW = {"best.gold", "best.student", "cofee.labels", "crf_ner.votes", "span_ner.o
 # What is something else now, on purpose: the paper's C is the number of epochs of a training, whatever that is.
 ADDED = {"components.tok2vec.model.gate", "components.mrc_ner.relabel.at_start"}
 CHANGED = {"components.span_ner.sampler.n_epochs": None}
-# It begins with a model that has learned the labels before, so that it is shorter.
-SHORTER = {("cofee.picking", "cnn"): {"training.max_steps": 300, "training.before_update.interval": 150}}
+# Picking begins with a model that has learned the labels before, so that it is shorter. A Transformer that is asked
+# questions learns from small batches, so that there are more of them.
+LENGTHS = {
+    ("cofee.picking", "cnn"): {"training.max_steps": 300, "training.before_update.interval": 150},
+    ("cofee.picking", "transformer"): {"training.before_update.interval": 125},
+    ("cofee.spans", "transformer"): {"training.max_steps": 500},
+    ("mrc_ner", "transformer"): {"training.max_steps": 500},
+    ("mrc_ner.cross_encoder", "transformer"): {"training.max_steps": 500},
+}
 # Negative sampling with a CNN averages its weights, which helps.
 AVERAGED = ("span_ner", "cnn")
 # CoFEE's Transformers read a text once for all questions, as only one recipe did before.
@@ -119,7 +126,7 @@ def test_every_setting_is_what_it_was(name):
         before = {key: value for key, value in before.items() if not key.startswith(ENCODER)}
         before.update({key: value for key, value in earlier(ONCE).items() if key.startswith(ENCODER)})
         before[f"{ENCODER}tok2vec.mixed_precision"] = size == "gpu"
-    changed = {**CHANGED, **SHORTER.get((recipe, size), {})}
+    changed = {**CHANGED, **LENGTHS.get((recipe, size), {})}
     if (recipe.split(".")[0], size) == AVERAGED:
         changed["training.optimizer.use_averages"] = True
     if recipe.startswith("roster."):
