@@ -9,7 +9,6 @@ train-SOURCE. Gold is used by `supervised` alone, which is trained on it, and to
 pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with a head for masked words.
 Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
 `single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
-`positive_unlabelled` has one training with the risk of that name, and a recall that is known (`--share`).
 `single` is the first member of the ensemble (in rows without `cpu_seconds` a training of its own).
 `match` is the weak labels themselves, on train: there are none of test.
 Rows go to docs/evidence/roster.jsonl as runs end, and docs/evidence/roster.md is written anew at the end.
@@ -28,7 +27,6 @@ from spacy_weakner.stages.ensemble import ensemble
 
 OBJECTIVE = "components.token_ner.objective"
 CE = {f"{OBJECTIVE}.loss": {"@losses": "spacy_weakner.CategoricalCrossentropy.v1"}}
-POSITIVE_UNLABELLED = "positive_unlabelled"
 KEEP_ALL = {f"{OBJECTIVE}.threshold": None}
 STAGES = ("single", "ensemble", "self-training")
 
@@ -69,7 +67,7 @@ class Roster(Experiment):
     """RoSTER, and the parts of it."""
 
     benchmark = "roster"
-    methods = (MATCH, "distant_ce", POSITIVE_UNLABELLED, *METHODS, "supervised")
+    methods = (MATCH, "distant_ce", *METHODS, "supervised")
     models_in = "{encoder}-{steps}-{members}-{self_training_steps}"
 
     @staticmethod
@@ -98,10 +96,6 @@ class Roster(Experiment):
         name (str): The method.
         RETURNS (Tuple[Path, Cost]): The pipeline, and what all that it needs took.
         """
-        if name == POSITIVE_UNLABELLED:
-            loss = {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}
-            own = {"@misc": "spacy_weakner.PositiveUnlabelled.v1", "share": self.arguments.share, "loss": loss}
-            return self.fit_on(self.corpus("weak"), "token_ner", name, {"training.patience": 0, OBJECTIVE: own})
         if name in ("distant_ce", "supervised"):
             corpus = self.corpus("gold" if name == "supervised" else "weak")
             return self.fit_on(corpus, "token_ner", name, {"training.patience": 0})
@@ -184,7 +178,6 @@ if __name__ == "__main__":
     parser = options(Roster, __doc__, dataset="conll03:kb", methods=methods, steps=600)
     add_encoder(parser)
     parser.add_argument("--masked-lm", default="none", help="name or folder of an encoder with its head")
-    parser.add_argument("--share", type=float, default=0.6, help="recall of the labels, for positive_unlabelled")
     parser.add_argument("--train", type=int, default=2000, help="training sentences; 0: all")
     parser.add_argument("--members", type=int, default=3)
     parser.add_argument("--self-training-steps", type=int, default=300)

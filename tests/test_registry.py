@@ -63,7 +63,6 @@ GOLDEN = {
         "spacy_weakner.FineTyping.v1",
         "spacy_weakner.HardLabels.v1",
         "spacy_weakner.NoiseRobustLearning.v1",
-        "spacy_weakner.PositiveUnlabelled.v1",
         "spacy_weakner.SelfPicking.v1",
         "spacy_weakner.SelfTraining.v1",
         "spacy_weakner.SoftLabels.v1",
@@ -143,7 +142,7 @@ def registered_classes():
 
 def test_classes_have_the_names_that_they_are_registered_by_and_show_their_settings_alone():
     classes = registered_classes()
-    assert len(classes) == 26
+    assert len(classes) == 25
     for _, name, found in classes:
         assert name == f"spacy_weakner.{found.__name__}.v1"
         assert not [setting for setting in inspect.signature(found).parameters if setting.startswith("_")]
@@ -355,7 +354,6 @@ def test_tokenwise_loss():
     [
         ("HardLabels", {"loss": {"@losses": "spacy_weakner.MeanAbsoluteError.v1"}}),
         ("SoftLabels", {"separate": True}),
-        ("PositiveUnlabelled", {"loss": {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}, "share": 0.6}),
         (
             "NoiseRobustLearning",
             {
