@@ -287,7 +287,7 @@ def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
 
 def is_bare(doc: Doc) -> bool:
     """RETURNS (bool): Whether there are tokens and nothing else, but perhaps the mark that the labels are weak."""
-    return not doc.spans and not doc.tensor.size and doc.user_data.keys() <= {_WEAK}
+    return not (doc.spans or doc.cats or doc.tensor.size) and doc.user_data.keys() <= {_WEAK}
 
 
 def stored_user_data(doc: Doc) -> Dict[str, Any]:

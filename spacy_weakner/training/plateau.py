@@ -12,7 +12,7 @@ from thinc.api import Optimizer
 
 from ..errors import Errors, WeaknerError, check_range
 
-# The guesses of a model that has learned nothing hit something, too.
+# A score below this is chance: the guesses of a model that has learned nothing hit something, too.
 _BEGUN = 0.01
 
 

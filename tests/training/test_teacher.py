@@ -227,6 +227,7 @@ def test_a_doc_that_differs_in_any_token_is_read(change):
         lambda doc: doc.spans.update({"weak:s": [doc[:1]]}),
         lambda doc: doc.user_data.update(x=1),
         lambda doc: setattr(doc, "tensor", numpy.zeros((2, 1))),
+        lambda doc: doc.cats.update(x=1.0),
     ],
 )
 def test_a_doc_with_more_than_tokens_is_read_each_time(change):
