@@ -87,7 +87,8 @@ def run(arguments: argparse.Namespace, evidence: Evidence) -> None:
     def add(method: str, encoder: str, output: Path, cost: Cost, weak: int = 0) -> None:
         this = Run("distillation", dataset, encoder, "full", method, arguments.seed, count(gold["train"]), weak)
         if not evidence.has(this):
-            evidence.add(this, *_scored(output / "model-best", scored, cost))
+            counts, speed = evaluate(output / "model-best", scored)
+            evidence.add(this, counts, cost, speed)
 
     own = {"components.crf_ner.model.tok2vec": own_transformer(str(arguments.transformer))}
     few = {"training.max_steps": arguments.teacher_steps, "training.eval_frequency": arguments.teacher_steps // 6}
@@ -103,11 +104,6 @@ def run(arguments: argparse.Namespace, evidence: Evidence) -> None:
     mixed["corpora.train.strong_share"] = STRONG_SHARE
     student, cost = train(config_file("crf_ner.strong_weak", "cnn"), work / "student", mixed)
     add(STUDENT, "cnn", student, cost, count(soft))
-
-
-def _scored(model: Path, gold: Path, cost: Cost) -> Any:
-    counts, words_per_second = evaluate(model, gold)
-    return counts, cost, words_per_second
 
 
 def corpus(source: Path, target: Path) -> Path:

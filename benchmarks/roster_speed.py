@@ -20,18 +20,16 @@ from common import EVIDENCE, own_transformer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.training.batchers import configure_minibatch_by_padded_size
 from spacy.util import fix_random_seed
 from timing import conditions, interleave, random_words, use_threads
 
 from spacy_weakner.annotations.weak import set_augmented, set_weak
+from spacy_weakner.configs import make_config
 from spacy_weakner.ty import Tick
 
 N_SENTENCES, N_WORDS = 32, 25
 # A pass: sentences whose lengths are drawn as those of news are (CoNLL-2003: mean 14.5, one word to over a hundred).
 N_PASS, MEAN, LONGEST = 256, 14.0, 110
-# As in the recipes.
-PADDED, BUFFER = 1000, 256
 LABELS = ["LOC", "MISC", "ORG", "PER"]
 CE = {"@losses": "spacy_weakner.CategoricalCrossentropy.v1"}
 GCE = {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}
@@ -99,19 +97,20 @@ def in_passes(encoder: str, repetitions: int) -> Dict[str, Any]:
     lengths = [min(LONGEST, 1 + round(draw.expovariate(1 / MEAN))) for _ in range(N_PASS)]
     sentences = [random_words(number, length) for number, length in enumerate(lengths)]
     as_they_come = [sentences[i : i + N_SENTENCES] for i in range(0, N_PASS, N_SENTENCES)]
-    batches = configure_minibatch_by_padded_size(size=PADDED, buffer=BUFFER, discard_oversize=False, get_length=len)
-    alike = list(batches(sentences))
+    batcher = make_config("roster.noise_robust", "transformer")["training"]["batcher"]
+    alike = list(spacy.registry.resolve({"it": batcher})["it"](sentences))
     first, *_ = OBJECTIVES
+    own = partial(updates, first)
     runs = {
         "plain loop, as they come": a_pass(plain_loop, encoder, as_they_come, "highest"),
         "plain loop, like lengths": a_pass(plain_loop, encoder, alike, "highest"),
-        f"{first}, as they come": a_pass(labelled_update, encoder, as_they_come, "highest"),
-        f"{first}, like lengths": a_pass(labelled_update, encoder, alike, "highest"),
-        f'{first}, like lengths, precision "medium"': a_pass(labelled_update, encoder, alike, "medium"),
+        f"{first}, as they come": a_pass(own, encoder, as_they_come, "highest"),
+        f"{first}, like lengths": a_pass(own, encoder, alike, "highest"),
+        f'{first}, like lengths, precision "medium"': a_pass(own, encoder, alike, "medium"),
     }
     speeds = [sum(lengths) / s for s in interleave(list(runs.values()), repetitions, time.process_time)]
     lines = ["| a pass | words per CPU s | ratio |", "|---|---|---|"]
-    lines += [f"| {name} | {own:,.0f} | {own / speeds[0]:.2f} |" for name, own in zip(runs, speeds, strict=True)]
+    lines += [f"| {name} | {speed:,.0f} | {speed / speeds[0]:.2f} |" for name, speed in zip(runs, speeds, strict=True)]
     mean = f"{sum(lengths) / N_PASS:.1f}"
     counts = {"n_come": len(as_they_come), "n_alike": len(alike)}
     return {**counts, "passes": "\n".join(lines), "n_pass": N_PASS, "longest": max(lengths), "mean": mean}
@@ -124,12 +123,12 @@ def a_pass(
     precision: str,
 ) -> Callable[[], None]:
     """All updates of a pass, with a precision of its own."""
-    updates = loop(encoder, batches)
+    made = loop(encoder, batches)
 
     def run() -> None:
         torch.set_float32_matmul_precision(precision)
-        for own in updates:
-            own()
+        for update in made:
+            update()
         torch.set_float32_matmul_precision("highest")
 
     return run
@@ -162,11 +161,6 @@ def plain_loop(encoder: str, batches: Sequence[List[List[str]]]) -> List[Callabl
         return float(loss.detach())
 
     return [partial(run, batch) for batch in batches]
-
-
-def labelled_update(encoder: str, batches: Sequence[List[List[str]]]) -> List[Callable[[], Any]]:
-    """Updates of the component on labels as they are, one for each batch."""
-    return updates(next(iter(OBJECTIVES)), encoder, batches)
 
 
 def updates(name: str, encoder: str, batches: Sequence[List[List[str]]]) -> List[Callable[[], Any]]:
