@@ -7,6 +7,8 @@
 labels. A data set is named FOLDER:SOURCE; "kb" stands for the weak labels of train itself, others for those of
 train-SOURCE. Gold is used by `supervised` alone, which is trained on it, and to score; the product of all is the last
 pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with a head for masked words.
+`distant_ce_linear`, `distant_ce_same` and `distant_ce_either` are as `distant_ce`, but tokens that are "O" and that a
+linear CRF, another model of the same kind or either of them doubts (`crossfit`, `clean`) are missing.
 Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
 `single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
 `single` is the first member of the ensemble (in rows without `cpu_seconds` a training of its own).
@@ -15,20 +17,27 @@ Rows go to docs/evidence/roster.jsonl as runs end, and docs/evidence/roster.md i
 """
 
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from common import Cost, config_file, count, remembered, sample, train
-from experiment import MATCH, Experiment, Score, add_encoder, main, options, parse
+from experiment import MATCH, TOKENIZER, Experiment, Score, add_encoder, main, options, parse
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.stages.aggregate import aggregate
 from spacy_weakner.stages.augment import augment
+from spacy_weakner.stages.clean import clean
+from spacy_weakner.stages.crossfit import crossfit
 from spacy_weakner.stages.ensemble import ensemble
 
 OBJECTIVE = "components.token_ner.objective"
 CE = {f"{OBJECTIVE}.loss": {"@losses": "spacy_weakner.CategoricalCrossentropy.v1"}}
 KEEP_ALL = {f"{OBJECTIVE}.threshold": None}
 STAGES = ("single", "ensemble", "self-training")
+FOLDS = 3
+# Who judges the labels that a student learns at face value.
+JUDGES = {"distant_ce_linear": ("linear",), "distant_ce_same": ("same",), "distant_ce_either": ("linear", "same")}
 
 
 class Method(NamedTuple):
@@ -67,7 +76,7 @@ class Roster(Experiment):
     """RoSTER, and the parts of it."""
 
     benchmark = "roster"
-    methods = (MATCH, "distant_ce", *METHODS, "supervised")
+    methods = (MATCH, "distant_ce", *JUDGES, *METHODS, "supervised")
     models_in = "{encoder}-{steps}-{members}-{self_training_steps}"
 
     @staticmethod
@@ -99,6 +108,10 @@ class Roster(Experiment):
         if name in ("distant_ce", "supervised"):
             corpus = self.corpus("gold" if name == "supervised" else "weak")
             return self.fit_on(corpus, "token_ner", name, {"training.patience": 0})
+        if name in JUDGES:
+            corpus, before = self.cleaned(name)
+            model, cost = self.fit_on(corpus, "token_ner", name, {"training.patience": 0})
+            return model, before + cost
         method = METHODS[name]
         variant = next(other for other, own in METHODS.items() if own.settings == method.settings)
         if method.stage == "single":
@@ -117,6 +130,37 @@ class Roster(Experiment):
         settings["training.max_steps"] = self.arguments.self_training_steps
         final, more = self.fit_on(soft, "roster.self_training", f"{variant}/{name}", settings)
         return final, before + cost + more
+
+    def cleaned(self, name: str) -> Tuple[Path, Cost]:
+        """The weak labels, but for "O" that judges doubt, and what these took.
+
+        name (str): The method.
+        RETURNS (Tuple[Path, Cost]): The corpus, and what all its judges took.
+        """
+        judged = [self.judged(judge) for judge in JUDGES[name]]
+        cost = sum((took for _, took in judged), Cost())
+        (first, _), *others = judged
+        if not others:
+            return first, cost
+        path = self.models / f"{name}.spacy"
+        write_docs(path, without_missing(first, others[0][0]))
+        return path, cost
+
+    def judged(self, judge: str) -> Tuple[Path, Cost]:
+        """The weak labels, but for "O" that a judge doubts which has not seen them, and what it took."""
+        size = "linear"
+        values: Dict[str, Any] = {"nlp.tokenizer.@tokenizers": TOKENIZER}
+        if judge == "same":
+            # A fold's training has as many epochs as one on all sentences.
+            size, values = self.size, {**self.settings(), "training.max_steps": self.arguments.steps * 2 // FOLDS}
+        path, start = self.models / f"judged-{judge}.spacy", Cost.now()
+        config = config_file("crf_ner" if judge == "linear" else "token_ner", size)
+        values = {**values, "system.seed": self.seed, **(self.tuned if judge == "same" else {})}
+        folds = path.with_suffix("")
+        models = crossfit(config, self.corpus("weak"), folds, folds=FOLDS, seed=self.seed, overrides=values)
+        report = clean(self.corpus("weak"), path, folds, entities=False, outside=True)
+        print(judge, report, flush=True)
+        return path, remembered(path.with_suffix(".cost.json"), start, all(fold.skipped for fold in models))
 
     def member(self, variant: str, settings: Dict[str, Any], n: int) -> Tuple[Path, Cost]:
         """A member of the ensemble, which finds it trained. No two of all seeds share the seed of a member."""
@@ -171,6 +215,19 @@ class Roster(Experiment):
         aggregate(self.corpus("gold"), self.corpus("weak"), unmatched="outside")
         # spaCy wants something to evaluate on; nothing is chosen by it.
         write_docs(self.corpus("few"), sample(self.corpus("weak"), 10, 0)[0])
+
+
+def without_missing(first: Path, second: Path) -> Iterator[Doc]:
+    """The Docs of a corpus where tokens are missing that are missing in another one.
+
+    first (Path): The corpus.
+    second (Path): The other one, with the same Docs.
+    YIELDS (Doc): The Docs.
+    """
+    for doc, other in zip(read_docs(first, Vocab()), read_docs(second, Vocab()), strict=True):
+        missing = [doc[token.i : token.i + 1] for token in other if token.ent_iob == 0]
+        doc.set_ents([], missing=missing, default="unmodified")
+        yield doc
 
 
 if __name__ == "__main__":
