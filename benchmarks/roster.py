@@ -8,7 +8,9 @@ labels. A data set is named FOLDER:SOURCE; "kb" stands for the weak labels of tr
 train-SOURCE. Gold is used by `supervised` alone, which is trained on it, and to score; the product of all is the last
 pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with a head for masked words.
 `distant_ce_linear`, `distant_ce_same` and `distant_ce_either` are as `distant_ce`, but tokens that are "O" and that a
-linear CRF, another model of the same kind or either of them doubts (`crossfit`, `clean`) are missing.
+linear CRF, another model of the same kind or either of them doubts (`crossfit`, `clean`) are missing; for
+`distant_ce_then` the other model has learned what the linear CRF has left. `single_linear` and so on learn the same
+labels noise-robustly.
 Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
 `single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
 `single` is the first member of the ensemble (in rows without `cpu_seconds` a training of its own).
@@ -36,8 +38,9 @@ CE = {f"{OBJECTIVE}.loss": {"@losses": "spacy_weakner.CategoricalCrossentropy.v1
 KEEP_ALL = {f"{OBJECTIVE}.threshold": None}
 STAGES = ("single", "ensemble", "self-training")
 FOLDS = 3
-# Who judges the labels that a student learns at face value.
-JUDGES = {"distant_ce_linear": ("linear",), "distant_ce_same": ("same",), "distant_ce_either": ("linear", "same")}
+# Who judges the labels, before they are learned at face value or noise-robustly.
+JUDGES = {"linear": ("linear",), "same": ("same",), "either": ("linear", "same"), "then": ("linear", "same")}
+CLEANED = [f"{name}_{judges}" for name in ("distant_ce", "single") for judges in JUDGES]
 
 
 class Method(NamedTuple):
@@ -76,7 +79,7 @@ class Roster(Experiment):
     """RoSTER, and the parts of it."""
 
     benchmark = "roster"
-    methods = (MATCH, "distant_ce", *JUDGES, *METHODS, "supervised")
+    methods = (MATCH, "distant_ce", *METHODS, *CLEANED, "supervised")
     models_in = "{encoder}-{steps}-{members}-{self_training_steps}"
 
     @staticmethod
@@ -108,9 +111,11 @@ class Roster(Experiment):
         if name in ("distant_ce", "supervised"):
             corpus = self.corpus("gold" if name == "supervised" else "weak")
             return self.fit_on(corpus, "token_ner", name, {"training.patience": 0})
-        if name in JUDGES:
-            corpus, before = self.cleaned(name)
-            model, cost = self.fit_on(corpus, "token_ner", name, {"training.patience": 0})
+        if name in CLEANED:
+            base, _, judges = name.rpartition("_")
+            corpus, before = self.cleaned(judges)
+            recipe = "token_ner" if base == "distant_ce" else "roster.noise_robust"
+            model, cost = self.fit_on(corpus, recipe, name, {"training.patience": 0})
             return model, before + cost
         method = METHODS[name]
         variant = next(other for other, own in METHODS.items() if own.settings == method.settings)
@@ -131,34 +136,38 @@ class Roster(Experiment):
         final, more = self.fit_on(soft, "roster.self_training", f"{variant}/{name}", settings)
         return final, before + cost + more
 
-    def cleaned(self, name: str) -> Tuple[Path, Cost]:
+    def cleaned(self, judges: str) -> Tuple[Path, Cost]:
         """The weak labels, but for "O" that judges doubt, and what these took.
 
-        name (str): The method.
+        judges (str): A name of `JUDGES`.
         RETURNS (Tuple[Path, Cost]): The corpus, and what all its judges took.
         """
-        judged = [self.judged(judge) for judge in JUDGES[name]]
+        if judges == "then":
+            first, before = self.judged("linear", self.corpus("weak"))
+            second, cost = self.judged("same", first, "then")
+            return second, before + cost
+        judged = [self.judged(judge, self.corpus("weak")) for judge in JUDGES[judges]]
         cost = sum((took for _, took in judged), Cost())
         (first, _), *others = judged
         if not others:
             return first, cost
-        path = self.models / f"{name}.spacy"
+        path = self.models / f"judged-{judges}.spacy"
         write_docs(path, without_missing(first, others[0][0]))
         return path, cost
 
-    def judged(self, judge: str) -> Tuple[Path, Cost]:
-        """The weak labels, but for "O" that a judge doubts which has not seen them, and what it took."""
+    def judged(self, judge: str, corpus: Path, name: Optional[str] = None) -> Tuple[Path, Cost]:
+        """The labels of a corpus, but for "O" that a judge doubts which has not seen them, and what it took."""
         size = "linear"
         values: Dict[str, Any] = {"nlp.tokenizer.@tokenizers": TOKENIZER}
         if judge == "same":
             # A fold's training has as many epochs as one on all sentences.
             size, values = self.size, {**self.settings(), "training.max_steps": self.arguments.steps * 2 // FOLDS}
-        path, start = self.models / f"judged-{judge}.spacy", Cost.now()
+        path, start = self.models / f"judged-{name or judge}.spacy", Cost.now()
         config = config_file("crf_ner" if judge == "linear" else "token_ner", size)
         values = {**values, "system.seed": self.seed, **(self.tuned if judge == "same" else {})}
         folds = path.with_suffix("")
-        models = crossfit(config, self.corpus("weak"), folds, folds=FOLDS, seed=self.seed, overrides=values)
-        report = clean(self.corpus("weak"), path, folds, entities=False, outside=True)
+        models = crossfit(config, corpus, folds, folds=FOLDS, seed=self.seed, overrides=values)
+        report = clean(corpus, path, folds, entities=False, outside=True)
         print(judge, report, flush=True)
         return path, remembered(path.with_suffix(".cost.json"), start, all(fold.skipped for fold in models))
 
