@@ -8,9 +8,8 @@ labels. A data set is named FOLDER:SOURCE; "kb" stands for the weak labels of tr
 train-SOURCE. Gold is used by `supervised` alone, which is trained on it, and to score; the product of all is the last
 pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with a head for masked words.
 `distant_ce_linear`, `distant_ce_same` and `distant_ce_either` are as `distant_ce`, but tokens that are "O" and that a
-linear CRF, another model of the same kind or either of them doubts (`crossfit`, `clean`) are missing; for
-`distant_ce_then` the other model has learned what the linear CRF has left. `single_linear` and so on learn the same
-labels noise-robustly.
+linear CRF, another model of the same kind or either of them doubts (`crossfit`, `clean`) are missing; `single_linear`
+and so on learn the same labels noise-robustly.
 Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
 `single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
 `single` is the first member of the ensemble (in rows without `cpu_seconds` a training of its own).
@@ -39,7 +38,7 @@ KEEP_ALL = {f"{OBJECTIVE}.threshold": None}
 STAGES = ("single", "ensemble", "self-training")
 FOLDS = 3
 # Who judges the labels, before they are learned at face value or noise-robustly.
-JUDGES = {"linear": ("linear",), "same": ("same",), "either": ("linear", "same"), "then": ("linear", "same")}
+JUDGES = {"linear": ("linear",), "same": ("same",), "either": ("linear", "same")}
 CLEANED = [f"{name}_{judges}" for name in ("distant_ce", "single") for judges in JUDGES]
 
 
@@ -142,33 +141,27 @@ class Roster(Experiment):
         judges (str): A name of `JUDGES`.
         RETURNS (Tuple[Path, Cost]): The corpus, and what all its judges took.
         """
-        if judges == "then":
-            first, before = self.judged("linear", self.corpus("weak"))
-            second, cost = self.judged("same", first, "then")
-            return second, before + cost
-        judged = [self.judged(judge, self.corpus("weak")) for judge in JUDGES[judges]]
-        cost = sum((took for _, took in judged), Cost())
-        (first, _), *others = judged
-        if not others:
-            return first, cost
-        path = self.models / f"judged-{judges}.spacy"
-        write_docs(path, without_missing(first, others[0][0]))
-        return path, cost
+        (first, cost), *others = map(self.judged, JUDGES[judges])
+        for second, more in others:
+            both = self.models / f"judged-{judges}.spacy"
+            write_docs(both, without_missing(first, second))
+            first, cost = both, cost + more
+        return first, cost
 
-    def judged(self, judge: str, corpus: Path, name: Optional[str] = None) -> Tuple[Path, Cost]:
-        """The labels of a corpus, but for "O" that a judge doubts which has not seen them, and what it took."""
-        size = "linear"
-        values: Dict[str, Any] = {"nlp.tokenizer.@tokenizers": TOKENIZER}
-        if judge == "same":
-            # A fold's training has as many epochs as one on all sentences.
-            size, values = self.size, {**self.settings(), "training.max_steps": self.arguments.steps * 2 // FOLDS}
-        path, start = self.models / f"judged-{name or judge}.spacy", Cost.now()
-        config = config_file("crf_ner" if judge == "linear" else "token_ner", size)
-        values = {**values, "system.seed": self.seed, **(self.tuned if judge == "same" else {})}
-        folds = path.with_suffix("")
-        models = crossfit(config, corpus, folds, folds=FOLDS, seed=self.seed, overrides=values)
-        report = clean(corpus, path, folds, entities=False, outside=True)
-        print(judge, report, flush=True)
+    def judged(self, judge: str) -> Tuple[Path, Cost]:
+        """The weak labels, but for "O" that a judge doubts which has not seen them, and what it took."""
+        if judge == "linear":
+            config = config_file("crf_ner", "linear")
+            values: Dict[str, Any] = {"nlp.tokenizer.@tokenizers": TOKENIZER, "system.seed": self.seed}
+        else:
+            config = config_file("token_ner", self.size)
+            values = {**self.settings(), "system.seed": self.seed, **self.tuned}
+            # As many epochs as a training on all sentences.
+            values["training.max_steps"] = self.arguments.steps * (FOLDS - 1) // FOLDS
+        path, start = self.models / f"judged-{judge}.spacy", Cost.now()
+        weak, folds = self.corpus("weak"), path.with_suffix("")
+        models = crossfit(config, weak, folds, folds=FOLDS, seed=self.seed, overrides=values)
+        print(judge, clean(weak, path, folds, entities=False, outside=True), flush=True)
         return path, remembered(path.with_suffix(".cost.json"), start, all(fold.skipped for fold in models))
 
     def member(self, variant: str, settings: Dict[str, Any], n: int) -> Tuple[Path, Cost]:
