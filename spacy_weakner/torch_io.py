@@ -1,4 +1,4 @@
-"""Torch modules as bytes: plain arrays instead of `torch.save`, which would pickle."""
+"""Torch modules as bytes: safetensors instead of `torch.save`, which would pickle."""
 
 from typing import Any, Callable, Dict, Optional
 
@@ -14,7 +14,10 @@ def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> byt
     """
     if module is None:
         return b""
-    state = {name: tensor.detach().cpu().numpy() for name, tensor in module.state_dict().items()}
+    from safetensors.torch import save
+
+    # Clones, since tensors that share memory are refused.
+    state = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()})
     return srsly.msgpack_dumps({"kwargs": module.kwargs if kwargs is None else kwargs, "state": state})
 
 
@@ -30,13 +33,14 @@ def module_from_bytes(
     RETURNS (Any): The module, or None.
     RAISES (ValueError): If it was built with other kwargs than the one that it replaces.
     """
-    import torch
-
     if not data:
         return None
+    from safetensors.torch import load
+
     stored = srsly.msgpack_loads(data)
     if expected is not None and stored["kwargs"] != expected:
         raise ValueError(f"sizes differ: {expected} here, {stored['kwargs']} there")
     module = make(**stored["kwargs"])
-    module.load_state_dict({name: torch.as_tensor(array.copy()) for name, array in stored["state"].items()})
+    # Of the stored type, which may be another than a new module's.
+    module.load_state_dict(load(stored["state"]), assign=True)
     return module.to(device)

@@ -19,6 +19,8 @@ import math
 from numbers import Real
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats2d
 
@@ -288,6 +290,22 @@ def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
 def is_bare(doc: Doc) -> bool:
     """RETURNS (bool): Whether there are tokens and nothing else, but perhaps the mark that the labels are weak."""
     return not (doc.spans or doc.cats or doc.tensor.size) and doc.user_data.keys() <= {_WEAK}
+
+
+def select_tokens(doc: Doc, part: Doc, tokens: NDArray[numpy.int64]) -> None:
+    """Copy what is known of a sentence to a Doc of some of its tokens.
+
+    doc (Doc): The sentence.
+    part (Doc): The Doc of some of its tokens.
+    tokens (NDArray[numpy.int64]): Which tokens these are.
+    """
+    part.user_data.update(stored_user_data(doc))
+    for key in (_TAGS, _AUGMENTED):
+        if key in part.user_data:
+            part.user_data[key] = [part.user_data[key][i] for i in tokens]
+    if _SOFT in part.user_data:
+        soft = part.user_data[_SOFT]
+        part.user_data[_SOFT] = {**soft, "probabilities": numpy.asarray(soft["probabilities"])[tokens]}
 
 
 def stored_user_data(doc: Doc) -> Dict[str, Any]:

@@ -9,7 +9,6 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.entities import trim_whitespace
 from ..annotations.tags import make_scheme
 from ..errors import Errors, WeaknerError, check_range
 from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
@@ -122,21 +121,21 @@ class CRFNer(TaggingHead[Target]):
     def nothing(self) -> Prediction:
         return Prediction([], [], [] if self.n_best else None)
 
-    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """Best sequences, and probabilities of entities where the settings ask for them."""
         scheme, parameters = self.scheme, self._parameters()
         wanted = self.scores or not self.annotate_ents
         limited = self.threshold > 0.0
-        batch = self._restrict_to_free_tokens(docs, pad(self._biased(outputs)))
+        batch = self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
         paths = viterbi(parameters, batch)
-        found = [trim_whitespace(doc, scheme.decode(path.tags)) for doc, path in zip(docs, paths, strict=True)]
+        found = [scheme.decode(path.tags) for path in paths]
         if not wanted and not limited and not self.n_best:
             return [Prediction(entities, [None] * len(entities)) for entities in found]
         lattice = self._lattice(parameters, batch)
         n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in docs]
         result = []
-        for doc, row, entities, others in zip(docs, numpy.argsort(batch.order), found, n_best, strict=True):
-            candidates = {entity for path in others for entity in trim_whitespace(doc, scheme.decode(path.tags))}
+        for row, entities, others in zip(numpy.argsort(batch.order), found, n_best, strict=True):
+            candidates = {entity for path in others for entity in scheme.decode(path.tags)}
             ordered = sorted({*entities, *candidates})
             probabilities = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
             entities = [entity for entity in entities if probabilities[entity] >= self.threshold]
@@ -156,7 +155,7 @@ class CRFNer(TaggingHead[Target]):
             batch = pad(self._biased(emissions))
             return self._marginals(batch, self._lattice(self._parameters(), batch))
 
-        return self.map_outputs(docs, marginals, self._no_marginals)
+        return self.map_sentences(docs, marginals, self._no_marginals, self._merge_rows)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """Best tag sequence of every Doc, with its Viterbi score and its log-probability.
@@ -169,7 +168,7 @@ class CRFNer(TaggingHead[Target]):
             parameters, batch = self._parameters(), pad(self._biased(emissions))
             return self._path_scores(parameters, batch, self._lattice(parameters, batch))
 
-        return self.map_outputs(docs, score, _NO_PATH)
+        return self.map_sentences(docs, score, _NO_PATH, self._merge_paths)
 
     def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
         """What `score_paths` and `distributions` say, in one pass of the model.
@@ -185,7 +184,7 @@ class CRFNer(TaggingHead[Target]):
                 zip(self._path_scores(parameters, batch, lattice), self._marginals(batch, lattice), strict=True)
             )
 
-        return self.map_outputs(docs, both, (_NO_PATH, self._no_marginals))
+        return self.map_sentences(docs, both, (_NO_PATH, self._no_marginals), self._merge_tags)
 
     @property
     def _no_marginals(self) -> Any:
@@ -205,9 +204,10 @@ class CRFNer(TaggingHead[Target]):
         parameters = crf_parameters(self.model)
         return parameters.constrained(*self.scheme.allowed_transitions()) if self.constrain else parameters
 
-    def _biased(self, emissions: List[Floats2d]) -> List[Floats2d]:
-        towards_outside: Any = self.bias * (numpy.arange(self.n_outputs) == 0)
-        return [own + towards_outside for own in emissions] if self.bias else emissions
+    def _biased(self, emissions: List[Floats2d], bias: Optional[float] = None) -> List[Floats2d]:
+        bias = self.bias if bias is None else bias
+        towards_outside: Any = bias * (numpy.arange(self.n_outputs) == 0)
+        return [scores + towards_outside for scores in emissions] if bias else emissions
 
     def _lattice(self, parameters: CRFParameters, batch: Batch) -> Lattice:
         cooled = Batch(batch.emissions / self.temperature, batch.lengths, batch.order)

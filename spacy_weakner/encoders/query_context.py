@@ -1,6 +1,7 @@
 """A Transformer that reads the question and the text together (Li et al. 2020)."""
 
 from functools import partial
+from threading import Lock
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import numpy
@@ -18,6 +19,8 @@ from .spacing import spaced
 
 # Pieces that are read at once, and those of them that a question must leave to the text, at least.
 MIN_LENGTH, MIN_ROOM = 16, 8
+# How a tokenizer truncates is its state, which threads share.
+_TOKENIZING = Lock()
 
 
 class Limits(NamedTuple):
@@ -142,15 +145,16 @@ def _text(doc: Doc) -> Text:
 def _read(tokenizer: Any, query: str, texts: List[Text], limits: Limits) -> List[List[Reading]]:
     """A question with every text; a list of parts for each."""
     question = [f" {word}" for word in query.split()]
-    tokenizer.no_truncation()
-    used = len(tokenizer.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
-    room = limits.max_length - tokenizer.num_special_tokens_to_add(True) - used
-    if room < MIN_ROOM:
-        raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=limits.max_length))
-    tokenizer.enable_truncation(
-        limits.max_length, stride=min(limits.stride, room // 2), strategy="only_second", direction="right"
-    )
-    encodings = tokenizer.encode_batch([(question, text.words) for text in texts], is_pretokenized=True)
+    with _TOKENIZING:
+        tokenizer.no_truncation()
+        used = len(tokenizer.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
+        room = limits.max_length - tokenizer.num_special_tokens_to_add(True) - used
+        if room < MIN_ROOM:
+            raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=limits.max_length))
+        tokenizer.enable_truncation(
+            limits.max_length, stride=min(limits.stride, room // 2), strategy="only_second", direction="right"
+        )
+        encodings = tokenizer.encode_batch([(question, text.words) for text in texts], is_pretokenized=True)
     parts = [_parts([one, *one.overflowing], text.tokens) for one, text in zip(encodings, texts, strict=True)]
     return [[reading for reading in own if len(reading.words)] for own in parts]
 

@@ -4,7 +4,6 @@ from typing import Collection, Dict, FrozenSet, Iterable, List, NamedTuple, Opti
 
 from spacy.tokens import Doc
 
-from ..annotations.entities import trim_whitespace
 from ..annotations.weak import PREDICTED_PREFIX, group_entities, group_scores
 from ..ty import Entity
 
@@ -38,7 +37,7 @@ def read_candidates(doc: Doc, groups: Sequence[str], labels: FrozenSet[str], bor
     for group, said in zip(groups, votes, strict=True):
         found.update(said or ())
         if border and said and not group.startswith(PREDICTED_PREFIX):
-            found.update(trim_whitespace(doc, border_variants(said, border, len(doc))))
+            found.update(border_variants(said, border, len(doc)))
     return Candidates(sorted(found, key=lambda entity: (entity[1], entity[0], entity[2])), votes)
 
 
@@ -48,16 +47,16 @@ def read_votes(doc: Doc, group: str, labels: Collection[str]) -> Optional[Votes]
     doc (Doc): The Doc.
     group (str): Name of the group.
     labels (Collection[str]): Labels that count.
-    RETURNS (Optional[Votes]): Its entities without white space at their ends; of those that are named twice the larger
-        score. None if the Doc does not have the group.
+    RETURNS (Optional[Votes]): Its entities; of those that are named twice the larger score. None if the Doc does not
+        have the group.
     """
     if group not in doc.spans:
         return None
     votes: Votes = {}
     for entity, score in zip(group_entities(doc, group), group_scores(doc, group), strict=True):
-        for trimmed in trim_whitespace(doc, [entity] if entity[2] in labels else []):
-            earlier = votes.get(trimmed)
-            votes[trimmed] = score if earlier is None else max(earlier, score or 0.0)
+        if entity[2] in labels:
+            earlier = votes.get(entity)
+            votes[entity] = score if earlier is None else max(earlier, score or 0.0)
     return votes
 
 

@@ -14,14 +14,16 @@ from spacy.vocab import Vocab
 from thinc.types import Floats2d
 
 from ..annotations.gold import find_gold
+from ..annotations.parts import Parts
 from ..annotations.preset import preset_tokens
 from ..annotations.tags import TagScheme, make_scheme
 from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_entities, group_scores, is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
 from ..training.batches import BatchPipe
-from ..training.entities import Prediction, write_entities
+from ..training.entities import Prediction, merge_predictions, write_entities
 from ..training.factories import register_component
+from ..training.merging import merge_candidates, merge_paths, merge_rows
 from ..ty import Entity, PathScore
 from .candidates import Candidates, read_candidates, read_votes
 from .competition import Floats
@@ -46,6 +48,8 @@ class EntCombiner(BatchPipe):
     It learns from gold in `initialize` or `fit`, from the groups that stand beside the gold in the same Docs. What
     trained components say there must come from training without these Docs (`crossfit`). If a source alone does
     better than all together in cross-validation, or a component clearly better, its entities are taken as they are.
+
+    Like the heads, it decides sentence by sentence, if a Doc has sentence bounds, and sees visible tokens alone.
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
@@ -182,7 +186,8 @@ class EntCombiner(BatchPipe):
         RETURNS (FitReport): What came of it.
         RAISES (WeaknerError): If no Doc has gold, or there are no candidates.
         """
-        pairs = [(doc, gold) for doc in docs if len(doc) and (gold := find_gold(doc)) is not None]
+        parts = (part for doc in docs for part in Parts.of([doc]).docs)
+        pairs = [(doc, gold) for doc in parts if len(doc) and (gold := find_gold(doc)) is not None]
         used = [doc for doc, _ in pairs]
         if not used:
             raise WeaknerError(Errors.WK715.format(name=self.name))
@@ -240,6 +245,12 @@ class EntCombiner(BatchPipe):
         docs = list(docs)
         self._check_complete(docs)
         self._check_labels(docs)
+        parts = Parts.of(docs)
+        return parts.merge(
+            self._predict(parts.docs), lambda _, parts, found: merge_predictions(parts, found, candidates=True)
+        )
+
+    def _predict(self, docs: List[Doc]) -> List[Prediction]:
         result = []
         for doc, candidates in zip(docs, self._score(docs, not self.overwrite).candidates(), strict=True):
             chosen = self._choose(doc, candidates)
@@ -295,7 +306,8 @@ class EntCombiner(BatchPipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label.
         """
-        return self._score(docs).candidates()
+        parts = Parts.of(docs)
+        return parts.merge(self._score(parts.docs).candidates(), merge_candidates)
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
@@ -308,7 +320,9 @@ class EntCombiner(BatchPipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        return self._score(docs).distributions(self._scheme)
+        parts, scheme = Parts.of(docs), self._scheme
+        rows = self._score(parts.docs).distributions(scheme)
+        return parts.merge(rows, lambda doc, parts, rows: merge_rows(doc, parts, rows, len(scheme)))
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its
@@ -317,7 +331,9 @@ class EntCombiner(BatchPipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc.
         """
-        return list(self._score(docs).paths(self._scheme))
+        parts, scheme = Parts.of(docs), self._scheme
+        paths = self._score(parts.docs).paths(scheme)
+        return parts.merge(paths, lambda doc, parts, paths: merge_paths(doc, parts, paths, scheme))
 
     @property
     def _scheme(self) -> TagScheme:

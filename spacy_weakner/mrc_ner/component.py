@@ -18,6 +18,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..losses import Array
 from ..training.entities import EntityHead, Prediction
 from ..training.factories import default_blocks, register_component
+from ..training.merging import merge_candidates
 from ..training.spans import warn_of_spans
 from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
@@ -262,7 +263,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
 
     def _entity_vectors(self, examples: Iterable[Example]) -> Iterator[Array]:
         for batch in minibatch(examples, RENEWAL_BATCH):
-            found = self._mentions([eg.predicted for eg in batch], super().encode_targets(batch))
+            _, parts = self.split_examples(batch)
+            found = self._mentions([eg.predicted for eg in parts], super().encode_targets(parts))
             yield from (own.vectors for own in found if len(own.spans))
 
     def finish_update(self, sgd: Optimizer) -> None:
@@ -319,9 +321,9 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     def nothing(self) -> Prediction:
         return Prediction([], [], [] if self.nested else None)
 
-    def decode(self, docs: List[Doc], outputs: List[Floats3d]) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats3d], bias: Optional[float] = None) -> List[Prediction]:
         """Pair starts and ends, and choose among what overlaps."""
-        found = self._find(docs, outputs, self.threshold, [self.preset_tokens(doc) for doc in docs])
+        found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs], bias)
         best_sum = self._matcher is None and self.pairing == PROBABLE
         return [resolve(own, len(doc), self.nested, best_sum) for doc, own in zip(docs, found, strict=True)]
 
@@ -335,24 +337,24 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
 
         def read(docs: List[Doc], outputs: List[Floats3d]) -> List[List[Tuple[Entity, float]]]:
             free = [numpy.zeros(len(doc), dtype=bool) for doc in docs]
-            found = self._find(docs, outputs, min(self.threshold, _LEAST), free)
+            found = self._find(outputs, min(self.threshold, _LEAST), free)
             return [[(entity, score) for entity, (_, score) in sorted(own.items())] for own in found]
 
-        return self.map_outputs(docs, read, [])
+        return self.map_sentences(docs, read, [], merge_candidates)
 
     def _find(
-        self, docs: List[Doc], outputs: List[Floats3d], threshold: float, preset: List[BoolMask]
+        self, outputs: List[Floats3d], threshold: float, preset: List[BoolMask], bias: Optional[float] = None
     ) -> List[Dict[Entity, Tuple[float, float]]]:
         """Entities that may overlap, as `find_entities` gives them."""
-        boundaries, matcher = self._judged(outputs), self._matcher
+        boundaries, matcher = self._judged(outputs, bias), self._matcher
         n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
         spans = [pair_boundaries(probabilities(own) > threshold, self.max_width, n_ends) for own in boundaries]
         if matcher is None:
             spans = list(map(most_probable, spans, boundaries))
-        matches = [None] * len(docs) if matcher is None else match_odds(matcher, list(outputs), spans)
+        matches = [None] * len(spans) if matcher is None else match_odds(matcher, list(outputs), spans)
         read = partial(find_entities, labels=self.labels, threshold=threshold, temperature=self.temperature)
         answers = map(Answers, boundaries, spans, matches)
-        return [read(doc, own, taken) for doc, own, taken in zip(docs, answers, preset, strict=True)]
+        return list(map(read, answers, preset))
 
     @property
     def _matcher(self) -> Optional[Model]:
@@ -362,9 +364,10 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
         return score_boundaries((self.model if model is None else model).get_ref("head"), list(vectors))
 
-    def _judged(self, vectors: Any) -> List[Array]:
+    def _judged(self, vectors: Any, bias: Optional[float] = None) -> List[Array]:
         """The same with the bias: what "O" gains, they lose."""
-        return [own - self.bias for own in self._scores(vectors)] if self.bias else self._scores(vectors)
+        bias = self.bias if bias is None else bias
+        return [odds - bias for odds in self._scores(vectors)]
 
     def _pairs(self, target: Boundaries, scores: Array) -> Pairs:
         """What a sentence teaches on matches."""

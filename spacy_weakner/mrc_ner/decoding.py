@@ -4,9 +4,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
-from ..annotations.entities import trim_whitespace
 from ..annotations.overlaps import best_without_overlaps, without_overlaps
 from ..annotations.tags import BoolMask
 from ..losses import Array
@@ -115,11 +113,10 @@ class Answers(NamedTuple):
 
 
 def find_entities(
-    doc: Doc, answers: Answers, preset: BoolMask, labels: Sequence[str], threshold: float, temperature: float
+    answers: Answers, preset: BoolMask, labels: Sequence[str], threshold: float, temperature: float
 ) -> Dict[Entity, Tuple[float, float]]:
     """Read entities off the answers.
 
-    doc (Doc): The Doc.
     answers (Answers): The answers.
     preset (BoolMask): Shape (n_tokens,): tokens that must not be part of any entity.
     labels (Sequence[str]): The labels.
@@ -137,11 +134,8 @@ def find_entities(
         first, after, k = answers.spans[i].tolist()
         if preset[first:after].any():
             continue
-        for start, end, label in trim_whitespace(doc, [(first, after, labels[k])]):
-            sure, cooled = (float(own[start, k, STARTS] * own[end - 1, k, ENDS] * match[i]) for own, match in sides)
-            entity = (start, end, label)
-            # Spans may differ in white space alone.
-            found[entity] = max(found.get(entity, (0.0, 0.0)), (sure, cooled))
+        sure, cooled = (float(ends[first, k, STARTS] * ends[after - 1, k, ENDS] * match[i]) for ends, match in sides)
+        found[first, after, labels[k]] = (sure, cooled)
     return found
 
 

@@ -50,10 +50,8 @@ class NoiseRobustLearning:
     separate: bool = False
     minority: float = 0.9
     seed: int = 0
-    _minorities: BoolMask = field(
-        default_factory=lambda: numpy.zeros(0, dtype=bool), init=False, repr=False, compare=False
-    )
-    _counts: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _minorities: BoolMask = field(init=False, repr=False, compare=False)
+    _counts: Dict[str, float] = field(init=False, repr=False, compare=False)
 
     teacher_at_start = False
     uses_augmented = False
@@ -64,6 +62,12 @@ class NoiseRobustLearning:
         check_range("seed", self.seed, 0, None)
         if self.threshold is not None:
             check_range("threshold", self.threshold, 0.0, 1.0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Another training begins: there are no minority labels yet."""
+        self._minorities = numpy.zeros(0, dtype=bool)
+        self._counts = {}
 
     @property
     def uses_teacher(self) -> bool:

@@ -42,8 +42,8 @@ class SelfTraining:
     threshold: float = 0.8
     agreement: bool = False
     include_outside: bool = False
-    _frequencies: Array = field(default_factory=lambda: numpy.zeros(0), init=False, repr=False, compare=False)
-    _counts: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _frequencies: Array = field(init=False, repr=False, compare=False)
+    _counts: Dict[str, float] = field(init=False, repr=False, compare=False)
 
     uses_teacher = True
     teacher_at_start = True
@@ -51,6 +51,12 @@ class SelfTraining:
 
     def __post_init__(self) -> None:
         check_range("threshold", self.threshold, 0.0, 1.0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Another training begins: the frequencies of tags are not known yet."""
+        self._frequencies = numpy.zeros(0)
+        self._counts = {}
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)

@@ -11,6 +11,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..annotations.parts import Part
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..losses import log_softmax, sigmoid
 from ..training.factories import default_encoder, register_component
@@ -27,7 +28,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
     recognition on one shared encoder (Kruengkrai et al. 2020): the weight of its loss can be set, and Docs whose
     category is not known teach nothing, instead of that they have none.
 
-    A Doc without tokens gets 0 for every category.
+    A Doc without visible tokens gets 0 for every category.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], Floats2d]): The classifier, e.g. `spacy_weakner.SentenceCategory.v1`.
@@ -40,6 +41,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
     RAISES (WeaknerError): For a negative weight.
     """
 
+    by_sentence = False
     kind = "category"
     nothing_to_learn = Warnings.WK904
 
@@ -175,6 +177,9 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         """Probabilities of the categories, shape (n_categories,) for each Doc."""
         scores = numpy.stack(outputs)
         return list(numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores))
+
+    def merge(self, doc: Doc, parts: List[Part], predictions: List[Row]) -> Row:
+        return predictions[0] if predictions else self.nothing
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Row]) -> None:
         """Write `doc.cats`; other categories that stand there stay.

@@ -18,6 +18,7 @@ from ..errors import Errors, WeaknerError
 from ..losses import log_softmax
 from ..training.entities import EntityHead, Prediction
 from ..training.factories import default_blocks, register_component
+from ..training.merging import merge_candidates
 from ..training.spans import warn_of_spans
 from ..training.strengths import Strength
 from ..ty import Entity
@@ -230,10 +231,11 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         scores = self.model.get_ref("head").predict(inputs) + self._votes(docs, every, is_train)[0]
         return ops.to_numpy(scores)
 
-    def _judge(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> Any:
+    def _judge(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans], bias: Optional[float] = None) -> Any:
         """The same with the bias, as in prediction."""
         scores = self._score(docs, vectors, spans)
-        return scores + numpy.asarray(self.bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
+        bias = self.bias if bias is None else bias
+        return scores + numpy.asarray(bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
 
     def _votes(self, docs: List[Doc], spans: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
         """What sources say of spans, for their scores; and what takes a gradient back to its weights."""
@@ -292,10 +294,10 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     def nothing(self) -> Prediction:
         return Prediction([], [], [] if self.nested else None)
 
-    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """Classify the spans of some Docs, and choose among those that overlap."""
         result = []
-        for doc, candidates in zip(docs, self._classify(docs, outputs), strict=True):
+        for doc, candidates in zip(docs, self._classify(docs, outputs, bias), strict=True):
             chosen = select(candidates, len(doc))
             result.append(
                 Prediction(
@@ -307,12 +309,12 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             )
         return result
 
-    def _classify(self, docs: List[Doc], vectors: List[Floats2d]) -> List[Candidates]:
+    def _classify(self, docs: List[Doc], vectors: List[Floats2d], bias: Optional[float] = None) -> List[Candidates]:
         # The spans that are rather an entity than not.
-        spans = [_allowed(doc, self.preset_tokens(doc), self.max_width) for doc in docs]
+        spans = [_allowed(self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
             return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0), numpy.zeros(0)) for own in spans]
-        scores = self._judge(docs, vectors, spans)
+        scores = self._judge(docs, vectors, spans, bias)
         labels = scores.argmax(axis=1)
         entities = numpy.flatnonzero(labels)
         rows, best = numpy.arange(len(entities)), labels[entities]
@@ -335,31 +337,32 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             start and end.
         """
 
-        docs = list(docs)
-        spans = [_allowed(doc, numpy.zeros(len(doc), dtype=bool), self.max_width) for doc in docs]
-        result = []
-        for own, scores in zip(spans, self.span_log_probabilities(docs, spans), strict=True):
-            probabilities = numpy.exp(scores)[:, 1:]
-            rows, labels = numpy.nonzero(probabilities >= _LEAST)
-            found = zip(own[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)
-            result.append([((start, end, self.labels[label]), score) for (start, end), label, score in found])
-        return result
+        def read(docs: List[Doc], vectors: List[Floats2d]) -> List[List[Tuple[Entity, float]]]:
+            spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
+            return list(map(self._probable, spans, self._log_probabilities(docs, vectors, spans)))
+
+        return self.map_sentences(docs, read, [], merge_candidates)
+
+    def _probable(self, spans: Spans, log_probabilities: Any) -> List[Tuple[Entity, float]]:
+        probabilities = numpy.exp(log_probabilities)[:, 1:]
+        rows, labels = numpy.nonzero(probabilities >= _LEAST)
+        found = zip(spans[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)
+        return [((start, end, self.labels[label]), score) for (start, end), label, score in found]
 
     def span_log_probabilities(self, docs: Iterable[Doc], spans: Sequence[Spans]) -> List[Any]:
         """What some spans are.
 
-        docs (Iterable[Doc]): The Docs; not changed.
+        docs (Iterable[Doc]): The Docs, which are read as they are; not changed.
         spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
         RETURNS (List[Any]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
         """
-
-        def read(docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> List[Any]:
-            if not any(map(len, spans)):
-                return [nothing for _ in docs]
-            return _split(log_softmax(self._judge(docs, vectors, spans), self.temperature), spans)
-
         nothing: Any = numpy.zeros((0, self.n_outputs))
-        return self.map_outputs(docs, read, nothing, spans)
+        return self.map_outputs(docs, self._log_probabilities, nothing, spans)
+
+    def _log_probabilities(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> List[Any]:
+        if not any(map(len, spans)):
+            return [numpy.zeros((0, self.n_outputs)) for _ in docs]
+        return _split(log_softmax(self._judge(docs, vectors, spans), self.temperature), spans)
 
     def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:
         found = zip(candidates.spans[chosen].tolist(), candidates.labels[chosen].tolist(), strict=True)
@@ -391,14 +394,10 @@ def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Label
     return labels
 
 
-def _allowed(doc: Doc, preset: BoolMask, max_width: Optional[int]) -> Spans:
-    """The spans of a Doc that can be entities: they do not touch annotation that has to stay, and do not begin or end
-    with white space."""
-    spans = enumerate_spans(len(doc), max_width)
-    is_space = numpy.fromiter((token.is_space for token in doc), dtype=bool, count=len(doc))
-    if not is_space.any() and not preset.any():
-        return spans
-    return spans[~(touches(spans, preset) | is_space[spans[:, 0]] | is_space[spans[:, 1] - 1])]
+def _allowed(preset: BoolMask, max_width: Optional[int]) -> Spans:
+    """The spans of a Doc that can be entities: they do not touch annotation that has to stay."""
+    spans = enumerate_spans(len(preset), max_width)
+    return spans[~touches(spans, preset)] if preset.any() else spans
 
 
 make_span_ner = register_component("span_ner", SpanNer, default_blocks("span_ner", "model", "sampler"))

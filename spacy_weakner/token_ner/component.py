@@ -1,8 +1,9 @@
 """Named-entity recognition by classifying tokens."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -10,7 +11,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.entities import trim_whitespace
+from ..annotations.parts import Merge
 from ..annotations.tags import MISSING, make_scheme, same_tokens
 from ..annotations.weak import get_augmented
 from ..errors import Errors, WeaknerError
@@ -23,6 +24,8 @@ from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import PathScore
 from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch
+
+T = TypeVar("T")
 
 
 class TokenTarget(NamedTuple):
@@ -83,6 +86,23 @@ class TokenNer(TaggingHead[TokenTarget]):
         self.objective = objective
         self.needs_clock = objective.uses_teacher
         self._teacher: Teacher = Teacher(teacher_decay, objective.teacher_at_start)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model. The objective forgets an earlier training.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        self.objective.reset()
+        super().initialize(get_examples, nlp=nlp, labels=labels)
 
     # Training
 
@@ -173,7 +193,7 @@ class TokenNer(TaggingHead[TokenTarget]):
 
     def _observe(self, examples: Iterable[Example], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
         for batch in minibatch(examples, RENEWAL_BATCH):
-            rows, said = _concatenate(self.encode_targets(batch))
+            rows, said = _concatenate(self.encode_targets(self.split_examples(batch)[1]))
             counts.append(len(rows))
             yield rows, said
 
@@ -183,15 +203,15 @@ class TokenNer(TaggingHead[TokenTarget]):
 
     # Prediction
 
-    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """The best tag of every token, and the probabilities of the entities that they make."""
-        result = []
+        bias, result = self.bias if bias is None else bias, []
         for doc, scores in zip(docs, outputs, strict=True):
-            joint = read_scores(scores, bias=self.bias).joint()
+            joint = read_scores(scores, bias=bias).joint()
             joint[self.preset_tokens(doc), 1:] = -numpy.inf
             tags = joint.argmax(axis=1)
-            entities = trim_whitespace(doc, self.scheme.decode(tags.tolist()))
-            cooled = read_scores(scores, self.temperature, self.bias).joint()[numpy.arange(len(tags)), tags]
+            entities = self.scheme.decode(tags.tolist())
+            cooled = read_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
             result.append(Prediction(entities, [float(numpy.exp(cooled[i:j].sum())) for i, j, _ in entities]))
         return result
 
@@ -201,7 +221,7 @@ class TokenNer(TaggingHead[TokenTarget]):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        return [self._distribution(scores) for scores in self.token_outputs(docs)]
+        return self._of_sentences(docs, self._distribution, self._merge_rows)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """The best tags of every Doc, with the sum of their log-probabilities, before and after calibration.
@@ -209,7 +229,7 @@ class TokenNer(TaggingHead[TokenTarget]):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
         """
-        return [self._path_score(scores) for scores in self.token_outputs(docs)]
+        return self._of_sentences(docs, self._path_score, self._merge_paths)
 
     def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
         """What `score_paths` and `distributions` say, in one pass of the model.
@@ -217,7 +237,14 @@ class TokenNer(TaggingHead[TokenTarget]):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Tuple[PathScore, Floats2d]]): One pair per Doc.
         """
-        return [(self._path_score(scores), self._distribution(scores)) for scores in self.token_outputs(docs)]
+        return self._of_sentences(
+            docs, lambda scores: (self._path_score(scores), self._distribution(scores)), self._merge_tags
+        )
+
+    def _of_sentences(self, docs: Iterable[Doc], read: Callable[[Floats2d], T], merge: Merge[T]) -> List[T]:
+        empty: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
+        nothing = read(empty)
+        return self.map_sentences(docs, lambda _, outputs: list(map(read, outputs)), nothing, merge)
 
     def _distribution(self, scores: Floats2d) -> Any:
         return numpy.exp(read_scores(scores, self.temperature, self.bias).joint()).astype("float32")

@@ -78,6 +78,9 @@ class Objective(Protocol):
         RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
         """
 
+    def reset(self) -> None:
+        """Another training begins: forget what was seen of a corpus."""
+
     def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
         """Look at the whole corpus with the eyes of a new teacher.
 
@@ -101,6 +104,9 @@ class Plain:
     uses_teacher = False
     teacher_at_start = False
     uses_augmented = False
+
+    def reset(self) -> None:
+        """There is nothing to forget."""
 
     def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
         """Nothing is renewed."""

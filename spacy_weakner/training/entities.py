@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..annotations.alignment import reference_spans
+from ..annotations.parts import Part, merge_entities
 from ..annotations.preset import blocked_tokens, preset_tokens
 from ..annotations.tags import BoolMask
 from ..annotations.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group, weak_group
@@ -21,6 +22,7 @@ from ..losses import Array
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
 from .strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
+from .teacher import is_listener
 from .votes import VoteSettings, start_votes, weak_marked
 
 _LARGEST_BIAS = 1e6
@@ -42,6 +44,26 @@ class Prediction(NamedTuple):
     scores: List[Optional[float]]
     candidates: Optional[List[Entity]] = None
     candidate_scores: Sequence[Optional[float]] = ()
+
+
+def merge_predictions(parts: List[Part], predictions: List[Prediction], candidates: bool) -> Prediction:
+    """Put the predictions for the parts of a Doc together.
+
+    parts (List[Part]): The parts.
+    predictions (List[Prediction]): One per part.
+    candidates (bool): Whether there are candidates.
+    RETURNS (Prediction): The prediction for the Doc.
+    """
+    listed, listed_scores = None, []
+    if candidates:
+        listed = merge_entities(parts, [found.candidates or [] for found in predictions])
+        listed_scores = [score for found in predictions for score in found.candidate_scores]
+    return Prediction(
+        merge_entities(parts, [found.entities for found in predictions]),
+        [score for found in predictions for score in found.scores],
+        listed,
+        listed_scores,
+    )
 
 
 def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
@@ -134,19 +156,15 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         biases (Sequence[float]): The biases.
         RETURNS (List[List[List[Entity]]]): Per Doc and bias its entities.
         """
-        own = self.bias
 
         def read(docs: List[Doc], outputs: OutputsT) -> List[List[List[Entity]]]:
-            found = []
-            for bias in biases:
-                self.set_bias(bias)
-                found.append([prediction.entities for prediction in self.decode(docs, outputs)])
-            return [list(each) for each in zip(*found, strict=True)]
+            found = [[prediction.entities for prediction in self.decode(docs, outputs, bias)] for bias in biases]
+            return [list(by_bias) for by_bias in zip(*found, strict=True)]
 
-        try:
-            return self.map_outputs(docs, read, [[] for _ in biases])
-        finally:
-            self.set_bias(own)
+        def merge(_: Doc, parts: List[Part], found: List[List[List[Entity]]]) -> List[List[Entity]]:
+            return [merge_entities(parts, [by_bias[n] for by_bias in found]) for n in range(len(biases))]
+
+        return self.map_sentences(docs, read, [[] for _ in biases], merge)
 
     def _check_stored(self) -> None:
         super()._check_stored()
@@ -170,10 +188,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         """The examples that say something.
 
         examples (Iterable[Example]): Some examples.
-        RETURNS (List[Example]): Those that have tokens and are annotated.
+        RETURNS (List[Example]): Those that have tokens and are annotated, sentence by sentence. (The rows of a shared
+            encoder are those of whole Docs.)
         RAISES (WeaknerError): If there are none.
         """
-        used = [eg for eg in examples if len(eg.predicted) and self.is_annotated(eg)]
+        given = examples if is_listener(self.model) else self.split_examples(examples)[1]
+        used = [eg for eg in given if len(eg.predicted) and self.is_annotated(eg)]
         if not used:
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return used
@@ -263,6 +283,19 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     def nothing(self) -> Prediction:
         """RETURNS (Prediction): The prediction for a Doc without tokens."""
         return Prediction([], [])
+
+    @abstractmethod
+    def decode(self, docs: List[Doc], outputs: Any, bias: Optional[float] = None) -> List[Prediction]:
+        """Turn the model's outputs into predictions.
+
+        docs (List[Doc]): Docs of like length, none of them empty.
+        outputs (Any): The model's, one item per Doc; see `outputs_on_host`.
+        bias (Optional[float]): In place of `bias`; None: that.
+        RETURNS (List[Prediction]): One per Doc.
+        """
+
+    def merge(self, doc: Doc, parts: List[Part], predictions: List[Prediction]) -> Prediction:
+        return merge_predictions(parts, predictions, self.nothing.candidates is not None)
 
     def token_outputs(self, docs: Iterable[Doc], model: Optional[Model[Any, OutputsT]] = None) -> List[Array]:
         """Run the model, if it gives one row per token.

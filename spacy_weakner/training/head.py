@@ -6,8 +6,9 @@ from abc import abstractmethod
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, ContextManager, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union, cast
 
+import numpy
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
@@ -15,13 +16,14 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
+from ..annotations.parts import Merge, Part, Parts, split_examples
 from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text
 from ..shims import transformers_in
 from ..ty import Tick
 from .sparse import check_readable
-from .teacher import Teacher
+from .teacher import Teacher, is_listener
 
 T = TypeVar("T")
 # What the model gives of a batch, what one example teaches, and what is predicted for one Doc.
@@ -36,6 +38,9 @@ PADDED_TRANSFORMER = 400
 class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     """Base of all heads: labels, initialisation, the update protocol, batches in prediction. A head adds targets, loss and
     decoding.
+
+    A head learns and predicts sentence by sentence, if a Doc has sentence bounds, and sees visible tokens alone, so that
+    a text gives what its sentences give, however it is wrapped. (An encoder that is shared reads whole Docs.)
 
     The model has the references "tok2vec" (the encoder, or a listener) and "head" (all that is the component's own). Its
     outputs are whatever the head makes its predictions of, one item per Doc: scores of tokens or of the Doc, or vectors
@@ -57,6 +62,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     head_parts: Tuple[str, ...] = ("head", "linear", "votes")
     # Whether the functions given to `map_outputs` want the model's outputs on the host.
     outputs_on_host = True
+    # Whether each sentence of a Doc is read by itself.
+    by_sentence = True
     # What the labels are labels of, for messages; and what to say if the examples have none.
     kind = "entity"
     nothing_to_learn = Warnings.WK900
@@ -289,17 +296,26 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
-        if not any(len(eg.predicted) for eg in examples):
-            return losses
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
         set_dropout_rate(self.model, drop)
-        with self.during_update(examples):
-            outputs, backprop = self.model.begin_update(self.model_inputs(self.training_docs(examples)))
-            loss, gradient = self.get_loss(examples, outputs)
-            backprop(gradient)
+        texts, parts = self.split_examples(examples)
+        # A shared encoder has to be asked for the very Docs that it was given.
+        by_row = not texts.are_whole and is_listener(self.model)
+        read = examples if by_row else parts
+        if not any(len(eg.predicted) for eg in read):
+            return losses
+        with self.during_update(read):
+            outputs, backprop = self.model.begin_update(self.model_inputs(self.training_docs(read)))
+            if by_row:
+                rows: Any = outputs
+                loss, given = self.get_loss(parts, cast(Any, texts.select(rows))) if parts else (0.0, [])
+                backprop(cast(Any, texts.spread(cast(Any, given), rows)))
+            else:
+                loss, gradient = self.get_loss(parts, outputs)
+                backprop(gradient)
         if sgd is not None:
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -348,6 +364,34 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """Take note of how far the training is; the training clock calls this at every step."""
         self._tick = tick
 
+    # Sentences
+
+    def split_examples(self, examples: Iterable[Example]) -> Tuple[Parts, List[Example]]:
+        """Split examples into what the head learns from one by one.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (Tuple[Parts, List[Example]]): The parts of the predicted Docs, and for each part an example.
+        """
+        examples = list(examples)
+        if self._reads_whole():
+            return self.split_docs(eg.predicted for eg in examples), examples
+        return split_examples(examples, self.by_sentence)
+
+    def split_docs(self, docs: Iterable[Doc]) -> Parts:
+        """Split Docs into what the head reads one by one.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (Parts): Their parts.
+        """
+        docs = list(docs)
+        if self._reads_whole():
+            return Parts(docs, [[Part(doc, numpy.arange(len(doc)))] for doc in docs])
+        return Parts.of(docs, self.by_sentence)
+
+    def _reads_whole(self) -> bool:
+        # What a shared encoder gives of a text as a whole has no rows to choose from.
+        return not self.by_sentence and is_listener(self.model)
+
     # Prediction
 
     @abstractmethod
@@ -371,16 +415,18 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         nothing: T,
         *others: Sequence[Any],
         model: Optional[Model[Any, OutputsT]] = None,
+        outputs: Optional[Sequence[Any]] = None,
     ) -> List[T]:
         """Run the model and apply a function, on Docs of like length together: a batch costs as much time and memory as
         its longest Doc times their number.
 
-        docs (Iterable[Doc]): The Docs; not changed.
+        docs (Iterable[Doc]): The Docs, which are read as they are; not changed.
         function (Callable[..., Sequence[T]]): From a list of Docs, the model's outputs (see `outputs_on_host`) and
             lists of the others to one result per Doc.
         nothing (T): The result for Docs without tokens.
         *others (Sequence[Any]): What else the function wants to know, one item per Doc.
         model (Optional[Model]): The model; None: the component's own, as it is.
+        outputs (Optional[Sequence[Any]]): What it gives, if that is known: one item per Doc.
         RETURNS (List[T]): One per Doc.
         RAISES (WeaknerError): If the component is not initialised.
         """
@@ -391,12 +437,28 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         results = [nothing for _ in docs]
         for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
-            outputs: Any = model.predict(self.model_inputs(some))
+            rows: Any = model.predict(self.model_inputs(some)) if outputs is None else [outputs[i] for i in group]
             if self.outputs_on_host:
-                outputs = [self.model.ops.to_numpy(own) for own in outputs]
-            for i, result in zip(group, function(some, outputs, *more), strict=True):
+                rows = [self.model.ops.to_numpy(own) for own in rows]
+            for i, result in zip(group, function(some, rows, *more), strict=True):
                 results[i] = result
         return results
+
+    def map_sentences(
+        self, docs: Iterable[Doc], function: Callable[..., Sequence[T]], nothing: T, merge: Merge[T]
+    ) -> List[T]:
+        """Run the model and apply a function to the sentences of some Docs, and put the results together.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        function, nothing: As in `map_outputs`.
+        merge (Merge[T]): From a Doc, its parts and their results to its result.
+        RETURNS (List[T]): One per Doc.
+        RAISES (WeaknerError): If the component is not initialised.
+        """
+        parts, rows = self.split_docs(docs), None
+        if not parts.are_whole and is_listener(self.model):
+            rows = parts.select(cast(Any, self.model.predict(self.model_inputs(parts.texts))))
+        return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=rows), merge)
 
     def _padded_tokens(self, model: Model, docs: Sequence[Doc]) -> int:
         few = sum(map(len, docs)) <= PADDED_TRANSFORMER
@@ -410,4 +472,14 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         docs (Iterable[Doc]): The Docs.
         RETURNS (List[PredictionT]): One prediction per Doc.
         """
-        return self.map_outputs(docs, self.decode, self.nothing)
+        return self.map_sentences(docs, self.decode, self.nothing, self.merge)
+
+    @abstractmethod
+    def merge(self, doc: Doc, parts: List[Part], predictions: List[PredictionT]) -> PredictionT:
+        """Put the predictions for the parts of a Doc together.
+
+        doc (Doc): The Doc.
+        parts (List[Part]): Its parts; none if it has no visible tokens.
+        predictions (List[PredictionT]): One per part.
+        RETURNS (PredictionT): The prediction.
+        """

@@ -21,6 +21,7 @@ from .annotating import annotated
 from .flat import FlatWeights, Vector
 from .head import TrainableHead
 from .sparse import indicator_rows
+from .teacher import is_listener
 
 Reader = Callable[[Language], Iterable[Example]]
 # Size of the batches that one evaluation goes through.
@@ -85,7 +86,7 @@ class LBFGS:
             no end.
         """
         name, pipe = _find_head(nlp, self.component)
-        examples = self._read(nlp, name)
+        examples = self._read(nlp, name, pipe)
         batches = [
             [examples[i] for i in group] for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
         ]
@@ -97,11 +98,12 @@ class LBFGS:
         logger.info(message, name, len(examples), last, iterations, first, seconds)
         return nlp
 
-    def _read(self, nlp: Language, name: str) -> List[Example]:
+    def _read(self, nlp: Language, name: str, pipe: TrainableHead) -> List[Example]:
         examples = list(islice(self.corpus(nlp), self.max_examples + 1))
         if len(examples) > self.max_examples:
             raise WeaknerError(Errors.WK707.format(limit=self.max_examples))
-        examples = [eg for eg in annotated(nlp, name, examples) if len(eg.predicted)]
+        _, parts = pipe.split_examples(annotated(nlp, name, examples))
+        examples = [eg for eg in parts if len(eg.predicted)]
         if not examples:
             raise WeaknerError(Errors.WK708)
         return examples
@@ -204,6 +206,6 @@ def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
         wanted = "exactly one that this package trains" if name is None else f"'{name}', trained by this package"
         raise WeaknerError(Errors.WK706.format(wanted=wanted, names=", ".join(nlp.pipe_names) or "none"))
     ((own, pipe),) = heads.items()
-    if any(hasattr(node, "upstream_name") for node in pipe.model.walk()):
+    if is_listener(pipe.model):
         raise WeaknerError(Errors.WK709.format(name=own))
     return own, pipe

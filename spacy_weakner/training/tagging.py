@@ -2,13 +2,19 @@
 
 from typing import List, Sequence, Tuple
 
+from spacy.tokens import Doc
 from thinc.types import Floats2d
 
+from ..annotations.parts import Part
 from ..annotations.tags import TagScheme, make_scheme
 from ..losses import Array
+from ..ty import PathScore
 from .entities import EntityHead
 from .head import TargetT
+from .merging import merge_paths, merge_rows
 from .strengths import Strength, starting_weights
+
+TagScores = Tuple[PathScore, Floats2d]
 
 
 class TaggingHead(EntityHead[List[Floats2d], TargetT]):
@@ -32,6 +38,18 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
     def starting_votes(self, strengths: Sequence[Strength]) -> Array:
         """Weights of the votes, towards the tags of the sources' own reading."""
         return starting_weights(self.scheme, strengths)
+
+    def _merge_rows(self, doc: Doc, parts: List[Part], rows: List[Floats2d]) -> Floats2d:
+        return merge_rows(doc, parts, rows, self.n_outputs)
+
+    def _merge_paths(self, doc: Doc, parts: List[Part], paths: List[PathScore]) -> PathScore:
+        return merge_paths(doc, parts, paths, self.scheme)
+
+    def _merge_tags(self, doc: Doc, parts: List[Part], found: List[TagScores]) -> TagScores:
+        return (
+            self._merge_paths(doc, parts, [path for path, _ in found]),
+            self._merge_rows(doc, parts, [rows for _, rows in found]),
+        )
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:

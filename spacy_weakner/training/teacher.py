@@ -139,5 +139,10 @@ def require_own_encoder(name: str, model: Model) -> None:
     model (Model): Its model.
     RAISES (WeaknerError): If it listens.
     """
-    if any(hasattr(node, "upstream_name") for node in model.walk()):
+    if is_listener(model):
         raise WeaknerError(Errors.WK028.format(name=name))
+
+
+def is_listener(model: Model) -> bool:
+    """Whether a model listens to the encoder of another component."""
+    return any(hasattr(node, "upstream_name") for node in model.walk())

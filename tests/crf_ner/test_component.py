@@ -3,7 +3,6 @@
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc
 
 from spacy_weakner.annotations.tags import TagScheme
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
@@ -245,24 +244,6 @@ def test_preset_entities_everywhere_leave_nothing_to_predict(scheme):
     doc = nlp(make_doc(nlp, "a b c", preset))
     assert doc_entities(doc) == preset
     assert [ent._.weakner_score for ent in doc.ents] == [None, None]
-
-
-@pytest.mark.parametrize(
-    "words, tags, expected",
-    [
-        ([" ", "a", "b"], "B-PER I-PER O", [(1, 2, "PER")]),
-        (["a", "\n", " "], "B-PER I-PER I-PER", [(0, 1, "PER")]),
-        ([" ", "\n", "a"], "B-PER I-PER O", []),
-        (["a", " ", "b"], "B-PER I-PER I-PER", [(0, 3, "PER")]),
-    ],
-)
-def test_white_space_is_trimmed_off_entities(nlp, words, tags, expected):
-    ner = nlp.get_pipe("crf_ner")
-    doc = Doc(nlp.vocab, words=words)
-    ids = ner.scheme.tag_ids(tags.split())
-    scores = numpy.eye(5, dtype="float32")[ids] * 1000
-    ner.set_annotations([doc], ner.decode([doc], [scores]))
-    assert doc_entities(doc) == expected
 
 
 # Prediction

@@ -39,14 +39,8 @@ def test_matches_have_variants_and_predictions_have_none():
     assert found.entities == [(0, 1, "Y"), (0, 2, "X"), (1, 2, "X"), (1, 3, "X")]
 
 
-def test_white_space_at_the_ends_is_no_part_of_a_candidate():
-    doc = doc_of(["a", "\n", "b", " ", "c"], weak__a=[(0, 2, "X"), (1, 2, "X"), (1, 4, "X")])
-    assert read_candidates(doc, ["weak:a"], LABELS, 0).entities == [(0, 1, "X"), (2, 3, "X")]
-    assert all(not doc[end - 1].is_space for _, end, _ in read_candidates(doc, ["weak:a"], LABELS, 2).entities)
-
-
 def test_votes_with_unknown_labels_do_not_count_and_of_two_scores_the_larger_does():
-    doc = doc_of(["a", " "], weak__a=[(0, 1, "X", 0.2), (0, 2, "X", 0.6), (0, 1, "Z", 0.9)])
+    doc = doc_of(["a", "b"], weak__a=[(0, 1, "X", 0.2), (0, 1, "X", 0.6), (0, 1, "Z", 0.9)])
     assert read_votes(doc, "weak:a", LABELS) == {(0, 1, "X"): 0.6}
     assert read_votes(doc, "weak:b", LABELS) is None
     assert read_votes(doc_of([], weak__a=[]), "weak:a", LABELS) == {}

@@ -134,7 +134,7 @@ def test_small_docs_in_training(head, nlp, words):
     reference.set_ents([], default="outside")
     reference.cats = {"LOC": 1.0}
     losses = nlp.update([Example(Doc(nlp.vocab, words=words), reference)])
-    assert (losses[head] > 0) is bool(words)
+    assert (losses[head] > 0) is any(word.strip() for word in words)
 
 
 def test_dropout_of_the_training_takes_effect(nlp, ner):

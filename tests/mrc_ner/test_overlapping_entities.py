@@ -5,7 +5,6 @@ import math
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc
 
 from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
 from spacy_weakner.errors import WeaknerError
@@ -138,15 +137,6 @@ def test_the_score_is_a_product_of_three(odds, expected):
     assert group_entities(doc, GROUP) == expected
     p, match = 1 / (1 + math.exp(-9)), 1 / (1 + math.exp(-odds))
     assert group_scores(doc, GROUP) == pytest.approx([p * p * match] * len(expected))
-
-
-def test_white_space_is_taken_off_and_the_better_match_counts():
-    nlp = matching_pipeline()
-    scores = table(3, PER=[(0, 2), (1, 2)])
-    give_scores(nlp, scores)
-    force_matches(nlp, 1.0)
-    doc = nlp(Doc(nlp.vocab, words=["\n", "a", "b"]))
-    assert doc_entities(doc) == group_entities(doc, GROUP) == [(1, 2, "PER")]
 
 
 def test_what_has_to_stay_is_not_touched(trained):

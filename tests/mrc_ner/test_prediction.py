@@ -100,34 +100,6 @@ def test_a_span_may_have_two_labels_among_the_candidates(nlp):
     assert doc_entities(doc) == [(0, 2, "LOC")]
 
 
-# White space
-
-
-@pytest.mark.parametrize(
-    "words, expected",
-    [
-        (["\n", "a", "b"], [(1, 3, "PER")]),
-        (["a", "b", " "], [(0, 2, "PER")]),
-        ([" ", "a", "\n"], [(1, 2, "PER")]),
-        (["a", " ", "b"], [(0, 3, "PER")]),
-        ([" ", "\n", " "], []),
-    ],
-)
-def test_white_space_is_taken_off(nlp, words, expected):
-    give_scores(nlp, table(3, PER=[(0, 3)]))
-    doc = nlp(Doc(nlp.vocab, words=words))
-    assert doc_entities(doc) == group_entities(doc, GROUP) == expected
-
-
-def test_scores_of_what_is_left_without_white_space(nlp):
-    scores = table(3, PER=[(0, 3)])
-    scores[1, 0], scores[2, 0, 1] = [1.0, -2.0], 3.0
-    give_scores(nlp, scores)
-    doc = nlp(Doc(nlp.vocab, words=["\n", "a", "b"]))
-    expected = 1 / (1 + math.exp(-1)) / (1 + math.exp(-3))
-    assert [ent._.weakner_score for ent in doc.ents] == pytest.approx([expected])
-
-
 # Span groups
 
 

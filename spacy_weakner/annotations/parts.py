@@ -1,0 +1,282 @@
+"""What components read of a Doc: its sentences, each as a Doc of its own, without white space.
+
+White space is layout: "high blood pressure" is one phrase however it is wrapped, but a blank line ends a sentence. A
+Doc that is one sentence of visible tokens, as those of training corpora are, is its own only part.
+"""
+
+from itertools import islice
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+
+import numpy
+from numpy.typing import NDArray
+from spacy.attrs import (
+    ENT_ID,
+    ENT_IOB,
+    ENT_KB_ID,
+    ENT_TYPE,
+    IS_SPACE,
+    LEMMA,
+    MORPH,
+    NORM,
+    ORTH,
+    POS,
+    SENT_START,
+    SPACY,
+    TAG,
+)
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..ty import Entity
+from .tags import BoolMask, same_tokens
+from .weak import select_tokens, set_spans
+
+T = TypeVar("T")
+Tokens = NDArray[numpy.int64]
+# What is copied of a token; of these, the first two make it.
+_ATTRS = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
+_IOB, _TYPE = _ATTRS.index(ENT_IOB), _ATTRS.index(ENT_TYPE)
+_INSIDE, _BEGINS = 1, 3
+
+
+class Part(NamedTuple):
+    """A sentence of a text.
+
+    doc (Doc): Its visible tokens.
+    tokens (Tokens): Shape (n_tokens,): which tokens of the text these are, ascending.
+    """
+
+    doc: Doc
+    tokens: Tokens
+
+    def entity(self, entity: Entity) -> Entity:
+        """An entity of the sentence on the tokens of the text, over the white space that is inside."""
+        start, end, label = entity
+        return int(self.tokens[start]), int(self.tokens[end - 1]) + 1, label
+
+
+# From a text, its parts and their results to the text's result.
+Merge = Callable[[Doc, List[Part], List[T]], T]
+
+
+class Parts:
+    """The parts of some texts.
+
+    texts (Sequence[Doc]): The texts.
+    parts (Sequence[List[Part]]): The parts of each, as `split_doc` gives them.
+    """
+
+    def __init__(self, texts: Sequence[Doc], parts: Sequence[List[Part]]) -> None:
+        self.texts = list(texts)
+        self._parts = list(parts)
+
+    @classmethod
+    def of(cls, texts: Iterable[Doc], sentences: bool = True) -> "Parts":
+        """Split some texts; see `split_doc`."""
+        texts = list(texts)
+        return cls(texts, [split_doc(doc, sentences) for doc in texts])
+
+    @property
+    def are_whole(self) -> bool:
+        """RETURNS (bool): True if every text is its own only part."""
+        return all(map(_is_whole, self.texts, self._parts))
+
+    @property
+    def docs(self) -> List[Doc]:
+        """RETURNS (List[Doc]): All parts, one text after the other."""
+        return [part.doc for parts in self._parts for part in parts]
+
+    def select(self, rows: Sequence[Any]) -> List[Any]:
+        """The rows of each part.
+
+        rows (Sequence[Any]): Per text one row per token.
+        RETURNS (List[Any]): Per part one row per token.
+        """
+        return [own[part.tokens] for own, parts in zip(rows, self._parts, strict=True) for part in parts]
+
+    def spread(self, rows: Sequence[Any], like: Sequence[Any]) -> List[Any]:
+        """The rows of each text: the inverse of `select`, with zeros for white space.
+
+        rows (Sequence[Any]): Per part one row per token.
+        like (Sequence[Any]): Per text an array of the shape of the result.
+        RETURNS (List[Any]): Per text one row per token.
+        """
+        result, given = [], iter(rows)
+        for own, parts in zip(like, self._parts, strict=True):
+            whole = own * 0
+            for part in parts:
+                whole[part.tokens] = next(given)
+            result.append(whole)
+        return result
+
+    def merge(self, results: Iterable[T], merge: Merge[T]) -> List[T]:
+        """Put the results of parts together.
+
+        results (Iterable[T]): One per part.
+        merge (Merge[T]): Puts those of one text together. It is not asked where the text is its own only part.
+        RETURNS (List[T]): One per text.
+        """
+        given, merged = iter(results), []
+        for doc, parts in zip(self.texts, self._parts, strict=True):
+            own = list(islice(given, len(parts)))
+            merged.append(own[0] if _is_whole(doc, parts) else merge(doc, parts, own))
+        return merged
+
+
+def _is_whole(doc: Doc, parts: List[Part]) -> bool:
+    return len(parts) == 1 and parts[0].doc is doc
+
+
+def merge_entities(parts: List[Part], entities: Iterable[Iterable[Entity]]) -> List[Entity]:
+    """The entities of all parts, on the tokens of the text.
+
+    parts (List[Part]): The parts.
+    entities (Iterable[Iterable[Entity]]): Those of each part.
+    RETURNS (List[Entity]): In the order of the parts.
+    """
+    return [part.entity(entity) for part, own in zip(parts, entities, strict=True) for entity in own]
+
+
+def split_doc(doc: Doc, sentences: bool = True, joined: Optional[BoolMask] = None) -> List[Part]:
+    """Split a Doc at the beginnings of its sentences and at blank lines, and leave white space out.
+
+    doc (Doc): The Doc.
+    sentences (bool): False: it is one part.
+    joined (Optional[BoolMask]): Shape (n_tokens,): tokens that no part may begin with.
+    RETURNS (List[Part]): The parts, with all annotation of their tokens. A span that is not in one part alone is in
+        none; an entity is cut. None if there are no visible tokens.
+    """
+    columns: Any = doc.to_array([IS_SPACE, SENT_START])
+    is_space, starts = columns[:, 0] != 0, columns[:, 1] == 1
+    starts[:1] = False
+    if not is_space.any() and not (sentences and starts.any()):
+        return [Part(doc, numpy.arange(len(doc)))]
+    starts[blank_lines(doc, is_space)] = True
+    if joined is not None:
+        starts &= ~joined
+    number = numpy.cumsum(starts) if sentences else numpy.zeros(len(doc), dtype="int64")
+    visible = numpy.flatnonzero(~is_space)
+    places = numpy.split(visible, numpy.flatnonzero(numpy.diff(number[visible])) + 1) if len(visible) else []
+    return list(map(Part, _take(doc, places), places))
+
+
+def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
+    """Find the blank lines of a Doc, which no phrase goes over.
+
+    doc (Doc): The Doc.
+    is_space (BoolMask): Shape (n_tokens,): its white-space tokens.
+    RETURNS (List[int]): The white-space tokens with which the second line end of a run of white space is reached.
+    """
+    found, run, last = [], "", -1
+    for i in numpy.flatnonzero(is_space).tolist():
+        run, last = (run if i == last + 1 else "") + doc[i].text, i
+        if len(f"{run}x".splitlines()) > 2:
+            found.append(i)
+    return found
+
+
+def split_examples(examples: Iterable[Example], sentences: bool = True) -> Tuple[Parts, List[Example]]:
+    """Split examples at the sentences of their predicted Docs. None begins inside an entity, or a token, of the
+    reference.
+
+    examples (Iterable[Example]): The examples.
+    sentences (bool): See `split_doc`.
+    RETURNS (Tuple[Parts, List[Example]]): The parts of the predicted Docs, and for each part an example.
+    """
+    texts, parts, split = [], [], []
+    for example in examples:
+        found, places = _split_example(example, sentences)
+        texts.append(example.predicted)
+        parts.append(found)
+        if places is None:
+            split.append(example)
+        else:
+            references = _take(example.reference, places)
+            split += [Example(part.doc, doc) for part, doc in zip(found, references, strict=True)]
+    return Parts(texts, parts), split
+
+
+def _split_example(example: Example, sentences: bool) -> Tuple[List[Part], Optional[List[Tokens]]]:
+    """The parts of the predicted Doc, and the tokens of the reference that belong to each; None if the Doc is whole."""
+    predicted, reference = example.predicted, example.reference
+    if _is_whole(predicted, parts := split_doc(predicted, sentences)):
+        return parts, None
+    inside = reference.to_array(ENT_IOB) == _INSIDE
+    if same_tokens(predicted, reference):
+        parts = split_doc(predicted, sentences, inside)
+        return parts, [part.tokens for part in parts]
+    aligned = [example.alignment.x2y[i] for i in range(len(predicted))]
+    parts = split_doc(predicted, sentences, _joined(aligned, inside))
+    hidden = numpy.flatnonzero(reference.to_array(IS_SPACE))
+    every = [numpy.concatenate([aligned[i] for i in part.tokens.tolist()]) for part in parts]
+    return parts, [numpy.setdiff1d(own, hidden).astype("int64") for own in every]
+
+
+def _joined(aligned: List[Any], inside: BoolMask) -> BoolMask:
+    """The tokens of the predicted Doc that go on with a token or an entity of the reference."""
+    result: BoolMask = numpy.zeros(len(aligned), dtype=bool)
+    last = -1
+    for i, own in enumerate(aligned):
+        if len(own):
+            result[i] = own[0] <= last or inside[own[0]]
+            last = max(last, int(own[-1]))
+    return result
+
+
+def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
+    """Docs of some tokens of a Doc each, none of which is in two."""
+    values: Any = doc.to_array(_ATTRS)
+    entity = (values[:, _IOB] == _INSIDE) | ((values[:, _IOB] == _BEGINS) & (values[:, _TYPE] != 0))
+    # The number of its entity says whether a token goes on with the one that stands before it now.
+    number = numpy.where(entity, numpy.cumsum(values[:, _IOB] == _BEGINS), 0)
+    docs = []
+    for tokens in places:
+        rows, numbers = values[tokens], number[tokens]
+        begins = (numbers != 0) & (numpy.diff(numbers, prepend=0) != 0)
+        rows[begins, _IOB] = _BEGINS
+        apart = numpy.diff(tokens, append=tokens[-1:] + 1) > 1
+        spaces = rows[:, 1].astype(bool) | apart
+        spaces[-1:] = False
+        part = Doc(doc.vocab, words=rows[:, 0].tolist(), spaces=spaces.tolist())
+        used = [i for i in range(2, len(_ATTRS)) if rows[:, i].any()]
+        if used:
+            part.from_array([_ATTRS[i] for i in used], rows[:, used])
+        part.cats = dict(doc.cats)
+        select_tokens(doc, part, tokens)
+        docs.append(part)
+    _take_groups(doc, docs, places)
+    return docs
+
+
+def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
+    if not doc.spans:
+        return
+    # Of every token the part, and its place there; of those that are in no part, the place of the next one that is.
+    part_of = numpy.full(len(doc) + 1, -1)
+    for n, tokens in enumerate(places):
+        part_of[tokens] = n
+    before = numpy.concatenate([[0], numpy.cumsum(part_of[:-1] >= 0)])
+    taken = numpy.flatnonzero(part_of >= 0)
+    offsets = numpy.cumsum([0, *map(len, places)])
+    for name, group in doc.spans.items():
+        spans: List[List[Span]] = [[] for _ in parts]
+        kept: List[List[int]] = [[] for _ in parts]
+        for i, span in enumerate(group):
+            first, after = before[span.start], before[span.end]
+            if first == after or part_of[taken[first]] != part_of[taken[after - 1]]:
+                continue
+            n = int(part_of[taken[first]])
+            low = int(first - offsets[n])
+            spans[n].append(Span(parts[n], low, low + int(after - first), label=span.label, kb_id=span.kb_id))
+            kept[n].append(i)
+        for n, part in enumerate(parts):
+            set_spans(part, name, spans[n], _select_attrs(dict(group.attrs), kept[n], places[n]))
+
+
+def _select_attrs(attrs: Dict[str, Any], spans: List[int], tokens: Tokens) -> Dict[str, Any]:
+    """What a group carries: scores of its spans, and tokens that nobody has annotated."""
+    if "scores" in attrs:
+        attrs["scores"] = [attrs["scores"][i] for i in spans]
+    if "missing" in attrs:
+        attrs["missing"] = numpy.flatnonzero(numpy.isin(tokens, attrs["missing"])).tolist()
+    return attrs
