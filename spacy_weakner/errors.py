@@ -357,7 +357,7 @@ class Errors:
     )
     WK703 = (
         "[WK703] '{name}' writes no entities (annotate_ents = false): others decide on its candidates, and were fitted "
-        "to them as they are. Give another component, or set annotate_ents."
+        "to them as they are. Give another component (--component), or set annotate_ents."
     )
     WK704 = (
         "[WK704] '{name}' has an oracle, and its sampler does not ask it. Set exclude above 0, take a "

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import spacy
 from spacy.language import Language
@@ -46,6 +46,28 @@ def asks_language_model(name: Union[str, Path]) -> bool:
     folder = Path(name) if Path(name).is_dir() else get_package_path(str(name))
     found = min(folder.glob("**/config.cfg"), key=lambda path: len(path.parts), default=None)
     return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
+
+
+def decider(nlp: Language, is_one: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:
+    """The component of a kind that a pipeline's entities depend on: the last one that writes them, since a combination
+    stands behind what it combines; of those that only propose some, the last.
+
+    nlp (Language): The pipeline.
+    is_one (Callable[[Any], bool]): Whether a component is of the kind.
+    RETURNS (Optional[Tuple[str, Any]]): Its name and the component; None if there is none of the kind.
+    """
+    found = [(name, pipe) for name, pipe in nlp.pipeline if is_one(pipe)]
+    writing = [(name, pipe) for name, pipe in found if getattr(pipe, "annotate_ents", True)]
+    return next(reversed(writing or found), None)
+
+
+def add_sentences(nlp: Language) -> None:
+    """Let a pipeline split texts into sentences as corpora are split, since components learn from sentences.
+
+    nlp (Language): The pipeline; changed unless one of its components splits already.
+    """
+    if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
+        nlp.add_pipe("sentencizer", first=True)
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:

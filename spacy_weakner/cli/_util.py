@@ -1,10 +1,12 @@
 """What all commands share. Nothing heavy is imported here: spaCy loads this package for each of its
 commands."""
 
+import errno
 import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar
 
 import typer
@@ -49,6 +51,8 @@ Policy = Annotated[
 Sources = Annotated[
     Optional[List[str]], typer.Option(help="Source to use, the most trusted first (repeatable; default: all)")
 ]
+# Errors that name no file, and are nobody's bug: a disk that is full, a closed pipe, no memory or network.
+_OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)
 _LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", "yellow"), "error": ("✘", "red")}
 
 
@@ -58,16 +62,22 @@ def reporting() -> Iterator[None]:
 
     RAISES (typer.Exit): With code 1 after an error, 130 after Ctrl-C.
     """
-    # As Ctrl-C, so that half-written files are removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # As Ctrl-C, so that half-written files are removed. Only the main thread may set it.
+    is_main = current_thread() is main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None
     try:
         yield
     except (WeaknerError, OSError) as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno not in _OF_THE_SYSTEM:
+            raise  # a bug, of which the traceback tells more
         _fail(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         _fail("Interrupted. Finished files are kept; run the same command again to continue.")
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def config_overrides(context: typer.Context) -> Dict[str, Any]:

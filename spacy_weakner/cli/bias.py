@@ -14,7 +14,7 @@ def bias_cli(
     gold: Annotated[Path, typer.Argument(help="Gold it was not trained on: a .spacy file or a folder of them")],
     output_path: Annotated[Path, typer.Argument(help="Folder for the changed pipeline")],
     component: Annotated[
-        Optional[str], typer.Option(help="Its component (default: the first head for entities)")
+        Optional[str], typer.Option(help="Its component (default: the head that writes the entities)")
     ] = None,
     gpu_id: Gpu = -1,
 ) -> None:

@@ -19,7 +19,7 @@ def calibrate_cli(
         ),
     ],
     component: Annotated[
-        Optional[str], typer.Option(help="Component to calibrate (default: the first that scores tag sequences)")
+        Optional[str], typer.Option(help="Component to calibrate (default: the last that scores tag sequences)")
     ] = None,
     score: Annotated[str, typer.Option(help="Score per word: viterbi or log_probability")] = "viterbi",
     unit: Annotated[

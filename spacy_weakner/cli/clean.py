@@ -16,7 +16,7 @@ def clean_cli(
         str, typer.Argument(help="The folder of a 'crossfit' on this corpus; or a pipeline trained on other data")
     ],
     component: Annotated[
-        Optional[str], typer.Option(help="Component to ask (default: the first that gives distributions over tags)")
+        Optional[str], typer.Option(help="Component to ask (default: the last that gives distributions over tags)")
     ] = None,
     factor: Annotated[float, typer.Option(help="Of the threshold of a label: the lower, the fewer are suspect")] = 1.0,
     entities: Annotated[bool, typer.Option(help="Judge entities")] = True,

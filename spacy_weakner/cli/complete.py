@@ -14,7 +14,7 @@ def complete_cli(
     output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
     model: Annotated[str, typer.Argument(help="Pipeline that was trained on gold: folder or name")],
     component: Annotated[
-        Optional[str], typer.Option(help="Its component (default: the first that scores tag sequences)")
+        Optional[str], typer.Option(help="Its component (default: the last that scores tag sequences)")
     ] = None,
     rule: Annotated[
         str,

@@ -24,7 +24,7 @@ def ensemble_cli(
     gpu_id: TrainingGpu = -1,
     ray: TrainingRay = None,
     component: Annotated[
-        Optional[str], typer.Option(help="Their component (default: the first that gives distributions over tags)")
+        Optional[str], typer.Option(help="Their component (default: the last that gives distributions over tags)")
     ] = None,
 ) -> None:
     """Train one config with several seeds, and write the mean of the pipelines' distributions over tags as soft labels.

@@ -17,6 +17,7 @@ from spacy.cli.package import package as spacy_package
 from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, write_text
+from ..pipelines import add_sentences, load_pipeline
 from ..stages.runtime.lock import holding
 from .verdict import Verdict, interval_text, scores_text
 
@@ -66,7 +67,9 @@ def package(
     output = Path(output)
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
-        shutil.copytree(pipeline, model)
+        nlp = load_pipeline(pipeline)
+        add_sentences(nlp)
+        nlp.to_disk(model)
         meta = _describe(srsly.read_json(model / "meta.json"), verdict, name, version, test or {}, data or {})
         srsly.write_json(model / "meta.json", meta)
         full = f"{meta['lang']}_{name}"

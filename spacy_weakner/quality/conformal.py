@@ -13,7 +13,7 @@ from ..annotations.gold import find_gold
 from ..annotations.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing
-from ..pipelines import load_pipeline
+from ..pipelines import decider, load_pipeline
 from ..progress import Progress
 from ..scores import as_json
 from ..stages.runtime.devices import on_device
@@ -136,10 +136,10 @@ class _Seen:
 
 
 def _target(nlp: Language, model: str) -> EntityThresholds:
-    for _, pipe in reversed(nlp.pipeline):
-        if isinstance(pipe, EntityThresholds):
-            return pipe
-    raise WeaknerError(Errors.WK728.format(pipeline=model, names=", ".join(nlp.component_names)))
+    found = decider(nlp, lambda pipe: isinstance(pipe, EntityThresholds))
+    if found is None:
+        raise WeaknerError(Errors.WK728.format(pipeline=model, names=", ".join(nlp.component_names)))
+    return found[1]
 
 
 def _by_label(found: Thresholds, target: EntityThresholds) -> Dict[str, float]:

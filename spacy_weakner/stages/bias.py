@@ -51,7 +51,7 @@ def fit_bias(
     output_path (Path): Folder for the changed pipeline.
     model (Union[str, Path]): The pipeline.
     gold (Path): Gold that it was not trained on: a `.spacy` file or a folder of them. It is held in memory.
-    component (Optional[str]): Name of the component; None: the first head for entities.
+    component (Optional[str]): Name of the component; None: the head that writes the entities.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     RETURNS (BiasReport): What was found. A bias that is no better than none, or than the present one, is not taken.
     RAISES (WeaknerError): For missing input, a pipeline without such a component, one whose entities nobody writes, or

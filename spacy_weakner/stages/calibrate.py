@@ -74,7 +74,7 @@ def calibrate(
         in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are, and
         which rule of `complete` makes the best labels of it: of several sources, of the entities that most of them
         name, however `aggregate` puts them together.
-    component (Optional[str]): Name of the component to calibrate; None: the first that scores tag sequences.
+    component (Optional[str]): Name of the component to calibrate; None: the last that scores tag sequences.
     score (str): "viterbi" or "log_probability", each per word.
     unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
         tokens of a sentence, on average over sentences.

@@ -93,7 +93,7 @@ def complete(
     input_path (Path): A weak corpus with aggregated labels: a `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
     model (Union[str, Path]): Pipeline that was trained on gold.
-    component (Optional[str]): Name of its component; None: the first that scores tag sequences.
+    component (Optional[str]): Name of its component; None: the last that scores tag sequences.
     rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": everywhere, as
         in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto":
         "unmatched" or "none", whichever labels had the better F1 on the gold that `calibrate` has seen. ("all" is never

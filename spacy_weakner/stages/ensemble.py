@@ -96,7 +96,7 @@ def ensemble(
     gpu_id (int): For the trainings and the predictions; -1 is the CPU.
     ray (Optional[str]): Address of a Ray cluster that trains them, see `train_all`. The predictions are made here, with
         it on the CPU.
-    component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
+    component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
     progress (bool): Show how far it has come.
     RETURNS (EnsembleReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings, if a training fails, or if the pipelines give no

@@ -67,7 +67,7 @@ def pick(
     pairing (Optional[str]): Which ends go with a start: "probable" or "nearest", see `MRCNer`. None: as the component
         is set.
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
-    component (Optional[str]): Name of the component; None: the first `mrc_ner`.
+    component (Optional[str]): Name of the component; None: the last `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.spread.Spread`.
     progress (bool): Show how far it has come.

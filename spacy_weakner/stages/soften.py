@@ -51,7 +51,7 @@ def soften(
     corpus (Path): A `.spacy` file or a folder of them.
     output (Path): A `.spacy` file, or a folder where every shard keeps its name.
     pipeline (Path): The pipeline.
-    component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
+    component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
     sources (Sequence[str]): Weak sources of the corpus that the pipeline may see the labels of.
     exclude (Sequence[Path]): Corpora such as dev and test whose sentences are left out.
     gpu_id (int): GPU for the predictions; -1 is the CPU.

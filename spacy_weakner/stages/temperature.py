@@ -45,7 +45,7 @@ def fit_temperature(
     output_path (Path): Folder for the calibrated pipeline.
     model (Union[str, Path]): The pipeline.
     gold (Path): Gold that it was not trained on: a `.spacy` file or a folder of them. It is held in memory.
-    component (Optional[str]): Name of the component; None: the first that can be calibrated.
+    component (Optional[str]): Name of the component; None: the head that writes the entities.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     RETURNS (TemperatureReport): What was found.
     RAISES (WeaknerError): For missing input, a pipeline without such a component, or no complete gold.

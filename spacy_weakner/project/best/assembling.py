@@ -7,6 +7,7 @@ import spacy
 from spacy.language import Language
 from spacy.util import load_config
 
+from ...pipelines import add_sentences
 from ..lists import RULER
 
 HEAD, COMBINER = "crf_ner", "ent_combiner"
@@ -23,7 +24,8 @@ def assemble(
     members (Mapping[str, Path]): Pipelines with a `crf_ner`, by the name that it gets.
     decides (bool): Whether the heads write `doc.ents`, and no candidates.
     threshold (float): What is less probable they do not write there.
-    RETURNS (Language): The pipeline; its tokenizer and vectors are those of the member, or list, with most vectors.
+    RETURNS (Language): The pipeline, which splits texts into sentences; its tokenizer and vectors are those of the
+        member, or list, with most vectors.
     """
     first = max([*members.values(), *lists.values()], key=_vectors_size)
     names = load_config(first / "config.cfg")["nlp"]["pipeline"]
@@ -31,6 +33,7 @@ def assemble(
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # that of one component
     add_lists(nlp, lists, annotate_ents=False)
+    add_sentences(nlp)
     for name, path in members.items():
         writes = {"scores": True, "threshold": threshold} if decides else {"annotate_ents": False, "n_best": N_BEST}
         _add_part(nlp, path, HEAD, name, **writes)

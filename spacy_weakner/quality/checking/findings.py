@@ -3,6 +3,8 @@
 from contextlib import contextmanager
 from typing import Iterator, List, NamedTuple, Sequence
 
+from spacy.util import logger
+
 from ...errors import WeaknerError
 
 LEVELS = ("error", "warning", "info")
@@ -52,9 +54,10 @@ class Findings:
             yield
         except (WeaknerError, OSError) as error:
             self.error(where, str(error))
-        except Exception as error:  # whatever a broken file does to a check must not hide what the others find
+        except Exception as error:  # a fault of a check must not hide what the others find
+            logger.debug("A check failed", exc_info=True)
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            self.error(where, f"This could not be checked: {reason}.", "Look at the file; it may be damaged.")
+            self.error(where, f"This check failed: {reason}.", "This is a fault of spacy_weakner: please report it.")
 
     @property
     def errors(self) -> int:

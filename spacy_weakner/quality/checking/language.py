@@ -82,10 +82,12 @@ def scripts_of(lang: str) -> FrozenSet[str]:
 @lru_cache(maxsize=100)
 def stop_words(lang: str) -> FrozenSet[str]:
     """The stop words of a language; none if spaCy has none."""
-    # Not imported: that would load all rules of the language, which takes seconds for some.
-    path = Path(spacy.__file__).parent / "lang" / lang / "stop_words.py"
+    # Not imported: that would load all rules of the language, which takes seconds for some. What runs is spaCy's own.
+    languages = Path(spacy.__file__).parent / "lang"
+    if lang not in {folder.name for folder in languages.iterdir()}:
+        return frozenset()
     try:
-        words: Set[str] = runpy.run_path(str(path))["STOP_WORDS"]
+        words: Set[str] = runpy.run_path(str(languages / lang / "stop_words.py"))["STOP_WORDS"]
     except (OSError, ImportError, KeyError):
         return frozenset()
     return frozenset(word.casefold() for word in words)

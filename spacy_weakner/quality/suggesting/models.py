@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ...annotations.corpus import bare_copy
 from ...annotations.weak import copy_group, doc_entities, weak_group, weak_sources
-from ...pipelines import load_pipeline, run_before
+from ...pipelines import decider, load_pipeline, run_before
 from ...ty import CandidateScorer, Entity, TokenDistributions
 from .places import Place, places_of_candidates, places_of_tokens
 
@@ -23,10 +23,7 @@ class Model:
     def __init__(self, model: Union[str, Path]) -> None:
         self.name = Path(model).name
         self.nlp: Language = load_pipeline(model)
-        # The last one decides what the pipeline says: a combination stands behind what it combines.
-        found = [(name, pipe) for name, pipe in self.nlp.pipeline if _is_sure(pipe)]
-        writing = [(name, pipe) for name, pipe in found if getattr(pipe, "annotate_ents", True)]
-        self._pipe: Optional[Tuple[str, Any]] = next(reversed(writing or found), None)
+        self._pipe = decider(self.nlp, _is_sure)
 
     @property
     def gives_probabilities(self) -> bool:

@@ -22,7 +22,7 @@ class Judges:
     """The pipelines of a cross-fit, each of which judges its fold; or one pipeline that judges everything.
 
     judge (str): The folder of `crossfit`, or a pipeline.
-    component (Optional[str]): Name of the component that gives the distributions; None: the first that does.
+    component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
     RAISES (WeaknerError): If the folder holds damaged folds.
     """
 

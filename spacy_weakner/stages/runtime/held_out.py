@@ -39,11 +39,11 @@ class HeldOut(NamedTuple):
         output_path (Path): Where the changed pipeline goes; must not be there.
         model (Union[str, Path]): The pipeline.
         gold (Path): The gold: a `.spacy` file or a folder of them. It is held in memory.
-        component (Optional[str]): Name of the component; None: the first head for entities.
+        component (Optional[str]): Name of the component; None: the head that writes the entities.
         what (str): What it has to be able to, for messages.
         RETURNS (HeldOut): Both.
-        RAISES (WeaknerError): For missing input, a pipeline without such a component, no complete gold, or a label that
-            the component does not know.
+        RAISES (WeaknerError): For missing input, a pipeline without such a component, one in which another component
+            decides on what its heads find, no complete gold, or a label that the component does not know.
         """
         check_output([Path(gold), *([Path(model)] if Path(model).exists() else [])], [output_path])
         if output_path.exists():
@@ -55,6 +55,8 @@ class HeldOut(NamedTuple):
             what,
             "a head for entities",
         )
+        if component is None and not asked.pipe.annotate_ents:
+            raise WeaknerError(Errors.WK703.format(name=asked.name))
         docs = list(filter(complete, read_docs(Path(gold), asked.nlp.vocab)))
         if not docs:
             raise WeaknerError(Errors.WK342.format(path=gold))

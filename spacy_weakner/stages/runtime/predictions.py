@@ -11,7 +11,7 @@ from ...annotations.corpus import bare_copy
 from ...annotations.tags import TagScheme, make_scheme
 from ...annotations.weak import copy_group, weak_group
 from ...errors import Errors, WeaknerError
-from ...pipelines import load_pipeline, run_before
+from ...pipelines import decider, load_pipeline, run_before
 from ...ty import Entity, PathScore, PathScorer, TagScorer, TokenDistributions
 
 _DISTRIBUTIONS = "gives distributions over tags"
@@ -21,7 +21,7 @@ class Predictor:
     """A component that is asked.
 
     model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
-    component (Optional[str]): Name of the component; None: the first one of the kind.
+    component (Optional[str]): Name of the component; None: see `pipelines.decider`.
     is_one (Callable[[Any], bool]): Whether a component is of the kind.
     what (str): What it does, for messages.
     heads (str): Which components do that.
@@ -43,10 +43,13 @@ class Predictor:
         self.model = str(model)
         self.nlp = load_pipeline(model)
         self._heads = heads
-        found = [(n, pipe) for n, pipe in self.nlp.pipeline if component in (None, n) and is_one(pipe)]
-        if not found:
+        if component is None:
+            found = decider(self.nlp, is_one)
+        else:
+            found = next(((n, pipe) for n, pipe in self.nlp.pipeline if n == component and is_one(pipe)), None)
+        if found is None:
             raise self._no_pipe(what, component)
-        self.name, self.pipe = found[0]
+        self.name, self.pipe = found
         # What the component itself reads beside the words, too.
         self._groups = [
             weak_group(source) for source in dict.fromkeys([*sources, *getattr(self.pipe, "sources_read", ())])
