@@ -1,11 +1,14 @@
 """CoNLL columns: one token a line, its tag in another column, a blank line after every sentence.
 
 IO, IOB1, BIO (IOB2), IOBES, BIOES and BILUO need no declaration, since one decoder reads them all: B, S and
-U begin an entity, and so does any tag after "O" or after another type; E, L, S and U end it.
+U begin an entity, and so does any tag after "O" or after another type; E, L, S and U end it. A cell may hold several
+tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
 """
 
+import re
+from itertools import chain, pairwise, tee
 from pathlib import Path
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -15,39 +18,38 @@ from ..files import atomic_path, read_lines
 from ..ty import Entity
 from .entities import set_entities
 from .jsonl import at_line
-from .rows import RowError, row_from_doc, show
-from .tags import TAG
+from .overlaps import drop_overlaps
+from .rows import BLANK_TOKENS, RowCounts, RowError, is_blank, row_from_doc, show
+from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
+NO_WORDS = "lines of CoNLL-U that number no single word (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
 # Where token and tag stand: from 1 on, or from the end.
 COLUMNS = (1, -1)
+# "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3".
+_COMMENT = re.compile(r"#+(?:\s|$)|#(?:begin|end) document\b|#[\w.-]+\s*[=:]")
+_BLANKS = re.compile(r" +")
+_SEPARATORS = re.compile(r"[ \t\r\n]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_NO_WORD = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
+# Sentences whose first column has only numbered the words, after which it is certain that it does nothing else.
+_ENOUGH = 100
 
 
 class _Line(NamedTuple):
-    token: str
-    tag: Optional[str]
+    number: int
+    cells: List[str]
 
 
-class Width(NamedTuple):
-    """How many columns a file has.
+def find_width(lines: Iterable[str]) -> Optional[int]:
+    """How many columns a file has: as many as its first line of a token that can be nothing else.
 
-    columns (int): As many as its first line of a token.
-    line (int): Number of that line, from 1.
+    lines (Iterable[str]): Its lines, from the first on.
+    RETURNS (Optional[int]): None if there is no such line.
     """
-
-    columns: int
-    line: int
-
-
-def find_width(path: Path) -> Optional[Width]:
-    """RETURNS (Optional[Width]): How many columns a file has; None if it has no tokens."""
-    for number, raw in enumerate(read_lines(path), start=1):
-        columns = _split(raw)
-        if _is_token(raw, columns, None):
-            return Width(len(columns), number)
-    return None
+    return next((len(_split(raw)) for raw in lines if _is_token(_split(raw)) and not _COMMENT.match(raw)), None)
 
 
 def read_conll(
@@ -57,46 +59,116 @@ def read_conll(
     lines: Optional[Iterable[Tuple[int, str]]] = None,
     columns: Tuple[int, int] = COLUMNS,
     width: Optional[int] = None,
+    labels: Sequence[str] = (),
+    counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
     """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: usually the
     first holds the token, and the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-`
-    lines and comments ("# ...") end a sentence.
+    lines and comments ("# ...", "#key=...") end a sentence.
 
     path (Path): The file; `.gz` is unpacked.
     nlp (Language): Its vocabulary is used.
     lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
     columns (Tuple[int, int]): Columns of token and tag, from 1 on; negative ones count from the end, -1 is the last.
-    width (Optional[int]): How many columns the lines before these have; None: there are none before.
+    width (Optional[int]): How many columns the file has, if that is known; None: the lines tell.
+    labels (Sequence[str]): Names of tags: those that come without a type get that of the names.
+    counts (Optional[RowCounts]): Where to count what is dropped.
     YIELDS (Doc): One Doc per sentence.
-    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason, and if the first column, which should
+        hold the tokens, numbers them.
     """
     if 0 in columns:
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
-    numbered = enumerate(read_lines(path), start=1) if lines is None else lines
-    for sentence in _sentences(path, numbered, columns, width):
-        yield _make_doc(sentence, nlp)
+    counts = RowCounts() if counts is None else counts
+    numbered: Iterable[Tuple[int, str]] = enumerate(read_lines(path), start=1) if lines is None else lines
+    if width is None:
+        numbered, ahead = tee(numbered)
+        width = find_width(raw for _, raw in ahead)
+        del ahead  # it would keep all lines
+    sentences = _sentences(path, numbered, columns, width)
+    for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
+        words, tags = _read_sentence(path, sentence, columns, labels, counts)
+        if words:
+            yield _make_doc(words, tags, nlp, counts)
 
 
 def _sentences(
-    path: Path, lines: Iterable[Tuple[int, str]], wanted: Tuple[int, int], width: Optional[int]
+    path: Path, lines: Iterable[Tuple[int, str]], columns: Tuple[int, int], width: Optional[int]
 ) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
     for number, raw in lines:
+        cells = _split(raw)
+        if not _is_token(cells) or _is_comment(raw, cells, columns[1], width):
+            if sentence:
+                yield sentence
+            sentence = []
+            continue
         with at_line(path, number):
-            columns = _split(raw)
-            if not _is_token(raw, columns, width):
-                if sentence:
-                    yield sentence
-                sentence = []
-                continue
-            _check_width(columns, width)
-            width = len(columns)
-            token, tag = (_column(columns, number) for number in wanted)
-            if not token:
-                raise RowError("the token is empty")
-            sentence.append(_Line(token, _check_tag(tag)))
+            _check_width(cells, width)
+        width = len(cells)
+        sentence.append(_Line(number, cells))
     if sentence:
         yield sentence
+
+
+def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
+    """Hold sentences back for as long as their first column may be one that only numbers the tokens."""
+    held: List[List[_Line]] = []
+    for sentence in sentences:
+        held.append(sentence)
+        if len(held) == _ENOUGH or not _is_numbered(sentence):
+            break
+    if all(map(_is_numbered, held)) and any(len(sentence) > 1 for sentence in held):
+        with at_line(path, held[0][0].number):
+            where = _guess_columns([line.cells for sentence in held for line in sentence])
+            raise RowError(
+                "the first column numbers the tokens. Say which columns hold token and tag: --columns "
+                f"{where}. (Where a command has no such option: spacy weakner convert FILE NEW --columns {where})"
+            )
+    yield from chain(held, sentences)
+
+
+def _is_numbered(sentence: Sequence[_Line]) -> bool:
+    """Whether the first of several columns does nothing but count."""
+    first = [line.cells[0] for line in sentence]
+    numbers = [int(cell) for cell in first if _NUMBER.fullmatch(cell)]
+    others = [cell for cell in first if not _NUMBER.fullmatch(cell)]
+    return (
+        len(sentence[0].cells) > 2
+        and bool(numbers)
+        and all(b == a + 1 for a, b in pairwise(numbers))
+        and all(map(_NO_WORD.fullmatch, others))
+    )
+
+
+def _guess_columns(lines: Iterable[Sequence[str]]) -> str:
+    """Columns of token and tag beside a first one that counts, as the option takes them."""
+    found = enumerate(zip(*(cells for cells in lines if not _NO_WORD.fullmatch(cells[0])), strict=True), start=1)
+    tags = [n for n, cells in found if any(map(_is_known, cells)) and all(map(_are_tags, cells))]
+    return f"{3 if tags[:1] == [2] else 2} {tags[0] if tags else 'N (N: the column of the tags)'}"
+
+
+def _read_sentence(
+    path: Path, sentence: Sequence[_Line], columns: Tuple[int, int], labels: Sequence[str], counts: RowCounts
+) -> Tuple[List[str], List[Optional[str]]]:
+    words: List[str] = []
+    tags: List[Optional[str]] = []
+    counted = columns[0] != 1 and _is_numbered(sentence)
+    for line in sentence:
+        if counted and _NO_WORD.fullmatch(line.cells[0]):
+            counts.notes[NO_WORDS] += 1
+            continue
+        with at_line(path, line.number):
+            token, cell = (_cell(line.cells, column) for column in columns)
+            if not token:
+                raise RowError("the token is empty")
+            tag = _read_tag(cell, labels)
+        if is_blank(token):
+            counts.notes[BLANK_TOKENS] += 1
+        else:
+            words.append(token.strip(" "))
+            tags.append(tag)
+    return words, tags
 
 
 def write_conll(path: Path, docs: Iterable[Doc]) -> int:
@@ -114,11 +186,11 @@ def write_conll(path: Path, docs: Iterable[Doc]) -> int:
             row = row_from_doc(doc)
             tokens: List[str] = row["tokens"]
             tags = bio_tags(len(tokens), row["ents"], row.get("missing", []))
-            # A tab within a token would be read as a column.
-            lines = [_Line(" ".join(token.split()), tag) for token, tag in zip(tokens, tags, strict=True)]
-            for line in lines:
-                _check_readable(path, line, doc)
-                file_.write(f"{line.token}\t{line.tag}\n")
+            for token, tag in zip(tokens, tags, strict=True):
+                # A tab within a token would be read as a column.
+                written = _SEPARATORS.sub(" ", token).strip(" ")
+                _check_readable(path, written, tag, doc)
+                file_.write(f"{written}\t{tag}\n")
             if tokens:
                 file_.write("\n")
                 n += 1
@@ -128,24 +200,35 @@ def write_conll(path: Path, docs: Iterable[Doc]) -> int:
 def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
     """Decode tags of any of the schemes above.
 
-    tags (Sequence[Optional[str]]): Tags; None is missing and ends an entity like "O".
-    RETURNS (List[Entity]): Entities from left to right.
+    tags (Sequence[Optional[str]]): Tags, perhaps several in one; None is missing and ends an entity like "O".
+    RETURNS (List[Entity]): Entities from left to right, which overlap where there are several tags.
     """
-    entities: List[Entity] = []
+    spelled: Dict[str, List[str]] = {}
+    for i, cell in enumerate(tags):
+        for match in map(TAG.fullmatch, split_tags(cell or OUTSIDE)):
+            if match:
+                prefix, type_ = match.groups()
+                spelled.setdefault(type_, [""] * len(tags))[i] += prefix
+    entities = [(start, end, type_) for type_, prefixes in spelled.items() for start, end in _decode(prefixes)]
+    return sorted(entities)
+
+
+def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
+    """The entities of one type."""
     start: Optional[int] = None
-    label = ""
-    for i, tag in enumerate([*tags, None]):
-        match = TAG.fullmatch(tag or "")
-        prefix, type_ = match.groups() if match else ("O", "")
-        if start is not None and (prefix in "OBSU" or type_ != label):
-            entities.append((start, i, label))
+    for i, found in enumerate([*prefixes, ""]):
+        # Which of two entities of one type goes on here is not said: they are one, and another of this token alone.
+        prefix = found if len(found) < 2 else "I"
+        if len(found) > 1:
+            yield i, i + 1
+        if start is not None and prefix in ("", "B", "S", "U"):
+            yield start, i
             start = None
-        if prefix != "O" and start is None:
-            start, label = i, type_
-        if start is not None and prefix in "ELSU":
-            entities.append((start, i + 1, label))
+        if prefix and start is None:
+            start = i
+        if start is not None and prefix in ("E", "L", "S", "U"):
+            yield start, i + 1
             start = None
-    return entities
 
 
 def bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tuple[int, int]]) -> List[str]:
@@ -159,71 +242,103 @@ def bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tup
     return tags
 
 
-def _make_doc(lines: Sequence[_Line], nlp: Language) -> Doc:
-    doc = Doc(nlp.vocab, words=[line.token for line in lines])
-    tags = [line.tag for line in lines]
-    set_entities(doc, decode_tags(tags), [tag is not None for tag in tags])
+def check_tag(cell: str, names: Sequence[str] = ()) -> str:
+    """Check the tags of a cell.
+
+    cell (str): One tag, or several.
+    names (Sequence[str]): Names of tags: those that come without a type get that of the names.
+    RETURNS (str): The tags, with types.
+    RAISES (RowError): If one is none, or has no type, and the names have not exactly one.
+    """
+    return ",".join(_with_type(tag, names) for tag in split_tags(cell))
+
+
+def is_readable(tag: str) -> bool:
+    """Whether a tag that is to be written would be read as the same."""
+    return tag == OUTSIDE or (TAG.fullmatch(tag) is not None and len(split_tags(tag)) == 1)
+
+
+def _with_type(tag: str, names: Sequence[str]) -> str:
+    if tag == OUTSIDE or TAG.fullmatch(tag):
+        return tag
+    if not UNTYPED.fullmatch(tag):
+        raise RowError(f"'{tag}' is no tag: expected O, or one of B I E S L U with a type, like B-PER")
+    types = {match[2] for match in map(TAG.fullmatch, names) if match}
+    if len(types) != 1:
+        raise RowError(
+            f"'{tag}' is no tag without a type. If all are of one type, give it with the names of the tags: "
+            "spacy weakner convert FILE NEW --labels O,B-TYPE,I-TYPE"
+        )
+    return f"{tag[0]}-{types.pop()}"
+
+
+def _make_doc(words: List[str], tags: Sequence[Optional[str]], nlp: Language, counts: RowCounts) -> Doc:
+    doc = Doc(nlp.vocab, words=words)
+    entities, unknown = drop_overlaps(decode_tags(tags), counts)
+    known = [tag is not None for tag in tags]
+    for start, end in unknown:
+        known[start:end] = [False] * (end - start)
+    set_entities(doc, entities, known)
     return doc
 
 
-def _check_readable(path: Path, line: _Line, doc: Doc) -> None:
+def _check_readable(path: Path, token: str, tag: str, doc: Doc) -> None:
     """Refuse what would be read as something else, or not at all."""
-    text = f"{line.token}\t{line.tag}"
-    token, _, tag = text.partition("\t")
+    text = f"{token}\t{tag}"
     ok = (
         text == text.rstrip()
         and text.count("\t") == 1
         and not {"\n", "\0"} & set(text)
         and token != DOC_START
         and not token.startswith(_BYTE_ORDER_MARK)
-        and (tag == "O" or tag in MISSING_TAGS or TAG.fullmatch(tag))
+        and (tag in MISSING_TAGS or is_readable(tag))
     )
     if not ok:
-        raise WeaknerError(
-            Errors.WK746.format(path=path, token=show(line.token), tag=show(line.tag), text=show(doc.text))
-        )
+        raise WeaknerError(Errors.WK746.format(path=path, token=show(token), tag=show(tag), text=show(doc.text)))
 
 
-def _column(columns: Sequence[str], number: int) -> str:
-    if abs(number) > len(columns):
-        raise RowError(f"there is no column {number}: the line has {len(columns)}")
-    return columns[number - 1 if number > 0 else number].strip()
+def _cell(cells: Sequence[str], column: int) -> str:
+    if abs(column) > len(cells):
+        raise RowError(f"there is no column {column}: the line has {len(cells)}")
+    return cells[column - 1 if column > 0 else column]
 
 
 def _split(raw: str) -> List[str]:
     line = raw.rstrip()
     if not line:
         return []
-    return line.split("\t") if "\t" in line else line.strip(" ").split()
+    # Other white space, such as blanks that do not break, belongs to tokens.
+    return line.split("\t") if "\t" in line else _BLANKS.split(line.strip(" "))
 
 
-def _is_token(raw: str, columns: Sequence[str], width: Optional[int]) -> bool:
-    return bool(columns) and columns[0] != DOC_START and not _is_comment(raw, columns, width)
+def _is_token(cells: Sequence[str]) -> bool:
+    return bool(cells) and cells[0] != DOC_START
 
 
-def _is_comment(raw: str, columns: Sequence[str], width: Optional[int]) -> bool:
-    if not raw.startswith("# "):
+def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int]) -> bool:
+    if not _COMMENT.match(raw):
         return False
-    # "#" is also a token. Such a line is one if it has the file's columns and ends in a real tag.
-    if len(columns) < 2 or width not in (None, len(columns)):
+    # "#" is also a token. Such a line is one if it has the file's columns, and tags where they should stand.
+    if len(cells) < 2 or width not in (None, len(cells)) or abs(column) > len(cells):
         return True
-    tag = columns[-1]
-    return tag != "O" and tag not in MISSING_TAGS and not TAG.fullmatch(tag)
+    return not _are_tags(_cell(cells, column))
 
 
-def _check_width(columns: Sequence[str], width: Optional[int]) -> None:
-    if len(columns) < 2:
-        raise RowError(f"expected at least 2 columns, got {len(columns)}")
-    if width is not None and len(columns) != width:
-        raise RowError(f"expected {width} columns as in the lines before, got {len(columns)}")
+def _check_width(cells: Sequence[str], width: Optional[int]) -> None:
+    if len(cells) < 2:
+        raise RowError(f"expected at least 2 columns, got {len(cells)}")
+    if width is not None and len(cells) != width:
+        raise RowError(f"expected {width} columns as in the lines before, got {len(cells)}")
 
 
-def _check_tag(tag: str) -> Optional[str]:
-    tag = tag.strip()
-    if tag in MISSING_TAGS:
-        return None
-    if tag == "O":
-        return tag
-    if not TAG.fullmatch(tag):
-        raise RowError(f"'{tag}' is no tag: expected O, -, or one of B I E S L U with a type, like B-PER")
-    return tag
+def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
+    cell = cell.strip()
+    return None if any(tag in MISSING_TAGS for tag in split_tags(cell)) else check_tag(cell, names)
+
+
+def _are_tags(cell: str) -> bool:
+    return all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(cell.strip()))
+
+
+def _is_known(cell: str) -> bool:
+    return cell not in MISSING_TAGS

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any, Optional
 
-from .tags import TAG
+from .tags import is_tag, split_tags
 
 # Where our rows keep labels; see `rows`.
 _OWN = ("ents", "spans", "weak_ents", "gold")
@@ -116,8 +116,4 @@ def _are_tags(value: Any, tokens: Any) -> bool:
     numbers = all(type(tag) is int for tag in value)
     if all(tag is None for tag in value):
         return False
-    return numbers or all(tag is None or (isinstance(tag, str) and _is_tag(tag)) for tag in value)
-
-
-def _is_tag(tag: str) -> bool:
-    return tag == "O" or TAG.fullmatch(tag) is not None
+    return numbers or all(tag is None or (isinstance(tag, str) and all(map(is_tag, split_tags(tag)))) for tag in value)

@@ -1,9 +1,14 @@
 """Choosing among spans that overlap."""
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Span
+
+from ..ty import Entity
+from .rows import RowCounts
+
+OVERLAPS = "spans that overlap others, so that nothing is known about their tokens"
 
 
 def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int) -> List[int]:
@@ -22,6 +27,27 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
             free[start:end] = False
             chosen.append(i)
     return sorted(chosen, key=lambda i: spans[i][0])
+
+
+def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[Entity], List[Tuple[int, int]]]:
+    """Take out entities that overlap: a Doc holds only one of them, and nobody says which.
+
+    entities (Iterable[Entity]): The entities.
+    counts (RowCounts): Where to count.
+    RETURNS (Tuple[List[Entity], List[Tuple[int, int]]]): Those that overlap no other, and where the others are.
+    """
+    clusters: List[List[Entity]] = []
+    end = 0
+    for entity in sorted({*entities}):
+        if clusters and entity[0] < end:
+            clusters[-1].append(entity)
+        else:
+            clusters.append([entity])
+        end = max(end, entity[1])
+    kept = [cluster[0] for cluster in clusters if len(cluster) == 1]
+    others = [cluster for cluster in clusters if len(cluster) > 1]
+    counts.notes.update({OVERLAPS: sum(map(len, others))} if others else {})
+    return kept, [(cluster[0][0], max(end for _, end, _ in cluster)) for cluster in others]
 
 
 def longest_first(spans: Sequence[Span]) -> List[int]:

@@ -4,7 +4,7 @@
      "weak_ents": {"terms": [[0, 1, "CITY", 0.7]]}, "cats": {"TRAVEL": 1.0}}
 
 - "tokens": words; offsets count tokens, the end is exclusive. "spaces" says which tokens a blank follows;
-  without it every token is followed by one.
+  without it every token is followed by one. Tokens of white space, and empty ones, are dropped when all is read.
 - "text" instead: raw text for the tokenizer; offsets count characters.
 - "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}. A list is complete: all
   other tokens are outside. Null or no key: nothing is known, every token is missing.
@@ -25,7 +25,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
@@ -41,6 +41,8 @@ from .gold import find_gold, set_gold
 Row = Dict[str, Any]
 MISALIGNED = ("drop", "error", "expand", "contract")
 DEFAULT_SOURCE = "imported"
+BLANK = "spans of white space, dropped"
+BLANK_TOKENS = "tokens of white space, dropped"
 KEYS = frozenset(
     ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
     + ["gold", "gold_missing", "complete", "wrong", "meta"]
@@ -71,7 +73,7 @@ class RowCounts:
     moved (int): Spans that were expanded or contracted to token borders.
     ignored (Counter[str]): Rows per key that is not part of the layout.
     lists (Counter[str]): The same, if it holds a list.
-    notes (Counter[str]): What came of rows of other tools, in words.
+    notes (Counter[str]): What else came of what was read, in words.
     offsets (Counter[str]): Files by what their offsets count, where it is no code points, or could not be told.
     """
 
@@ -87,7 +89,7 @@ class RowCounts:
 
     @property
     def remarks(self) -> List[str]:
-        """RETURNS (List[str]): What is to be said about rows of other tools."""
+        """RETURNS (List[str]): What is to be said about units of offsets, and all notes."""
         units = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
         return units + [f"{what}: {n}" for what, n in self.notes.items()]
 
@@ -119,12 +121,12 @@ def doc_from_row(
     """
     check_choice("misaligned", misaligned, MISALIGNED)
     refuse_foreign(row)
-    doc = _make_doc(row, nlp)
+    counts = RowCounts() if counts is None else counts
+    doc, borders = (_text_doc(row, nlp), None) if "text" in row else _tokens_doc(row, nlp, counts)
     if row.keys() <= BARE:  # most rows, where there is much text
         weak.set_id(doc, read_identifier(row.get("id")))
         return doc
-    counts = RowCounts() if counts is None else counts
-    spans = _SpanReader(doc, "text" in row, misaligned, counts)
+    spans = _SpanReader(doc, borders, misaligned, counts)
     if "ents" in row and "spans" in row:
         raise RowError("both 'ents' and 'spans' are given")
     key = "spans" if "spans" in row else "ents"
@@ -265,18 +267,19 @@ class _SpanReader:
     """Reads the spans of one row.
 
     doc (Doc): The Doc of the row.
-    characters (bool): Whether offsets count characters.
+    borders (Optional[Sequence[int]]): Where in the Doc each border between tokens of the row is; None: offsets count
+        characters.
     misaligned (str): What to do with spans that do not end at token borders.
     counts (RowCounts): Where to count those.
     """
 
-    def __init__(self, doc: Doc, characters: bool, misaligned: str, counts: RowCounts) -> None:
+    def __init__(self, doc: Doc, borders: Optional[Sequence[int]], misaligned: str, counts: RowCounts) -> None:
         self.doc = doc
-        self.characters = characters
+        self.borders = borders
         self.misaligned = misaligned
         self.counts = counts
-        self.text = doc.text if characters else ""
-        self.length = len(self.text) if characters else len(doc)
+        self.text = doc.text if borders is None else ""
+        self.length = len(self.text) if borders is None else len(borders) - 1
         self._dropped: List[Tuple[int, int]] = []
 
     def take_dropped(self) -> List[Tuple[int, int]]:
@@ -324,10 +327,12 @@ class _SpanReader:
         if type(start) is not int or type(end) is not int:
             raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
         if not 0 <= start < end <= self.length:
-            unit = "characters" if self.characters else "tokens"
+            unit = "characters" if self.borders is None else "tokens"
             raise RowError(f"{what}: {show(item)} is empty or not within the {self.length} {unit}")
-        if not self.characters:
-            return start, end
+        if self.borders is not None:
+            first, last = self.borders[start], self.borders[end]
+            self.counts.notes.update({BLANK: 1} if first == last and not expand else {})
+            return (first, last) if first < last else None
         covered = self.text[start:end]
         if expand:
             touched = self.doc.char_span(start, end, alignment_mode="expand")
@@ -357,27 +362,54 @@ class _SpanReader:
         return None
 
 
-def _make_doc(row: Row, nlp: Language) -> Doc:
-    if "tokens" in row and "text" in row:
+def _text_doc(row: Row, nlp: Language) -> Doc:
+    if "tokens" in row:
         raise RowError("both 'tokens' and 'text' are given, so the unit of the offsets is not clear")
-    if "text" in row:
-        text = row["text"]
-        if not isinstance(text, str) or not text.strip():
-            raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
-        # Not nlp.make_doc, which refuses long texts for the parser's sake.
-        return nlp.tokenizer(text)
+    text = row["text"]
+    if not isinstance(text, str) or not text.strip():
+        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
+    # Not nlp.make_doc, which refuses long texts for the parser's sake.
+    return nlp.tokenizer(text)
+
+
+def _tokens_doc(row: Row, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequence[int]]:
+    """The Doc of a row, and where in it each border between tokens of the row is."""
     if "tokens" not in row:
         raise RowError("neither 'tokens' nor 'text'")
     words = _a_list(row["tokens"], "tokens")
     if not words:
         raise RowError("'tokens' is empty")
     for i, word in enumerate(words):
-        if not isinstance(word, str) or not word.strip():
-            raise RowError(f"token {i} must be a string with visible characters, got {show(word)}")
+        if not isinstance(word, str):
+            raise RowError(f"token {i} must be a string, got {show(word)}")
     spaces = row.get("spaces")
     if spaces is not None and ([type(space) for space in _a_list(spaces, "spaces")] != [bool] * len(words)):
         raise RowError("'spaces' must hold true or false for every token")
-    return Doc(nlp.vocab, words=words, spaces=spaces)
+    borders = [0, *accumulate(int(not is_blank(word)) for word in words)]
+    if borders[-1] < len(words):
+        if not borders[-1]:
+            raise RowError("'tokens' holds nothing that is visible: leave the row out")
+        counts.notes[BLANK_TOKENS] += len(words) - borders[-1]
+        words, spaces = _visible(words, spaces)
+    return Doc(nlp.vocab, words=words, spaces=spaces), borders
+
+
+def is_blank(word: Any) -> bool:
+    """Whether a token has no visible character."""
+    return isinstance(word, str) and not word.strip()
+
+
+def _visible(words: Sequence[str], spaces: Optional[Sequence[bool]]) -> Tuple[List[str], Optional[List[bool]]]:
+    """Words without white space, and whether there is some behind each of them."""
+    kept: List[str] = []
+    behind: List[bool] = []
+    for word, space in zip(words, spaces or [True] * len(words), strict=True):
+        if not is_blank(word):
+            kept.append(word)
+            behind.append(space)
+        elif behind:
+            behind[-1] = behind[-1] or space or bool(word)
+    return kept, None if spaces is None else behind
 
 
 def _parts(item: Any, what: str, scored: bool, unlabelled: bool) -> Tuple[Any, Any, str, Optional[float]]:

@@ -25,6 +25,11 @@ SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
 # Of a token in an entity, as files of any scheme spell it.
 TAG = re.compile(r"([BIESLU])-(\S.*)")
+OUTSIDE = "O"
+# Where files have one type only, tags may come without it.
+UNTYPED = re.compile(r"[BIESLU]-?")
+# Between the tags of a cell that holds several. A comma within a label is none.
+_BETWEEN = re.compile(r"[,;|](?=\s*(?:[BIESLU]-\S|[O?-]\s*(?:[,;|]|$)))")
 
 IntTags = NDArray[numpy.int64]
 BoolMask = NDArray[numpy.bool_]
@@ -231,6 +236,21 @@ class TagScheme:
         first = numpy.where(follows, 0, 3)
         later = numpy.where(follows, 1, 2)
         return numpy.where(begins, first, later).astype("int64")
+
+
+@lru_cache(maxsize=1024)
+def split_tags(cell: str) -> Tuple[str, ...]:
+    """The tags of a cell: entities that overlap may share a token.
+
+    cell (str): What stands in the cell: "B-PER", "O", or "B-PER,B-LOC".
+    RETURNS (Tuple[str, ...]): One or more, unchecked.
+    """
+    return tuple(part.strip() for part in _BETWEEN.split(cell))
+
+
+def is_tag(tag: str) -> bool:
+    """Whether a text looks like a tag, with a type or without."""
+    return tag == OUTSIDE or TAG.fullmatch(tag) is not None or UNTYPED.fullmatch(tag) is not None
 
 
 @lru_cache(maxsize=64)

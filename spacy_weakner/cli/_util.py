@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar
+from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 import typer
 from wasabi import color, msg
@@ -38,6 +38,7 @@ Sentences = Annotated[bool, typer.Option(help="Split text without annotations in
 Misaligned = Annotated[
     str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
 ]
+Columns = Annotated[Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")]
 ShardSize = Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")]
 Bootstrap = Annotated[int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")]

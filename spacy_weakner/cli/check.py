@@ -7,7 +7,7 @@ import typer
 from wasabi.util import locale_escape
 
 from ..errors import check_range
-from ._util import AUTO, Misaligned, check_json, given_text, number, reporting, say, show_table, write_json
+from ._util import AUTO, Columns, Misaligned, check_json, given_text, number, reporting, say, show_table, write_json
 
 if TYPE_CHECKING:
     from ..quality.checking.check import CheckReport
@@ -33,6 +33,7 @@ def check_cli(
     max_steps: Annotated[str, typer.Option(help="Steps of the training")] = "",
     batch_words: Annotated[int, typer.Option(help="Words of each step")] = 500,
     misaligned: Misaligned = "error",
+    columns: Columns = (1, -1),
     configs: Annotated[str, typer.Option(help="Folder of the project's configs, which have to fit")] = "",
     output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
 ) -> None:
@@ -57,6 +58,7 @@ def check_cli(
             max_steps=steps,
             batch_words=batch_words,
             misaligned=misaligned,
+            columns=columns,
             configs=Path(configs) if given_text(configs) is not None else None,
         )
         report = examine(files, settings)

@@ -1,13 +1,13 @@
 """`spacy weakner convert`"""
 
 from pathlib import Path
-from typing import Annotated, Optional, Tuple
+from typing import Annotated, Optional
 
 import typer
 from wasabi import msg
 
 from ..formats.names import OUTPUTS, SUFFIXES
-from ._util import Format, Overwrite, Ray, Sentences, Tokenizer, Workers, listing, reporting, show_shards
+from ._util import Columns, Format, Overwrite, Ray, Sentences, Tokenizer, Workers, listing, reporting, show_shards
 
 
 def convert_cli(
@@ -31,11 +31,9 @@ def convert_cli(
         str, typer.Option(help="What offsets of other tools count: auto, codepoints, utf16 or graphemes")
     ] = "auto",
     labels: Annotated[
-        Optional[str], typer.Option(help="Names of tags that are numbers, from 0 on: O,B-PER,I-PER")
+        Optional[str], typer.Option(help="Names of tags that are numbers, from 0 on, or have no type: O,B-PER,I-PER")
     ] = None,
-    columns: Annotated[
-        Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")
-    ] = (1, -1),
+    columns: Columns = (1, -1),
     shard_size: Annotated[
         int,
         typer.Option(help="Documents per shard, if the output is a folder; with --workers or --ray lines of the input"),

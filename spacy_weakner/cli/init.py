@@ -8,7 +8,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import reporting, say
+from ._util import Columns, reporting, say
 
 STDOUT = "-"
 _Lang = Annotated[str, typer.Option(help="Code of the language")]
@@ -106,6 +106,7 @@ def init_project_cli(
     tokenizer: _Tokenizer = None,
     size: Annotated[str, typer.Option(help="Encoder: linear, linear-static, cnn, static, transformer or gpu")] = "cnn",
     transformer: _Transformer = None,
+    columns: Columns = (1, -1),
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
     options = dict(locals())  # what the command takes is what the function takes
@@ -120,7 +121,7 @@ def init_project_cli(
             text=text, sources=made.folder / SOURCES if made.sources else None, gold=gold, dev=dev, test=test
         )
         settings = CheckedSettings(
-            lang=lang, tokenizer=tokenizer, size=size, transformer=transformer, term_label=term_label
+            lang=lang, tokenizer=tokenizer, size=size, transformer=transformer, term_label=term_label, columns=columns
         )
         try:
             show_report(examine(files, settings))

@@ -6,11 +6,11 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 
 from spacy.tokens import Doc
 
-from ..annotations.conll import bio_tags, decode_tags
+from ..annotations.conll import bio_tags, check_tag, decode_tags, is_readable
 from ..annotations.foreign import TAGS, find_tags
-from ..annotations.rows import RowError, row_from_doc, show
+from ..annotations.rows import BLANK_TOKENS, RowError, is_blank, row_from_doc, show
 from .records import Mark, Record, a_list, an_object
-from .tags import UNKNOWN, check_tag, tag_names
+from .tags import UNKNOWN, tag_names
 from .tool import Context, Tool
 
 NER_TAGS = "ner_tags"
@@ -39,7 +39,9 @@ def read(row: Any, context: Context) -> Record:
     if len(values) != len(tokens):
         raise RowError(f"{len(tokens)} tokens, but {len(values)} tags under '{key}'")
     names = tag_names(context.labels)
-    tags = [_tag(value, names) for value in values]
+    tags = [_tag(value, names) for token, value in zip(tokens, values, strict=True) if not is_blank(token)]
+    context.counts.notes.update({BLANK_TOKENS: len(tokens) - len(tags)} if len(tags) < len(tokens) else {})
+    record.tokens = [token for token in tokens if not is_blank(token)]
     record.ents = [Mark(*entity) for entity in decode_tags(tags)]
     record.missing = [(i, i + 1) for i, tag in enumerate(tags) if tag is None]
     return record
@@ -58,9 +60,15 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     yield {
         "id": row.get("id", ""),
         "tokens": row["tokens"],
-        # Labels that would make tags which cannot be read again, such as those with line breaks, are refused.
-        NER_TAGS: [None if tag == "-" else check_tag(tag) for tag in tags],
+        NER_TAGS: [None if tag == "-" else _written(tag) for tag in tags],
     }
+
+
+def _written(tag: str) -> str:
+    # Such as those with line breaks.
+    if not is_readable(tag):
+        raise RowError(f"'{tag}' is no tag that could be read again: rename the label")
+    return tag
 
 
 def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
@@ -73,10 +81,10 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
             )
         if value >= len(names) or value < 0:
             raise RowError(f"the tag {value} has no name: there are {len(names)}, from 0 to {len(names) - 1}")
-        return names[value]
+        return check_tag(names[value])
     if not isinstance(value, str):
         raise RowError(f"a tag must be a number or a string, got {show(value)}")
-    return check_tag(value)
+    return check_tag(value, names)
 
 
 HUGGINGFACE = Tool(read, write=write)

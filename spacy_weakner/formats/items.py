@@ -24,11 +24,13 @@ class Items:
 
     path (Path): A file of JSON lines, a JSON array, or Parquet.
     lines (Optional[Iterable[Tuple[int, str]]]): JSON lines with their numbers, if they have been read already.
+    named (bool): Whether numbers of tags become the names that a Parquet file has for them.
     """
 
-    def __init__(self, path: Path, lines: Optional[Iterable[Tuple[int, str]]] = None) -> None:
+    def __init__(self, path: Path, lines: Optional[Iterable[Tuple[int, str]]] = None, *, named: bool = True) -> None:
         self.path = path
         self.lines = lines
+        self.named = named
 
     def __iter__(self) -> Iterator[Item]:
         """YIELDS (Item): The records.
@@ -39,7 +41,7 @@ class Items:
         if self.path.suffix.lower() == PARQUET:
             from .parquet import read_table
 
-            return ((Place(ROW, number), row) for number, row in read_table(self.path))
+            return ((Place(ROW, number), row) for number, row in read_table(self.path, self.named))
         if is_array(self.path):
             return _array(self.path)
         return self._rows(enumerate(read_lines(self.path), start=1))

@@ -9,20 +9,22 @@ from spacy.tokens import Doc
 
 from ..annotations.foreign import TAGS
 from ..annotations.rows import RowError, show
+from ..annotations.tags import OUTSIDE
 from ..errors import Errors, WeaknerError
 from ..files import existing, parse_json
 from .huggingface import NER_TAGS, write
 from .location import ROW, Place, at
-from .tags import OUTSIDE, UNKNOWN, is_tag_names, tag_names
+from .tags import UNKNOWN, is_tag_names, tag_names
 
 _KEY = b"huggingface"
 _ROWS = 1000
 
 
-def read_table(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Stream the rows of a file. Numbers of tags become their names.
+def read_table(path: Path, named: bool = True) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """Stream the rows of a file.
 
     path (Path): The file.
+    named (bool): Whether numbers of tags become the names that the file has for them.
     YIELDS (Tuple[int, Dict[str, Any]]): Number from 1, and the row.
     RAISES (WeaknerError): If pyarrow is not installed, or the file is damaged.
     """
@@ -32,7 +34,7 @@ def read_table(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
     number = 0
     try:
         with parquet.ParquetFile(existing(path)) as file_:
-            names = _names(path, file_.schema_arrow.metadata or {})
+            names = _names(path, file_.schema_arrow.metadata or {}) if named else {}
             for batch in file_.iter_batches(batch_size=_ROWS):
                 for row in batch.to_pylist():
                     number += 1

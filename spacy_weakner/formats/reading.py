@@ -12,7 +12,7 @@ from ..annotations.conll import COLUMNS, read_conll
 from ..annotations.corpus import SUFFIX, check_whole, read_docs, receipt_path
 from ..annotations.foreign import tool_of
 from ..annotations.jsonl import at_line, read_rows
-from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row
+from ..annotations.rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, is_blank
 from ..annotations.runs import LONGEST_RUN, longest_run
 from ..annotations.sentences import sentence_key
 from ..annotations.splitting import SentenceSplitter
@@ -176,7 +176,8 @@ def read_corpus(
         "contract".
     offsets (str): What the offsets of other tools count: "codepoints", "utf16" or "graphemes"; "auto": what fits the
         texts that the spans say they cover.
-    labels (Sequence[str]): Names of the tags of datasets that hold numbers, from 0 on.
+    labels (Sequence[str]): Names of the tags of datasets that hold numbers, from 0 on, in the place of those that a
+        file has for them. If they are of one type, tags without a type get it.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
     counts (Optional[RowCounts]): Where to count. With it, texts of which the tokenizer would take very long are left
         out (see `runs`); without it they are errors, as annotated ones always are.
@@ -206,7 +207,7 @@ def docs_of_lines(
     nlp (Language): Its vocabulary and tokenizer are used.
     reading (Reading): How to read them.
     counts (Optional[RowCounts]): Where to count.
-    width (Optional[int]): Columns of the lines before these, if they are CoNLL; None: there are none before.
+    width (Optional[int]): How many columns the file has, if it is CoNLL; None: the lines tell.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason.
     """
@@ -215,7 +216,8 @@ def docs_of_lines(
         unit = tool.unit if reading.offsets == AUTO else reading.offsets
         yield from _tool_docs(path, tool, Items(path, lines), unit, nlp, reading, counts)
     elif format == "conll":
-        yield from read_conll(path, nlp, lines=lines, columns=reading.columns, width=width)
+        columns, labels = reading.columns, reading.labels
+        yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
     elif format == "text":
         yield from _text_docs(path, lines, nlp, reading.sentences, counts)
     else:
@@ -250,7 +252,8 @@ def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts:
         yield from read_docs(path, nlp.vocab)
     elif format in TOOLS:
         tool = TOOLS[format]
-        items: Iterable[Item] = list(brat.items(path)) if format == "brat" else Items(path)
+        named = not reading.labels
+        items: Iterable[Item] = list(brat.items(path)) if format == "brat" else Items(path, named=named)
         unit = reading.offsets
         if unit == AUTO:
             # What is counted now is counted again when the Docs are made.
@@ -273,7 +276,7 @@ def _tool_docs(
 ) -> Iterator[Doc]:
     splitter, counts = SentenceSplitter(nlp), RowCounts() if skipped is None else skipped
     for place, record in _records(path, tool, items, Context(counts, reading.labels)):
-        if not (record.tokens or (record.text or "").strip()):
+        if all(map(is_blank, record.tokens or [record.text or ""])):
             counts.notes[NOT_TEXT] += 1
             continue
         with at(path, place):

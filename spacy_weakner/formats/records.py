@@ -7,11 +7,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from spacy.tokens import Doc
 
 from ..annotations import weak
-from ..annotations.rows import Row, RowCounts, RowError, show
+from ..annotations.overlaps import drop_overlaps
+from ..annotations.rows import BLANK, Row, RowCounts, RowError, show
 from .offsets import Places
 
-OVERLAPS = "spans that overlap others, so that nothing is known about their tokens"
-BLANK = "spans of white space, dropped"
 OTHER_TEXT = "spans that cover another text than their row says, so that nothing is known about their tokens"
 
 
@@ -153,8 +152,7 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     else:
         row["tokens"] = record.tokens
     if ents is not None:
-        ents, doubtful = without_overlaps(ents, counts)
-        row["ents"] = [mark[:3] for mark in ents]
+        row["ents"], doubtful = drop_overlaps([mark[:3] for mark in ents], counts)
         if missing or doubtful:
             row["missing"] = [*missing, *doubtful]
         if not record.complete:
@@ -167,27 +165,6 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
         row["cats"] = record.cats
     _listed(row)
     return _with_tokens(row, record) if record.borders else row
-
-
-def without_overlaps(marks: List[Mark], counts: RowCounts) -> Tuple[List[Mark], List[Tuple[int, int]]]:
-    """Take out entities that overlap: a Doc holds only one of them, and nobody says which.
-
-    marks (List[Mark]): The entities.
-    counts (RowCounts): Where to count.
-    RETURNS (Tuple[List[Mark], List[Tuple[int, int]]]): Those that overlap no other, and where the others are.
-    """
-    clusters: List[List[Mark]] = []
-    end = 0
-    for mark in sorted({mark[:3]: mark for mark in marks}.values(), key=lambda mark: mark[:3]):
-        if clusters and mark.start < end:
-            clusters[-1].append(mark)
-        else:
-            clusters.append([mark])
-        end = max(end, mark.end)
-    kept = [cluster[0] for cluster in clusters if len(cluster) == 1]
-    others = [cluster for cluster in clusters if len(cluster) > 1]
-    counts.notes.update({OVERLAPS: sum(map(len, others))} if others else {})
-    return kept, [(cluster[0].start, max(mark.end for mark in cluster)) for cluster in others]
 
 
 def record_of(doc: Doc) -> Record:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..annotations.answers import holds_answers
+from ..annotations.conll import COLUMNS
 from ..annotations.weak import weak_sources
 from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
@@ -69,6 +70,7 @@ def init_project(
     tokenizer: Optional[str] = None,
     size: str = "cnn",
     transformer: Optional[str] = None,
+    columns: Tuple[int, int] = COLUMNS,
 ) -> Project:
     """Write a project.
 
@@ -83,6 +85,7 @@ def init_project(
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer, size, transformer: See `make_config`. For the sizes "static" and "linear-static" the Transformer
         whose vectors of word pieces are taken.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see `formats.reading.read_corpus`.
     RETURNS (Project): What was written.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.
@@ -92,7 +95,7 @@ def init_project(
         raise WeaknerError(Errors.WK688.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
-    own = _own_sources(text, lang, tokenizer)
+    own = _own_sources(text, lang, tokenizer, columns)
     if own.names and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
     declared = _declare(folder, terms, sources, answers, text, own.names, term_label)
@@ -101,7 +104,7 @@ def init_project(
     # Labels of the corpus are known to be right or wrong only where the gold brings them along too.
     judged = "gold" in files and (
         any(each.kind != CORPUS for each in declared)
-        or bool({each.name for each in declared} & {*_own_sources(gold, lang, tokenizer).names})
+        or bool({each.name for each in declared} & {*_own_sources(gold, lang, tokenizer, columns).names})
     )
     if transformer is not None and Path(transformer).is_dir():
         transformer = _path_in(folder, Path(transformer))  # commands run in the project's folder
@@ -117,6 +120,7 @@ def init_project(
             each.path for each in declared if each.path and os.path.exists(os.path.normpath(folder / each.path))
         ],
         "method": _method(len(declared), judged),
+        "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
@@ -172,12 +176,13 @@ class _Own(NamedTuple):
     error: Optional[WeaknerError] = None
 
 
-def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str]) -> _Own:
+def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str], columns: Tuple[int, int]) -> _Own:
     names: Set[str] = set()
     if path is None:
         return _Own([])
     try:
-        for doc in islice(read_corpus(path, blank_pipeline(lang, tokenizer), misaligned="drop"), _LOOKED_AT):
+        nlp = blank_pipeline(lang, tokenizer)
+        for doc in islice(read_corpus(path, nlp, misaligned="drop", columns=columns), _LOOKED_AT):
             names.update(weak_sources(doc))
     except WeaknerError as error:
         return _Own(sorted(names), error)

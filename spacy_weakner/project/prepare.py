@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..annotations.conll import COLUMNS
 from ..annotations.corpus import corpus_files, read_docs, receipt_path, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
@@ -53,6 +54,7 @@ def prepare(
     lang: str = "en",
     tokenizer: Optional[str] = None,
     misaligned: str = _ERROR,
+    columns: Tuple[int, int] = COLUMNS,
     seed: int = 0,
     progress: bool = False,
 ) -> Preparation:
@@ -64,7 +66,7 @@ def prepare(
     output (Path): Folder of the corpora; those of an earlier run are replaced.
     text (Optional[Path]): Text without labels.
     gold, dev, test (Optional[Path]): Complete annotations.
-    lang, tokenizer, misaligned: See `convert`.
+    lang, tokenizer, misaligned, columns: See `convert`.
     seed (int): Seed of the split.
     progress (bool): Show bars, if the output is a terminal.
     RETURNS (Preparation): What there is.
@@ -74,7 +76,8 @@ def prepare(
     if gold is None and text is None:
         raise WeaknerError(Errors.WK680)
     corpora = Corpora(Path(output))
-    options: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer, "overwrite": True, "progress": progress}
+    options: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer, "columns": columns}
+    options.update(overwrite=True, progress=progress)
     inputs = [Path(path) for path in (text, gold, dev, test) if path is not None]
     check_output(inputs, [corpora.gold, corpora.dev, corpora.test, corpora.text, corpora.splits])
     _forget(corpora, text is None)

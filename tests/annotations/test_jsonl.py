@@ -8,7 +8,7 @@ from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.gold import Gold, find_gold
 from spacy_weakner.annotations.jsonl import read_jsonl, write_jsonl
-from spacy_weakner.annotations.rows import RowCounts, doc_from_row, row_from_doc
+from spacy_weakner.annotations.rows import BLANK, BLANK_TOKENS, RowCounts, doc_from_row, row_from_doc
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("en")
@@ -82,8 +82,7 @@ def test_cats_and_identifiers():
         ({"tokens": ["a"], "text": "a"}, "both 'tokens' and 'text'"),
         ({"tokens": []}, "'tokens' is empty"),
         ({"tokens": "abc"}, "'tokens' must be a list"),
-        ({"tokens": ["a", ""]}, "token 1 "),
-        ({"tokens": ["a", " \u3000"]}, "token 1 "),
+        ({"tokens": ["", " \u3000"]}, "nothing that is visible"),
         ({"tokens": ["a", 1]}, "token 1 "),
         ({"tokens": ["\ud800"]}, "surrogate"),
         ({"tokens": ["a"], "spaces": [True, False]}, "'spaces'"),
@@ -178,6 +177,49 @@ def test_misaligned_spans_can_be_moved(misaligned, entities, unknown, counted):
     assert weak.doc_entities(doc) == entities
     assert [token.i for token in doc if token.ent_iob == 0] == unknown
     assert (counts.misaligned, counts.moved) == counted
+
+
+@pytest.mark.parametrize("blank", ["\n", " \u3000", "\u00a0", ""])
+def test_tokens_of_white_space_are_dropped(blank):
+    row = {
+        "tokens": [blank, "Anna", blank, "Lee", blank, blank, "left", blank],
+        "ents": [[1, 4, "PER"], [4, 6, "PER"]],
+        "missing": [[4, 8]],
+        "wrong": [[5, 7, "LOC"]],
+        "weak_ents": {"s": [[0, 2, "PER", 0.5], [2, 3, "X"], [6, 7, "X"]]},
+        "gold": [[6, 8, "X"]],
+        "gold_missing": [[2, 4], [0, 1]],
+    }
+    counts = RowCounts()
+    doc = doc_from_row(row, NLP, counts=counts)
+    again = row_from_doc(doc)
+    assert again == {
+        "tokens": ["Anna", "Lee", "left"],
+        "ents": [[0, 2, "PER"]],
+        "missing": [[2, 3]],
+        "wrong": [[2, 3, "LOC"]],
+        "weak_ents": {"s": [[0, 1, "PER", 0.5], [2, 3, "X"]]},
+        "gold": [[2, 3, "X"]],
+        "gold_missing": [[1, 2]],
+    }
+    assert counts.notes == {BLANK_TOKENS: 5, BLANK: 2}
+    with pytest.raises(WeaknerError, match="within the 8 tokens"):
+        doc_from_row({**row, "ents": [[7, 9, "PER"]]}, NLP)
+
+
+@pytest.mark.parametrize(
+    "tokens, spaces, text",
+    [
+        (["Anna", "\n", "left"], [False, False, False], "Anna left"),
+        (["Anna", "", "left"], [False, False, False], "Annaleft"),
+        (["Anna", "", "left"], [False, True, False], "Anna left"),
+        (["\n", "Anna", "left", "\n"], [True, True, False, False], "Anna left "),
+        (["Anna", "\n", "left"], None, "Anna left "),
+    ],
+)
+def test_blanks_stand_where_tokens_of_white_space_were(tokens, spaces, text):
+    doc = doc_from_row({"tokens": tokens} if spaces is None else {"tokens": tokens, "spaces": spaces}, NLP)
+    assert doc.text == text and doc.has_unknown_spaces == (spaces is None)
 
 
 def test_missing_and_damaged_files(tmp_path):

@@ -4,8 +4,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from spacy.vocab import Vocab
 from typer.testing import CliRunner
+from weasel.util import load_project_config
 
+from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
 from spacy_weakner.project.packaging import Package
@@ -13,7 +17,7 @@ from spacy_weakner.project.packaging import Package
 from ..project.util import gold_rows, make_verdict, write_rows
 
 OPTIONS = {
-    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --seed 3",
+    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 --seed 3",
     "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
     "--strong-share 0.3 --negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
 }
@@ -132,6 +136,30 @@ def test_what_is_wrong_leaves_no_project(tmp_path):
     assert result.exit_code == 1 and "WK201" in result.output and "No project was written" in result.output
     assert not (tmp_path / "new").exists()
     assert invoke(*command, "--term-label", "PER").exit_code == 0
+
+
+def test_columns_behind_numbers(tmp_path, monkeypatch):
+    gold = tmp_path / "gold.conll"
+    gold.write_text("#\tx\ty\tz\tw\n" + "1\tAnna\tB-PER\tO\n2\tlebt\tO\tO\n\n" * 9)
+    command = ["init", "project", tmp_path / "new", "--gold", gold]
+    for failed in (
+        invoke(*command),
+        invoke("check", "--gold", gold),
+        invoke("convert", gold, tmp_path / "a.spacy"),
+        invoke("check", "--text", gold),
+    ):
+        assert failed.exit_code == 1 and "--columns 2 3" in failed.output + failed.stderr
+    assert not (tmp_path / "new").exists()
+    assert invoke("check", "--gold", gold, "--text", gold, "--columns", 2, 3).exit_code == 0
+    assert invoke(*command, "--columns", 2, 3).exit_code == 0
+    # The project reads the file as its maker did.
+    monkeypatch.chdir(tmp_path / "new")
+    commands = {each["name"]: each["script"][0] for each in load_project_config(Path())["commands"]}
+    for name in ("check", "prepare"):
+        assert invoke(*shlex.split(commands[name])[3:]).exit_code == 0
+    docs = list(read_docs(tmp_path / "new" / "corpus" / "annotated" / "gold.spacy", Vocab()))
+    assert [[t.text for t in doc] for doc in docs] == [["Anna", "lebt"]] * 9
+    assert all(doc_entities(doc) == [(0, 1, "PER")] for doc in docs)
 
 
 def test_a_report_replaces_no_verdict(tmp_path):

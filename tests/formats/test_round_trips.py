@@ -152,6 +152,8 @@ def test_whole_or_absent(tmp_path, broken):
         (["a"], "A "),
         (["a"], "A\u00a0"),
         (["a"], "A\0"),
+        (["a"], "A,B-C"),
+        (["a"], "A|O"),
         (["-DOCSTART-"], None),
         (["\ufeff"], None),
         (["\ufeffAnna"], None),

@@ -1,14 +1,16 @@
 """Files made by hand from the documented shape of each tool."""
 
 import json
+import re
+import shlex
 from datetime import datetime
 from decimal import Decimal
 
 import pytest
 
-from spacy_weakner.annotations import weak
+from spacy_weakner.annotations import overlaps, rows, weak
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.formats import brat, doccano, label_studio, records
+from spacy_weakner.formats import brat, doccano, label_studio, tool
 from spacy_weakner.formats.reading import file_format
 from spacy_weakner.quality.checking.check import CheckedFiles, examine
 from spacy_weakner.stages.convert import convert
@@ -158,6 +160,79 @@ def test_autotrain(tmp_path):
     assert [iob(doc) for doc in docs] == ["BIO", "-"]
 
 
+def write_parquet(path, names, **columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    features = {"ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"}}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+    return path
+
+
+@pytest.mark.parametrize("names", [["O", "B", "I"], ["O", "B-", "I-"]])
+@pytest.mark.parametrize("kind", ["numbers", "tags", "labels", "parquet"])
+def test_tags_without_a_type(tmp_path, kind, names):
+    tokens, numbers = list("abcdef"), [0, 1, 1, 2, 0, 0]
+    labels = None
+    if kind == "parquet":
+        path = write_parquet(tmp_path / "a.parquet", names, tokens=[tokens], ner_tags=[numbers])
+    else:
+        key, values = ("ner_tags", numbers) if kind == "numbers" else (kind, [names[i] for i in numbers])
+        path = write_lines(tmp_path / "a.jsonl", [{"tokens": tokens, key: values}])
+        labels = names if kind == "numbers" else None
+    with pytest.raises(WeaknerError, match=r"a\.(jsonl|parquet), (line|row) 1: .*no tag without a type") as error:
+        converted(path, labels=labels)
+    # What it advises.
+    _, _, _, given, *_, option, value = shlex.split(re.search(r"spacy weakner convert .*", str(error.value))[0])
+    assert given == str(path) and option == "--labels"
+    (doc,), _ = converted(path, labels=value.split(","))
+    assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(1, 2, "TYPE"), (2, 4, "TYPE")]
+
+
+def test_names_that_are_given_come_before_those_of_the_file(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", ["O", "B-X", "I-X"], tokens=[["a", "b"]], ner_tags=[[1, 2]])
+    (doc,), _ = converted(path, labels=["O", "B-PER", "I-PER"])
+    assert ents(doc) == [("a b", "PER")]
+    # Such names have no other way.
+    path = write_parquet(tmp_path / "b.parquet", ["O", "B-X", "Y"], tokens=[["a", "b"]], ner_tags=[[1, 2]])
+    with pytest.raises(WeaknerError, match=r"WK745.*b\.parquet.*'Y' is no tag"):
+        converted(path)
+    (doc,), _ = converted(path, labels=["O", "B-X", "I-X"])
+    assert ents(doc) == [("a b", "X")]
+
+
+@pytest.mark.parametrize("between", [",", "|", " | "])
+@pytest.mark.parametrize("key", ["ner_tags", "tags", "parquet"])
+def test_several_tags_in_one_cell(tmp_path, between, key):
+    tags = ["O", between.join(["B-creative-work", "B-location"]), "I-location", "B-PER"]
+    if key == "parquet":
+        path = write_parquet(tmp_path / "a.parquet", tags, tokens=[list("abcd")], ner_tags=[[0, 1, 2, 3]])
+    else:
+        path = write_lines(tmp_path / "a.jsonl", [{"tokens": list("abcd"), key: tags}])
+    (doc,), report = converted(path)
+    assert ents(doc) == [("d", "PER")] and iob(doc) == "O--B" and report.notes == {overlaps.OVERLAPS: 2}
+
+
+@pytest.mark.parametrize("blank", ["\n", "\u00a0", ""])
+def test_tokens_of_white_space(tmp_path, blank):
+    tokens, empty = ["Anna", blank, "Lee", "left"], [blank] * 2
+    tags = {"tokens": tokens, "ner_tags": ["B-PER", "O", "I-PER", "O"]}, {"tokens": empty, "ner_tags": ["O", "O"]}
+    spans = {"tokenized_text": tokens, "ner": [[0, 2, "PER"]]}, {"tokenized_text": empty, "ner": []}
+    for name, records in (("a", tags), ("b", spans)):
+        (doc,), report = converted(write_lines(tmp_path / f"{name}.jsonl", records))
+        assert [t.text for t in doc] == ["Anna", "Lee", "left"] and ents(doc) == [("Anna Lee", "PER")]
+        assert report.notes[tool.NOT_TEXT] == 1 and report.notes[rows.BLANK_TOKENS] >= 1
+    row = {"tokens": ["Anna", blank, "left"], "ner_tags": ["B-PER", "O", "O"]}
+    (doc,), report = converted(write_lines(tmp_path / "c.jsonl", [row]))
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {rows.BLANK_TOKENS: 1}
+    path = write_lines(tmp_path / "d.jsonl", [{"tokens": row["tokens"], "ents": [[0, 1, "PER"]]}])
+    (doc,), report = converted(path)
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {rows.BLANK_TOKENS: 1}
+    said = [finding.message for finding in examine(CheckedFiles(gold=path)).findings]
+    assert any(f"{rows.BLANK_TOKENS}: 1" in message for message in said)
+
+
 def test_parquet_knows_the_names(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -249,13 +324,13 @@ def test_spans_that_overlap_are_not_guessed_at(tmp_path):
     row = {"text": TEXT, "label": [[0, 12, "X"], ANNA, PARIS, PARIS]}
     (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
     assert ents(doc) == [("Paris", "LOC")] and iob(doc) == "---OBO"
-    assert report.notes == {records.OVERLAPS: 2}
+    assert report.notes == {overlaps.OVERLAPS: 2}
 
 
 def test_white_space_is_no_part_of_a_span(tmp_path):
     row = {"text": TEXT, "label": [[0, 5, "PER"], [12, 13, "PER"]]}
     (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
-    assert ents(doc) == [("Anna", "PER")] and report.notes == {records.BLANK: 1}
+    assert ents(doc) == [("Anna", "PER")] and report.notes == {rows.BLANK: 1}
 
 
 @pytest.mark.parametrize(

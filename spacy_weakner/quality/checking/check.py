@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 
+from ...annotations.conll import COLUMNS
 from ...annotations.rows import MISALIGNED
 from ...errors import check_choice, check_range
 from ...files import existing
@@ -60,6 +61,7 @@ class CheckedSettings:
     batch_words (int): Words of each.
     misaligned (str): What is done with spans that do not end at token borders.
     configs (Optional[Path]): Folder of the configs of a project, which have to fit these settings.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
     """
 
     lang: str = "en"
@@ -73,6 +75,7 @@ class CheckedSettings:
     batch_words: int = 500
     misaligned: str = "error"
     configs: Optional[Path] = None
+    columns: Tuple[int, int] = COLUMNS
 
 
 class CheckReport(NamedTuple):
@@ -119,7 +122,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     check_transformer(settings.transformer, settings.size, findings)
     text = None
     if "text" in there:
-        text = read_text(there["text"], nlp, findings)
+        text = read_text(there["text"], nlp, findings, columns=settings.columns)
     corpora = _check_annotated(there, nlp, settings, findings)
     columns = [Column(c.name, c.where, c.labels()) for c in corpora]
     if text is not None:
@@ -168,7 +171,7 @@ def _check_annotated(
     for name in _ANNOTATED:
         if name not in there:
             continue
-        corpus = read_annotated(name, there[name], nlp, findings)
+        corpus = read_annotated(name, there[name], nlp, findings, columns=settings.columns)
         if corpus is None:
             continue
         corpora.append(corpus)

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...annotations.conll import read_conll
+from ...annotations.conll import COLUMNS
 from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
 from ...annotations.gold import missing_tokens
@@ -129,7 +129,12 @@ class Problems:
 
 
 def read_annotated(
-    name: str, path: Path, nlp: Language, findings: Findings, limit: int = LIMIT
+    name: str,
+    path: Path,
+    nlp: Language,
+    findings: Findings,
+    limit: int = LIMIT,
+    columns: Tuple[int, int] = COLUMNS,
 ) -> Optional[CheckedCorpus]:
     """Read gold, dev or test.
 
@@ -138,10 +143,11 @@ def read_annotated(
     nlp (Language): Its vocabulary and tokenizer are used.
     findings (Findings): Takes what is wrong.
     limit (int): How many lines or Docs are looked at.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
     RETURNS (Optional[CheckedCorpus]): What could be read; None if nothing.
     """
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
-    reader = _Reader(corpus, nlp, findings, limit)
+    reader = _Reader(corpus, nlp, findings, limit, columns)
     read = False
     if path.is_file() and file_format(path) is None:
         message = Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES))
@@ -169,11 +175,14 @@ def read_annotated(
 
 
 class _Reader:
-    def __init__(self, corpus: CheckedCorpus, nlp: Language, findings: Findings, limit: int) -> None:
+    def __init__(
+        self, corpus: CheckedCorpus, nlp: Language, findings: Findings, limit: int, columns: Tuple[int, int]
+    ) -> None:
         self.corpus = corpus
         self.nlp = nlp
         self.findings = findings
         self.limit = limit
+        self.columns = columns
 
     def read(self, path: Path, format: str) -> None:
         left = self.limit - len(self.corpus.sentences)
@@ -185,16 +194,18 @@ class _Reader:
             return
         counts = RowCounts()
         if format == "spacy":
-            docs, unit = read_docs(path, self.nlp.vocab), "document"
-        elif format == "conll":
-            docs, unit = read_conll(path, self.nlp), "sentence"
+            docs = read_docs(path, self.nlp.vocab)
         else:
-            docs = read_corpus(path, self.nlp, format=format, misaligned="expand", counts=counts)
-            unit = "document"
+            how: Dict[str, Any] = {"format": format, "misaligned": "expand", "columns": self.columns}
+            docs = read_corpus(path, self.nlp, **how, counts=counts)
+        unit = "sentence" if format == "conll" else "document"
         for number, doc in enumerate(islice(docs, left), start=1):
             self._add(doc, f"{path}, {unit} {number}", False, format not in ("conll", "huggingface", "gliner"))
         if next(docs, None) is not None:
             self.corpus.note = f"looked at the first {left:,} {unit}s of {path}"
+        self._report(path, counts)
+
+    def _report(self, path: Path, counts: RowCounts) -> None:
         for remark in counts.remarks:
             self.findings.warning(self.corpus.where, f"{path}: {remark}.")
 
@@ -224,6 +235,7 @@ class _Reader:
                 self._add(doc, place, "text" in row, row.get("spaces") is not None)
         self.corpus.broken += problems.report(self.corpus.where, self.findings)
         self.corpus.note = lines.note
+        self._report(path, counts)
         if counts.suspects and not problems.places:
             self.findings.error(
                 self.corpus.where,

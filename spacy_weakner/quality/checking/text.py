@@ -1,7 +1,7 @@
 """Text without labels: can it be read, and how much is it."""
 
 import re
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
@@ -9,6 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ...annotations.conll import COLUMNS
 from ...annotations.corpus import read_docs
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import RowError, refuse_foreign, show
@@ -19,7 +20,7 @@ from .sampling import LIMIT, SampledLines
 
 _TOKENISED = 300  # texts that are tokenised to learn how many tokens a character makes
 _MARK = "\ufeff"
-_READ_IN_PARTS = ("jsonl", "conll", "text", "spacy")
+_READ_IN_PARTS = ("jsonl", "text", "spacy")
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
 
@@ -42,13 +43,16 @@ class CheckedText(NamedTuple):
     exact: bool
 
 
-def read_text(path: Path, nlp: Language, findings: Findings, limit: int = LIMIT) -> Optional[CheckedText]:
+def read_text(
+    path: Path, nlp: Language, findings: Findings, limit: int = LIMIT, columns: Tuple[int, int] = COLUMNS
+) -> Optional[CheckedText]:
     """Read text.
 
     path (Path): File or folder.
     nlp (Language): Its tokenizer counts words.
     findings (Findings): Takes what is wrong.
     limit (int): How many lines are looked at.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
     RETURNS (Optional[CheckedText]): What could be read; None if nothing.
     """
     where, texts = f"--text {path}", []
@@ -61,7 +65,8 @@ def read_text(path: Path, nlp: Language, findings: Findings, limit: int = LIMIT)
                 if format_ in _READ_IN_PARTS:
                     found, n, note = _read_file(file_, format_, some, where, findings)
                 else:
-                    found, n, note = _some(read_corpus(file_, nlp, format=format_, misaligned="drop"), some)
+                    docs = read_corpus(file_, nlp, format=format_, misaligned="drop", columns=columns)
+                    found, n, note = _some(docs, some)
                 texts += found
                 total += n
                 exact = exact and not note
@@ -98,9 +103,6 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
         message = f"{path}: byte order marks within the text ({marks[0]}, {plural(len(marks), 'line')} in all)."
         cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {path}"
         findings.warning(where, message, cure)
-    if format == "conll":
-        sentences = groupby((line.split() for line in texts), key=bool)
-        texts = [" ".join(columns[0] for columns in rows) for filled, rows in sentences if filled]
     texts = [text for text in texts if text.strip()]
     if format == "text":
         _check_content(path, texts, where, findings)
@@ -109,7 +111,7 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
 
 
 def _some(docs: Iterator[Doc], limit: int) -> Tuple[List[str], int, str]:
-    texts = [doc.text for doc in islice(docs, limit)]
+    texts = [doc.text.strip() for doc in islice(docs, limit)]
     more = sum(1 for _ in docs)
     return texts, len(texts) + more, f"looked at the first {limit:,} documents" if more else ""
 

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ...annotations.conll import Width, find_width
+from ...annotations.conll import find_width
 from ...annotations.corpus import SUFFIX
 from ...annotations.rows import RowCounts
 from ...errors import Errors, WeaknerError
@@ -46,16 +46,17 @@ def corpus_inputs(
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
             raise WeaknerError(Errors.WK740.format(path=file_, name="spacy"))  # its shard would have another name
         return spacy_inputs(path)
+    reading = reading or Reading()
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):
             raise WeaknerError(Errors.WK740.format(path=file_, name=format_))
         check_lines(file_, format_)
         lines = BlockLines(file_)
-        width = find_width(file_) if format_ == "conll" else None
+        width = find_width(read_lines(file_)) if format_ == "conll" else None
         for first, n in _cut(file_, format_, shard_size):
             name = _NAME.format(len(blocks))
-            blocks.append(Block(name, lines, first, n, format_, nlp, reading or Reading(), counts, width))
+            blocks.append(Block(name, lines, first, n, format_, nlp, reading, counts, width))
     return blocks
 
 
@@ -98,7 +99,7 @@ class Block(ShardInput):
     nlp (Language): Its vocabulary and tokenizer read them.
     reading (Reading): How to read them.
     counts (Optional[RowCounts]): Where to count.
-    width (Optional[Width]): How many columns the file has, if it has columns.
+    width (Optional[int]): How many columns the file has, if it has columns.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Block(ShardInput):
         nlp: Language,
         reading: Reading,
         counts: Optional[RowCounts],
-        width: Optional[Width] = None,
+        width: Optional[int] = None,
     ) -> None:
         super().__init__(name, lines.path)
         self._lines = lines
@@ -121,8 +122,7 @@ class Block(ShardInput):
         self._nlp = nlp
         self._reading = reading
         self._counts = counts
-        # Lines are told from comments, and checked, by what stands before them in the file.
-        self._width = None if width is None or width.line >= first else width.columns
+        self._width = width
 
     def key(self) -> str:
         kind = self._format if self._width is None else f"{self._format} {self._width}"

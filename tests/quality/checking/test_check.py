@@ -93,11 +93,13 @@ def test_every_option_is_passed_on(monkeypatch):
         "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size cnn --transformer m "
     )
     options += (
-        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --configs g"
+        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --configs g "
+        "--columns 2 3"
     )
     assert invoke(*options.split()).exit_code == 130
-    assert seen.pop("labels") == ("A", "B")
-    given = dict(zip(options.split()[::2], options.split()[1::2], strict=True))
+    assert (seen.pop("labels"), seen.pop("columns")) == (("A", "B"), (2, 3))
+    words = options.split()[:-3]
+    given = dict(zip(words[::2], words[1::2], strict=True))
     assert {f"--{key.replace('_', '-')}": str(value) for key, value in seen.items()} == {
         key: value for key, value in given.items() if key != "--label"
     }
