@@ -59,3 +59,14 @@ def test_the_package_tells_what_it_is():
     assert len({*classifiers}) == len(classifiers)
     assert "Typing :: Typed" in classifiers and (ROOT / "spacy_weakner" / "py.typed").exists()
     assert metadata["keywords"]
+
+
+def test_the_same_pythons_are_named_everywhere():
+    parser = configparser.ConfigParser()
+    parser.read_string(read("setup.cfg"))
+    found = re.findall(r"Python :: 3\.(\d+)$", parser["metadata"]["classifiers"], flags=re.M)
+    first, last = int(found[0]), int(found[-1])
+    assert [*map(int, found)] == [*range(first, last + 1)]
+    assert parser["options"]["python_requires"] == f">=3.{first},<3.{last + 1}"
+    for page in ("README.md", "docs/start/install.md"):
+        assert re.findall(r"Python (3\.\d+) to (3\.\d+)", read(page)) == [(f"3.{first}", f"3.{last}")], page
