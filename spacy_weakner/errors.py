@@ -501,6 +501,14 @@ class Errors:
         "all of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about "
         "misfits then."
     )
+    WK370 = (
+        "[WK370] {path} holds {layout}, not a row per line, and no row of another tool was recognized in it. Name its "
+        "format (convert --format), or write a row per line: {command}"
+    )
+    WK371 = (
+        "[WK371] {path} is WebAnno TSV, whose columns are not tokens and tags. Export the documents from INCEpTION as "
+        "'CoNLL 2002', or as 'UIMA CAS XMI', which a script of ours reads (docs/formats.md#inception)."
+    )
     WK748 = (
         "[WK748] {path} holds files of several formats ({names}), which cannot be converted in parts together. Convert "
         "one folder for each, or leave out 'workers' and 'ray'."

@@ -70,8 +70,8 @@ class RowCounts:
     misaligned (int): Spans that were dropped because they do not end at token borders.
     moved (int): Spans that were expanded or contracted to token borders.
     ignored (Counter[str]): Rows per key that is not part of the layout.
-    lists (Counter[str]): The same, if it holds a list.
-    notes (Counter[str]): What came of rows of other tools, in words.
+    lists (Counter[str]): The same, if it holds a list or an object.
+    notes (Counter[str]): What came of rows of other tools, and of span groups, in words.
     offsets (Counter[str]): Files by what their offsets count, where it is no code points, or could not be told.
     """
 
@@ -85,15 +85,34 @@ class RowCounts:
     notes: Counter[str] = field(default_factory=Counter)
     offsets: Counter[str] = field(default_factory=Counter)
 
+    def note(self, what: str, n: int = 1) -> None:
+        """Count what came of rows.
+
+        what (str): In words.
+        n (int): How many; 0 is not said.
+        """
+        if n:
+            self.notes[what] += n
+
     @property
     def remarks(self) -> List[str]:
-        """RETURNS (List[str]): What is to be said about rows of other tools."""
-        units = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
-        return units + [f"{what}: {n}" for what, n in self.notes.items()]
+        """RETURNS (List[str]): What is to be said about what was read."""
+        found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
+        found += [f"{what}: {n}" for what, n in self.notes.items()]
+        if self.ignored:
+            keys = ", ".join(f"{key} ({n} rows)" for key, n in self.ignored.items())
+            found.append(f"unknown keys passed over: {keys}")
+        if self.suspects:
+            found.append(
+                f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
+                "they are annotations, rename them (to 'ents' in rows of ours: [start, end, label])"
+            )
+        return found
 
     @property
     def suspects(self) -> List[str]:
-        """RETURNS (List[str]): Keys of lists, if no row has annotations of the layout: perhaps they are meant."""
+        """RETURNS (List[str]): Keys of lists and objects, if no row has annotations of the layout: perhaps they are
+        meant."""
         return [] if self.annotated else sorted(self.lists)
 
 
@@ -470,7 +489,7 @@ def _count_keys(row: Row, counts: RowCounts) -> None:
     if row.get("meta") and _meta(row["meta"]) is None:
         unknown |= {"meta"}
     counts.ignored.update(unknown)
-    counts.lists.update(key for key in unknown if isinstance(row[key], list))
+    counts.lists.update(key for key in unknown if row[key] and isinstance(row[key], (list, dict)))
     counts.annotated += any(key in row for key in _ANNOTATIONS)
 
 

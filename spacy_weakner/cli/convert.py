@@ -75,11 +75,4 @@ def convert_cli(
             msg.warn(
                 f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"
             )
-        if report.ignored:
-            msg.warn(f"Unknown keys passed over: {', '.join(f'{key} ({n} rows)' for key, n in report.ignored.items())}")
-        if report.suspects:
-            msg.warn(
-                "No row has 'ents', 'spans' or 'weak_ents', but these unknown keys hold lists: "
-                f"{', '.join(report.suspects)}. If they are annotations, rename them."
-            )
         show_shards(report.skipped, report.replaced)

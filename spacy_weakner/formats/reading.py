@@ -20,7 +20,7 @@ from ..annotations.weak import get_id
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, read_lines, visible_files
 from . import brat
-from .items import PARQUET, Items, is_array
+from .items import LINES, PARQUET, Items, check_rows, find_layout
 from .location import Item, at
 from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
 from .offsets import AUTO, UNITS
@@ -32,10 +32,7 @@ from .units import find_unit
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold", "wrong")
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
-_ARRAY = (
-    "a JSON array, in which no row of another tool was recognised: name its format (--format), or write rows of ours "
-    "one a line (jq -c '.[]')"
-)
+_WEBANNO = "#FORMAT=WebAnno"
 
 
 @dataclass(frozen=True)
@@ -135,21 +132,21 @@ def in_blocks(path: Path, format: str) -> bool:
     format (str): Its format.
     """
     if format in TOOLS:
-        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and not is_array(path)
+        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and find_layout(path) == LINES
     return FORMATS[format].blocks
 
 
 def check_lines(path: Path, format: str) -> None:
-    """Check that a file that is to hold a row a line is no array of them.
+    """Check that a file is what its lines are read as: rows of ours, or columns.
 
     path (Path): The file.
     format (str): Its format.
-    RAISES (WeaknerError): If it is one.
+    RAISES (WeaknerError): If it holds a JSON array or objects over several lines, or INCEpTION's own columns.
     """
-    if format == "jsonl" and is_array(path):
-        next(iter(Items(path)), None)  # may be no JSON at all
-        with at_line(path, 1):
-            raise RowError(_ARRAY)
+    if format == "jsonl":
+        check_rows(path)
+    if format == "conll" and next(read_lines(path), "").startswith(_WEBANNO):
+        raise WeaknerError(Errors.WK371.format(path=path))
 
 
 def read_corpus(

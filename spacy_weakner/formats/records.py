@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
@@ -118,6 +118,17 @@ def an_object(value: Any, what: str) -> Dict[str, Any]:
     return value
 
 
+def agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
+    """Compare what several annotators say about one text.
+
+    answers (Sequence[List[Mark]]): The spans of each.
+    RETURNS (Tuple[List[Mark], List[Mark]]): The spans of all of them, and those of some of them only.
+    """
+    marks = {_visible(mark): mark for answer in answers for mark in answer}
+    shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
+    return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
+
+
 def fits(record: Record, unit: str) -> bool:
     """Whether all spans of a record lie within its text, and cover what they say.
 
@@ -186,7 +197,7 @@ def without_overlaps(marks: List[Mark], counts: RowCounts) -> Tuple[List[Mark], 
         end = max(end, mark.end)
     kept = [cluster[0] for cluster in clusters if len(cluster) == 1]
     others = [cluster for cluster in clusters if len(cluster) > 1]
-    counts.notes.update({OVERLAPS: sum(map(len, others))} if others else {})
+    counts.note(OVERLAPS, sum(map(len, others)))
     return kept, [(cluster[0].start, max(mark.end for mark in cluster)) for cluster in others]
 
 
@@ -258,6 +269,13 @@ class _Characters:
 def _covers(text: str, places: Places, mark: Mark) -> bool:
     start, end = places.code_point(mark.start), places.code_point(mark.end)
     return start is not None and end is not None and (mark.text is None or _plain(text[start:end]) == _plain(mark.text))
+
+
+def _visible(mark: Mark) -> Tuple[int, int, str]:
+    """Span and label, without white space at the ends where the row says what the span covers."""
+    text = mark.text or ""
+    start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
+    return (start, end, mark.label) if start < end else mark[:3]
 
 
 def _plain(text: str) -> str:

@@ -1,7 +1,6 @@
 """Reading annotated corpora for checks: every row that can be read, and what is wrong with the others."""
 
 import re
-import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,7 +19,7 @@ from ...annotations.rows import Row, RowCounts, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
 from ...errors import Errors
 from ...formats.names import SUFFIXES
-from ...formats.reading import file_format, input_files, read_corpus
+from ...formats.reading import check_lines, file_format, input_files, read_corpus
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines
@@ -180,6 +179,7 @@ class _Reader:
         if left <= 0:
             self.corpus.note = self.corpus.note or f"looked at the first {len(self.corpus.sentences):,} sentences"
             return
+        check_lines(path, format)
         if format == "jsonl":
             self._read_jsonl(path, left)
             return
@@ -204,12 +204,6 @@ class _Reader:
         for line in lines:
             if not line.text.strip():
                 continue
-            if line.text[0] == "[" and line.place == "line 1":
-                self.findings.error(
-                    self.corpus.where, f"{path} holds a JSON array, not a row per line.", array_cure(path)
-                )
-                self.corpus.broken += 1
-                return
             try:
                 row = parse_row(line.text)
                 doc = doc_from_row(row, self.nlp, misaligned="expand", counts=counts)
@@ -227,7 +221,8 @@ class _Reader:
         if counts.suspects and not problems.places:
             self.findings.error(
                 self.corpus.where,
-                f"No row of {path} has 'ents', but these unknown keys hold lists: {', '.join(counts.suspects)}.",
+                f"No row of {path} has 'ents', but these unknown keys hold lists or objects: "
+                f"{', '.join(counts.suspects)}.",
                 "If they are the annotations, rename them to 'ents' ([start, end, label]).",
             )
 
@@ -253,17 +248,8 @@ class _Reader:
 def _suffix_cure(path: Path) -> str:
     """What to do with a file of unknown suffix, by how it begins."""
     with path.open("rb") as file_:
-        start = file_.read(100).lstrip()
-    if start[:1] == b"[":
-        return array_cure(path)
-    return "It seems to hold rows of JSON: rename it to .jsonl." if start[:1] == b"{" else ""
-
-
-def array_cure(path: Path) -> str:
-    """RETURNS (str): How to make rows of a JSON array."""
-    return (
-        f"Write a row per line: jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(str(path.with_name('new.jsonl')))}"
-    )
+        start = file_.read(100).lstrip()[:1]
+    return "It seems to hold JSON: rename it to .json." if start in (b"[", b"{") else ""
 
 
 def _places(places: Sequence[str]) -> str:

@@ -12,8 +12,8 @@ from spacy.vocab import Vocab
 from ...annotations.corpus import read_docs
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import RowError, refuse_foreign, show
-from ...formats.reading import input_files, read_corpus
-from .corpora import Problems, array_cure
+from ...formats.reading import check_lines, input_files, read_corpus
+from .corpora import Problems
 from .findings import Findings, percent, plural
 from .sampling import LIMIT, SampledLines
 
@@ -81,14 +81,12 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
     """RETURNS (Tuple[List[str], int, str]): Texts, how many there are in all, and how much was looked at."""
     if format == "spacy":
         return _some(read_docs(path, Vocab()), limit)
+    check_lines(path, format)
     lines, problems = SampledLines(path, limit), Problems(path)
     texts, marks = [], []
     for line in lines:
         if _MARK in line.text:
             marks.append(line.place)
-        if format == "jsonl" and line.text[:1] == "[" and line.place == "line 1":
-            findings.error(where, f"{path} holds a JSON array, not a row per line.", array_cure(path))
-            return [], 0, ""
         try:
             texts.append(_row_text(line.text) if format == "jsonl" and line.text.strip() else line.text)
         except RowError as error:
