@@ -493,13 +493,13 @@ class Errors:
     # Formats of other tools
     WK740 = (
         "[WK740] {path} has the format '{name}', which can only be read as a whole. Convert it first: spacy weakner "
-        "convert {path} NEW.spacy"
+        "convert {file} NEW.spacy"
     )
     WK741 = "[WK741] {path}: the format '{name}' is written to files that end in {suffixes}. Give such a name."
     WK742 = (
         "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits "
-        "all of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about "
-        "misfits then."
+        "all of {n} records (misfits: {misfits}). Correct them, or take one (nothing is known about its misfits then): "
+        "spacy weakner convert {file} NEW.spacy --offsets {unit}"
     )
     WK370 = (
         "[WK370] {path} holds {layout}, not a row per line, and no row of another tool was recognized in it. Name its "

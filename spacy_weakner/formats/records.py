@@ -12,6 +12,7 @@ from .offsets import Places
 
 OVERLAPS = "spans that overlap others, so that nothing is known about their tokens"
 BLANK = "spans of white space, dropped"
+BEYOND = "spans that do not lie within their text, or cut a character, so that nothing is known about their tokens"
 OTHER_TEXT = "spans that cover another text than their row says, so that nothing is known about their tokens"
 
 
@@ -148,7 +149,6 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     unit (str): What its offsets count.
     counts (RowCounts): Where to count what has no place in a row.
     RETURNS (Row): The row.
-    RAISES (RowError): If a span does not lie within the text.
     """
     row: Row = {"id": record.id} if record.id is not None else {}
     ents, wrong, groups = record.ents, record.wrong, record.weak
@@ -156,7 +156,7 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     if record.text is not None:
         row["text"] = record.text
         reader = _Characters(record.text, Places(record.text, unit), counts)
-        missing = [reader.range(start, end) for start, end in missing]
+        missing = [place for place in (reader.around(*borders) for borders in missing) if place[0] < place[1]]
         ents = None if ents is None else reader.marks(ents)
         missing += reader.take_doubtful()
         wrong = reader.marks(wrong)
@@ -243,18 +243,20 @@ class _Characters:
         doubtful, self._doubtful = self._doubtful, []
         return doubtful
 
-    def range(self, start: int, end: int) -> Tuple[int, int]:
-        first, last = self.places.code_point(start), self.places.code_point(end)
-        if first is None or last is None:
-            raise RowError(f"[{start}, {end}] does not lie within the text, or cuts a character")
-        return first, last
+    def around(self, start: int, end: int) -> Tuple[int, int]:
+        """The characters of a span, those that it cuts too; none that are not there."""
+        return self.places.nearest(start, -1), self.places.nearest(end, 1)
 
     def marks(self, marks: List[Mark]) -> List[Mark]:
         found = []
         for mark in marks:
-            start, end = self.range(mark.start, mark.end)
+            start, end = self.around(mark.start, mark.end)
             covered = self.text[start:end]
-            if not covered.strip():
+            if None in (self.places.code_point(mark.start), self.places.code_point(mark.end)):
+                self.counts.note(BEYOND)
+                if start < end:
+                    self._doubtful.append((start, end))
+            elif not covered.strip():
                 self.counts.notes[BLANK] += 1
             elif mark.text is not None and _plain(covered) != _plain(mark.text):
                 self.counts.notes[OTHER_TEXT] += 1

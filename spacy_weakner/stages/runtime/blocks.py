@@ -1,5 +1,6 @@
 """Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard."""
 
+import shlex
 from itertools import count, islice
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Tuple
@@ -44,12 +45,12 @@ def corpus_inputs(
     files = input_files(path, format)
     if any(format_ == "spacy" for _, format_ in files):
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
-            raise WeaknerError(Errors.WK740.format(path=file_, name="spacy"))  # its shard would have another name
+            raise _as_a_whole(file_, "spacy")  # its shard would have another name
         return spacy_inputs(path)
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):
-            raise WeaknerError(Errors.WK740.format(path=file_, name=format_))
+            raise _as_a_whole(file_, format_)
         check_lines(file_, format_)
         lines = BlockLines(file_)
         width = find_width(file_) if format_ == "conll" else None
@@ -134,6 +135,10 @@ class Block(ShardInput):
             self.path, self._format, numbered, self._nlp, self._reading, self._counts, width=self._width
         )
         return docs, None
+
+
+def _as_a_whole(path: Path, format: str) -> WeaknerError:
+    return WeaknerError(Errors.WK740.format(path=path, name=format, file=shlex.quote(str(path))))
 
 
 def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:
