@@ -509,6 +509,10 @@ class Errors:
         "[WK371] {path} is WebAnno TSV, whose columns are not tokens and tags. Export the documents from INCEpTION as "
         "'CoNLL 2002', or as 'UIMA CAS XMI', which a script of ours reads (docs/formats.md#inception)."
     )
+    WK372 = (
+        "[WK372] No document in {path} has the span group '{key}' (groups there: {groups}). Correct 'spans_key' "
+        "(command line: --spans-key), or leave it out to take the entities."
+    )
     WK748 = (
         "[WK748] {path} holds files of several formats ({names}), which cannot be converted in parts together. Convert "
         "one folder for each, or leave out 'workers' and 'ray'."

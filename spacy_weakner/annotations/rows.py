@@ -23,6 +23,7 @@ Other keys are passed over, and counted; rows in which other tools keep labels a
 
 import json
 import math
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -72,6 +73,7 @@ class RowCounts:
     ignored (Counter[str]): Rows per key that is not part of the layout.
     lists (Counter[str]): The same, if it holds a list or an object.
     notes (Counter[str]): What came of rows of other tools, and of span groups, in words.
+    groups (Counter[str]): Spans per span group that is read as nothing.
     offsets (Counter[str]): Files by what their offsets count, where it is no code points, or could not be told.
     """
 
@@ -83,6 +85,7 @@ class RowCounts:
     ignored: Counter[str] = field(default_factory=Counter)
     lists: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    groups: Counter[str] = field(default_factory=Counter)
     offsets: Counter[str] = field(default_factory=Counter)
 
     def note(self, what: str, n: int = 1) -> None:
@@ -99,6 +102,10 @@ class RowCounts:
         """RETURNS (List[str]): What is to be said about what was read."""
         found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
         found += [f"{what}: {n}" for what, n in self.notes.items()]
+        found += [
+            f"spans of the group '{name}', which are no gold (--spans-key {shlex.quote(name)} reads them as gold): {n}"
+            for name, n in self.groups.items()
+        ]
         if self.ignored:
             keys = ", ".join(f"{key} ({n} rows)" for key, n in self.ignored.items())
             found.append(f"unknown keys passed over: {keys}")

@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..formats.names import OUTPUTS, SUFFIXES
-from ._util import Format, Overwrite, Ray, Sentences, Tokenizer, Workers, listing, reporting, show_shards
+from ._util import Format, Overwrite, Ray, Sentences, SpansKey, Tokenizer, Workers, listing, reporting, show_shards
 
 
 def convert_cli(
@@ -36,6 +36,7 @@ def convert_cli(
     columns: Annotated[
         Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")
     ] = (1, -1),
+    spans_key: SpansKey = None,
     shard_size: Annotated[
         int,
         typer.Option(help="Documents per shard, if the output is a folder; with --workers or --ray lines of the input"),

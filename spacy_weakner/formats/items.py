@@ -106,9 +106,8 @@ def check_rows(path: Path) -> None:
         inside = wrapped(first)
         key = "" if inside is None else json.dumps(inside[0], ensure_ascii=False)
     rows = "." if layout == SPREAD and not key else f".{key}[]"
-    name, new = shlex.quote(str(path)), shlex.quote(str(path.with_name(f"{path.name.partition('.')[0]}-rows.jsonl")))
-    unpacked = f"gzip -dc {name} | jq" if path.suffix.lower() == ".gz" else "jq"
-    command = f"{unpacked} -c {shlex.quote(rows)} {'' if '|' in unpacked else f'{name} '}> {new}"
+    reader = {".gz": "gzip -dc", ".bz2": "bzip2 -dc"}.get(path.suffix.lower(), "cat")
+    command = f"{reader} {shlex.quote(str(path))} | jq -c {shlex.quote(rows)} > NEW.jsonl"
     raise WeaknerError(Errors.WK370.format(path=path, layout=layout, command=command))
 
 

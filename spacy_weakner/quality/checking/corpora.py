@@ -11,7 +11,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...annotations.conll import read_conll
-from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
 from ...annotations.gold import missing_tokens
 from ...annotations.jsonl import parse_row
@@ -80,6 +79,7 @@ class CheckedCorpus:
     spans (int): Spans with character offsets.
     broken (int): Rows that could not be read.
     note (str): How much was looked at; empty if it was everything.
+    groups (Counter[str]): Spans of groups that are not read.
     """
 
     where: str
@@ -90,6 +90,7 @@ class CheckedCorpus:
     spans: int = 0
     broken: int = 0
     note: str = ""
+    groups: "Counter[str]" = field(default_factory=Counter)
 
     def labels(self) -> Dict[str, int]:
         """RETURNS (Dict[str, int]): Entities per label."""
@@ -128,7 +129,7 @@ class Problems:
 
 
 def read_annotated(
-    name: str, path: Path, nlp: Language, findings: Findings, limit: int = LIMIT
+    name: str, path: Path, nlp: Language, findings: Findings, limit: int = LIMIT, spans_key: Optional[str] = None
 ) -> Optional[CheckedCorpus]:
     """Read gold, dev or test.
 
@@ -137,10 +138,11 @@ def read_annotated(
     nlp (Language): Its vocabulary and tokenizer are used.
     findings (Findings): Takes what is wrong.
     limit (int): How many lines or Docs are looked at.
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold.
     RETURNS (Optional[CheckedCorpus]): What could be read; None if nothing.
     """
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
-    reader = _Reader(corpus, nlp, findings, limit)
+    reader = _Reader(corpus, nlp, findings, limit, spans_key)
     read = False
     if path.is_file() and file_format(path) is None:
         message = Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES))
@@ -168,11 +170,14 @@ def read_annotated(
 
 
 class _Reader:
-    def __init__(self, corpus: CheckedCorpus, nlp: Language, findings: Findings, limit: int) -> None:
+    def __init__(
+        self, corpus: CheckedCorpus, nlp: Language, findings: Findings, limit: int, spans_key: Optional[str]
+    ) -> None:
         self.corpus = corpus
         self.nlp = nlp
         self.findings = findings
         self.limit = limit
+        self.spans_key = spans_key
 
     def read(self, path: Path, format: str) -> None:
         left = self.limit - len(self.corpus.sentences)
@@ -184,17 +189,17 @@ class _Reader:
             self._read_jsonl(path, left)
             return
         counts = RowCounts()
-        if format == "spacy":
-            docs, unit = read_docs(path, self.nlp.vocab), "document"
-        elif format == "conll":
+        if format == "conll":
             docs, unit = read_conll(path, self.nlp), "sentence"
         else:
-            docs = read_corpus(path, self.nlp, format=format, misaligned="expand", counts=counts)
+            key = self.spans_key if format == "spacy" else None
+            docs = read_corpus(path, self.nlp, format=format, misaligned="expand", spans_key=key, counts=counts)
             unit = "document"
         for number, doc in enumerate(islice(docs, left), start=1):
             self._add(doc, f"{path}, {unit} {number}", False, format not in ("conll", "huggingface", "gliner"))
         if next(docs, None) is not None:
             self.corpus.note = f"looked at the first {left:,} {unit}s of {path}"
+        self.corpus.groups += counts.groups
         for remark in counts.remarks:
             self.findings.warning(self.corpus.where, f"{path}: {remark}.")
 

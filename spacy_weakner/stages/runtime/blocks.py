@@ -1,6 +1,7 @@
 """Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard."""
 
 import shlex
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Tuple
@@ -15,6 +16,7 @@ from ...annotations.rows import RowCounts
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
 from ...formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files
+from ...formats.span_groups import read_groups
 from .hashes import hash_text
 from .inputs import ShardInput, spacy_inputs
 
@@ -46,7 +48,9 @@ def corpus_inputs(
     if any(format_ == "spacy" for _, format_ in files):
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
             raise _as_a_whole(file_, "spacy")  # its shard would have another name
-        return spacy_inputs(path)
+        if reading is None or counts is None:
+            return spacy_inputs(path)
+        return spacy_inputs(path, partial(read_groups, key=reading.spans_key, counts=counts))
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):

@@ -93,7 +93,8 @@ def test_every_option_is_passed_on(monkeypatch):
         "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size cnn --transformer m "
     )
     options += (
-        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --configs g"
+        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --spans-key sc "
+        "--configs g"
     )
     assert invoke(*options.split()).exit_code == 130
     assert seen.pop("labels") == ("A", "B")
