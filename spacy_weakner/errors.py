@@ -585,7 +585,7 @@ class Errors:
     )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
-        "config {recipe} {path} --force' with --lang, --tokenizer and --size."
+        "config {recipe} {file} --force' with --lang, --tokenizer and --size."
     )
     WK693 = (
         "[WK693] Entities stand in only one sentence of {path} (or in copies of it): without that one, nothing is left "
@@ -617,7 +617,7 @@ class Errors:
     # Checking before anything is trained
     WK620 = (
         "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
-        "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
+        "again as UTF-8, or remove them: tr -d '\\000' < {file} > {out}"
     )
 
     # Cleaning

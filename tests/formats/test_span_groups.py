@@ -11,10 +11,12 @@ from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.formats import records, span_groups
+from spacy_weakner.formats.reading import Reading
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.prepare import prepare
 from spacy_weakner.quality.checking.check import CheckedFiles, CheckedSettings, examine
 from spacy_weakner.stages.convert import convert
+from spacy_weakner.stages.converting.in_parts import Asked, Convert
 
 from .util import NLP, converted, ents, iob, write_lines
 
@@ -49,7 +51,9 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
     assert [*doc.spans] == ["other"]
     # The same in parts.
-    report = convert(path, tmp_path / "parts", workers=2, spans_key="sc")
+    asked = Asked(str(path), str(tmp_path / "parts"), None, "en", None, Reading(spans_key="sc"), 5000)
+    stage = Convert(asked, NLP)
+    report = stage.shards().run(stage)
     (doc,) = read_docs(tmp_path / "parts", NLP.vocab)
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
 

@@ -1,6 +1,7 @@
 """Text without labels: can it be read, and how much is it."""
 
 import re
+import shlex
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Tuple
@@ -94,7 +95,7 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
     problems.report(where, findings)
     if marks:
         message = f"{path}: byte order marks within the text ({marks[0]}, {plural(len(marks), 'line')} in all)."
-        cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {path}"
+        cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
     if format == "conll":
         sentences = groupby((line.split() for line in texts), key=bool)
