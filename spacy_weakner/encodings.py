@@ -53,8 +53,9 @@ def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: 
     RETURNS (WeaknerError): With the encoding, and how to convert the file.
     """
     encoding = guess_encoding(sample)
+    name, out = shlex.quote(str(path)), shlex.quote(_beside(path))
     if encoding is None and reason == NULS:
-        return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, out=_beside(path)))
+        return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, file=name, out=out))
     if encoding is None:
         found = "is not UTF-8, and what else it is cannot be told from it"
         cure = "Find its name ('file -i', or who made it: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "

@@ -493,13 +493,25 @@ class Errors:
     # Formats of other tools
     WK740 = (
         "[WK740] {path} has the format '{name}', which can only be read as a whole. Convert it first: spacy weakner "
-        "convert {path} NEW.spacy"
+        "convert {file} NEW.spacy"
     )
     WK741 = "[WK741] {path}: the format '{name}' is written to files that end in {suffixes}. Give such a name."
     WK742 = (
         "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits "
-        "all of {n} records (misfits: {misfits}). Correct them, or choose a unit (--offsets): nothing is known about "
-        "misfits then."
+        "all of {n} records (misfits: {misfits}). Correct them, or take one (nothing is known about its misfits then): "
+        "spacy weakner convert {file} NEW.spacy --offsets {unit}"
+    )
+    WK370 = (
+        "[WK370] {path} holds {layout}, not a row per line, and no row of another tool was recognized in it. Name its "
+        "format (convert --format), or write a row per line: {command}"
+    )
+    WK371 = (
+        "[WK371] {path} is WebAnno TSV, whose columns are not tokens and tags. Export the documents from INCEpTION as "
+        "'CoNLL 2002', or as 'UIMA CAS XMI', which a script of ours reads (docs/formats.md#inception)."
+    )
+    WK372 = (
+        "[WK372] No document in {path} has the span group '{key}' (groups there: {groups}). Correct 'spans_key' "
+        "(command line: --spans-key), or leave it out to take the entities."
     )
     WK748 = (
         "[WK748] {path} holds files of several formats ({names}), which cannot be converted in parts together. Convert "
@@ -573,7 +585,7 @@ class Errors:
     )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
-        "config {recipe} {path} --force' with --lang, --tokenizer and --size."
+        "config {recipe} {file} --force' with --lang, --tokenizer and --size."
     )
     WK693 = (
         "[WK693] Entities stand in only one sentence of {path} (or in copies of it): without that one, nothing is left "
@@ -605,7 +617,7 @@ class Errors:
     # Checking before anything is trained
     WK620 = (
         "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
-        "again as UTF-8, or remove them: tr -d '\\000' < {path} > {out}"
+        "again as UTF-8, or remove them: tr -d '\\000' < {file} > {out}"
     )
 
     # Cleaning

@@ -3,7 +3,7 @@ would seem to be without annotation. The formats are read in `spacy_weakner.form
 
 import shlex
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 from .tags import is_tag, split_tags
 
@@ -14,8 +14,10 @@ BARE = {"id", "text", "tokens", "spaces"}
 _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
+# What only a record has, and nothing that wraps records.
+_OF_RECORDS = ("text", "tokens", "tokenized_text", "content", "task")
 # Where others keep spans, and tags.
-SPANS = ("label", "labels", "entities", "annotations")
+SPANS = ("label", "labels", "entities", "annotations", "annotation")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label")
 
 
@@ -36,14 +38,30 @@ def tool_of(row: Any) -> Optional[str]:
         return "gliner"
     if isinstance(row.get("data"), dict) and any(key in row for key in _TASK):
         return "label-studio"
+    if holds_task(row):
+        return "label-studio"
+    if is_dataturks(row):
+        return "dataturks"
     if any(key in row for key in _OWN):
         return None
     if find_tags(row) is not None:
         return "huggingface"
     key = find_spans(row)
     if key is None:
-        return labels_key(row) and "label-studio"
+        return "label-studio" if any(map(is_labels, row.values())) else None
     return "label-studio" if is_labels(row[key]) else "doccano"
+
+
+def wrapped(value: Any) -> Optional[Tuple[str, List[Any]]]:
+    """Recognize an object that wraps all records of a file: `{"data": [...]}`.
+
+    value (Any): The object.
+    RETURNS (Optional[Tuple[str, List[Any]]]): The key and the records; None if it is a record itself.
+    """
+    if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
+        return None
+    found = [(key, items) for key, items in value.items() if isinstance(items, list) and any(map(_is_record, items))]
+    return found[0] if len(found) == 1 else None
 
 
 def is_prodigy(row: Any) -> bool:
@@ -75,13 +93,15 @@ def find_spans(row: Any) -> Optional[str]:
     return next((key for key in SPANS if _are_spans(row.get(key))), None)
 
 
-def labels_key(row: Any) -> Optional[str]:
-    """The key of the results in a row of Label Studio's JSON_MIN: the name of a control, which is free.
+def holds_task(row: Any) -> bool:
+    """Whether a row is an annotation with its task inside, as Label Studio writes it to cloud storage."""
+    task = row.get("task") if isinstance(row, dict) else None
+    return isinstance(task, dict) and isinstance(task.get("data"), dict) and "result" in row
 
-    row (Any): The row.
-    RETURNS (Optional[str]): The key, if there is one.
-    """
-    return next((key for key, value in row.items() if is_labels(value)), None)
+
+def is_dataturks(row: Any) -> bool:
+    """Whether a row is one of Dataturks."""
+    return isinstance(row, dict) and isinstance(row.get("content"), str) and "annotation" in row
 
 
 def is_labels(value: Any) -> bool:
@@ -102,6 +122,12 @@ def with_names(message: str, path: Path) -> str:
 
 def _are_spans(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_span, value))
+
+
+def _is_record(item: Any) -> bool:
+    if isinstance(item, dict) and not _is_span(item) and any(key in item for key in _OF_RECORDS):
+        return True
+    return tool_of(item) is not None
 
 
 def _is_span(item: Any) -> bool:

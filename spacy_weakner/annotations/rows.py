@@ -23,6 +23,7 @@ Other keys are passed over, and counted; rows in which other tools keep labels a
 
 import json
 import math
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -72,8 +73,9 @@ class RowCounts:
     misaligned (int): Spans that were dropped because they do not end at token borders.
     moved (int): Spans that were expanded or contracted to token borders.
     ignored (Counter[str]): Rows per key that is not part of the layout.
-    lists (Counter[str]): The same, if it holds a list.
-    notes (Counter[str]): What else came of what was read, in words.
+    lists (Counter[str]): The same, if it holds a list or an object.
+    notes (Counter[str]): What came of rows of other tools, and of span groups, in words.
+    groups (Counter[str]): Spans per span group that is read as nothing.
     offsets (Counter[str]): Files by what their offsets count, where it is no code points, or could not be told.
     """
 
@@ -85,17 +87,41 @@ class RowCounts:
     ignored: Counter[str] = field(default_factory=Counter)
     lists: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    groups: Counter[str] = field(default_factory=Counter)
     offsets: Counter[str] = field(default_factory=Counter)
+
+    def note(self, what: str, n: int = 1) -> None:
+        """Count what came of rows.
+
+        what (str): In words.
+        n (int): How many; 0 is not said.
+        """
+        if n:
+            self.notes[what] += n
 
     @property
     def remarks(self) -> List[str]:
-        """RETURNS (List[str]): What is to be said about units of offsets, and all notes."""
-        units = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
-        return units + [f"{what}: {n}" for what, n in self.notes.items()]
+        """RETURNS (List[str]): What is to be said about what was read."""
+        found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
+        found += [f"{what}: {n}" for what, n in self.notes.items()]
+        found += [
+            f"spans of the group '{name}', which are no gold (--spans-key {shlex.quote(name)} reads them as gold): {n}"
+            for name, n in self.groups.items()
+        ]
+        if self.ignored:
+            keys = ", ".join(f"{key} ({n} rows)" for key, n in self.ignored.items())
+            found.append(f"unknown keys passed over: {keys}")
+        if self.suspects:
+            found.append(
+                f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
+                "they are annotations, rename them (to 'ents' in rows of ours: [start, end, label])"
+            )
+        return found
 
     @property
     def suspects(self) -> List[str]:
-        """RETURNS (List[str]): Keys of lists, if no row has annotations of the layout: perhaps they are meant."""
+        """RETURNS (List[str]): Keys of lists and objects, if no row has annotations of the layout: perhaps they are
+        meant."""
         return [] if self.annotated else sorted(self.lists)
 
 
@@ -502,7 +528,7 @@ def _count_keys(row: Row, counts: RowCounts) -> None:
     if row.get("meta") and _meta(row["meta"]) is None:
         unknown |= {"meta"}
     counts.ignored.update(unknown)
-    counts.lists.update(key for key in unknown if isinstance(row[key], list))
+    counts.lists.update(key for key in unknown if row[key] and isinstance(row[key], (list, dict)))
     counts.annotated += any(key in row for key in _ANNOTATIONS)
 
 

@@ -103,6 +103,11 @@ def copy_group(doc: Doc, other: Doc, name: str) -> None:
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
+def is_known_group(name: str) -> bool:
+    """Whether a span group is one of those that this module describes."""
+    return name.startswith(_SCORED) or name in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP)
+
+
 def remove_group(doc: Doc, name: str) -> None:
     """Remove a span group, if the Doc has it."""
     if name in doc.spans:

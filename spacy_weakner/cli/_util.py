@@ -39,6 +39,9 @@ Misaligned = Annotated[
     str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
 ]
 Columns = Annotated[Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")]
+SpansKey = Annotated[
+    Optional[str], typer.Option(help="Span group of .spacy files that is read as the gold, in place of the entities")
+]
 ShardSize = Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")]
 Bootstrap = Annotated[int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")]

@@ -34,6 +34,7 @@ def check_cli(
     batch_words: Annotated[int, typer.Option(help="Words of each step")] = 500,
     misaligned: Misaligned = "error",
     columns: Columns = (1, -1),
+    spans_key: Annotated[str, typer.Option(help="Span group of .spacy files that is read as the gold")] = "",
     configs: Annotated[str, typer.Option(help="Folder of the project's configs, which have to fit")] = "",
     output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
 ) -> None:
@@ -59,6 +60,7 @@ def check_cli(
             batch_words=batch_words,
             misaligned=misaligned,
             columns=columns,
+            spans_key=given_text(spans_key),
             configs=Path(configs) if given_text(configs) is not None else None,
         )
         report = examine(files, settings)

@@ -7,7 +7,19 @@ import typer
 from wasabi import msg
 
 from ..formats.names import OUTPUTS, SUFFIXES
-from ._util import Columns, Format, Overwrite, Ray, Sentences, Tokenizer, Workers, listing, reporting, show_shards
+from ._util import (
+    Columns,
+    Format,
+    Overwrite,
+    Ray,
+    Sentences,
+    SpansKey,
+    Tokenizer,
+    Workers,
+    listing,
+    reporting,
+    show_shards,
+)
 
 
 def convert_cli(
@@ -34,6 +46,7 @@ def convert_cli(
         Optional[str], typer.Option(help="Names of tags that are numbers, from 0 on, or have no type: O,B-PER,I-PER")
     ] = None,
     columns: Columns = (1, -1),
+    spans_key: SpansKey = None,
     shard_size: Annotated[
         int,
         typer.Option(help="Documents per shard, if the output is a folder; with --workers or --ray lines of the input"),
@@ -72,12 +85,5 @@ def convert_cli(
         if report.lost:
             msg.warn(
                 f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"
-            )
-        if report.ignored:
-            msg.warn(f"Unknown keys passed over: {', '.join(f'{key} ({n} rows)' for key, n in report.ignored.items())}")
-        if report.suspects:
-            msg.warn(
-                "No row has 'ents', 'spans' or 'weak_ents', but these unknown keys hold lists: "
-                f"{', '.join(report.suspects)}. If they are annotations, rename them."
             )
         show_shards(report.skipped, report.replaced)

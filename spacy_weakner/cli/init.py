@@ -8,7 +8,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Columns, reporting, say
+from ._util import Columns, SpansKey, reporting, say
 
 STDOUT = "-"
 _Lang = Annotated[str, typer.Option(help="Code of the language")]
@@ -101,6 +101,7 @@ def init_project_cli(
     dev: Annotated[Optional[Path], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
     test: Annotated[Optional[Path], typer.Option(help="The same, to score at the end (default: split off)")] = None,
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
+    spans_key: SpansKey = None,
     name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
@@ -121,7 +122,13 @@ def init_project_cli(
             text=text, sources=made.folder / SOURCES if made.sources else None, gold=gold, dev=dev, test=test
         )
         settings = CheckedSettings(
-            lang=lang, tokenizer=tokenizer, size=size, transformer=transformer, term_label=term_label, columns=columns
+            lang=lang,
+            tokenizer=tokenizer,
+            size=size,
+            transformer=transformer,
+            term_label=term_label,
+            spans_key=spans_key,
+            columns=columns,
         )
         try:
             show_report(examine(files, settings))

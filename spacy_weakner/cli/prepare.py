@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from ._util import Columns, Misaligned, Tokenizer, given, reporting, say
+from ._util import Columns, Misaligned, SpansKey, Tokenizer, given, reporting, say
 
 
 def prepare_cli(
@@ -18,6 +18,7 @@ def prepare_cli(
     tokenizer: Tokenizer = None,
     misaligned: Misaligned = "error",
     columns: Columns = (1, -1),
+    spans_key: SpansKey = None,
     seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
 ) -> None:
     """Convert what there is, and split dev and test off the gold where they are not given. An empty option, or "null",

@@ -11,6 +11,8 @@ from .records import Mark, Record, a_list, an_object, make_mark, record_of, trip
 from .tool import Context, Tool
 
 _TEXTS = ("text", "data")
+# Lists and objects of doccano that hold no spans: comments, categories of the text, relations, other columns.
+_OTHERS = ("relations", "Comments", "comments", "cats", "meta", "metadata")
 EMPTY = "texts without a single span, read as complete: nobody says whether they have been annotated"
 RELATIONS = "relations, passed over"
 
@@ -28,6 +30,7 @@ def read(row: Any, context: Context) -> Record:
     if text is None:
         raise RowError(f"no text: expected a string under 'text', got {show(row)}")
     key = find_spans(row) or next((key for key in SPANS if key in row), None)
+    context.pass_over(row, {key, *_OTHERS})
     spans = None if key is None else a_list(row[key], key)
     if spans == []:
         context.counts.notes[EMPTY] += 1

@@ -9,18 +9,21 @@ from ..annotations.rows import RowError, row_from_doc, show
 from .records import Record, a_list, an_object, triple_mark
 from .tool import Context, Tool
 
+_KEYS = frozenset(["tokenized_text", "ner", "ner_labels", "ner_negatives", "negatives", "relations"])
+
 
 def read(row: Any, context: Context) -> Record:
     """Read a row.
 
     row (Any): The row.
-    context (Context): Not used.
+    context (Context): Counts.
     RETURNS (Record): The record.
     RAISES (RowError): If it is malformed.
     """
     row = an_object(row, "a row")
     if "tokenized_text" not in row:
         raise RowError(f"no 'tokenized_text': {show(row)}")
+    context.pass_over(row, _KEYS)
     ents = None
     if row.get("ner") is not None:
         ents = [triple_mark(item, last=True) for item in a_list(row["ner"], "ner")]

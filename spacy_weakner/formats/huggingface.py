@@ -14,6 +14,8 @@ from .tags import UNKNOWN, tag_names
 from .tool import Context, Tool
 
 NER_TAGS = "ner_tags"
+# What datasets say about tokens beside entities.
+_COLUMNS = ("tokens", "spaces", "pos", "pos_tags", "chunk_tags", "lemmas", "upos", "xpos", "feats")
 
 
 def read(row: Any, context: Context) -> Record:
@@ -30,10 +32,8 @@ def read(row: Any, context: Context) -> Record:
     tokens = row["tokens"]
     key = find_tags(row) or next((key for key in TAGS if key in row), None)
     record = Record(tokens=tokens, id=row.get("id") or None)
+    context.pass_over(row, {*_COLUMNS, key})
     if key is None or row[key] is None:
-        others = [name for name, value in row.items() if key is None and isinstance(value, list) and name != "tokens"]
-        context.counts.ignored.update(others)
-        context.counts.lists.update(others)
         return record
     values = a_list(row[key], key)
     if len(values) != len(tokens):

@@ -1,17 +1,22 @@
-"""Files of JSON, rows or one array, and Parquet: one record after the other, with its place."""
+"""Files of JSON (rows, an array, or an object around them) and Parquet: one record after the other, with its place."""
 
 import codecs
 import json
+import shlex
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
+from ..annotations.foreign import wrapped
 from ..annotations.jsonl import json_errors, parse_value, refuse_constant
 from ..annotations.rows import RowError
 from ..encodings import NULS, SAMPLE, wrong_encoding
+from ..errors import Errors, WeaknerError
 from ..files import open_packed, parse_integer, read_lines
 from .location import ITEM, LINE, ROW, Item, Place, at
 
 PARQUET = ".parquet"
+LINES, ARRAY = "a value per line", "a JSON array"
+WRAPPED, SPREAD = "a JSON object around all rows", "JSON objects over several lines"
 _BLOCK = 1 << 20
 # A string that is cut off is reported where it begins, everything else where it ends.
 _CUT_OFF = "Unterminated string"
@@ -20,7 +25,7 @@ _DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_inte
 
 
 class Items:
-    """The records of a file; can be gone through several times.
+    """The records of a file; can be gone through several times. Those in a wrapper (`{"data": [...]}`) are taken out.
 
     path (Path): A file of JSON lines, a JSON array, or Parquet.
     lines (Optional[Iterable[Tuple[int, str]]]): JSON lines with their numbers, if they have been read already.
@@ -36,15 +41,24 @@ class Items:
         """YIELDS (Item): The records.
         RAISES (WeaknerError): For what is no JSON, with its place.
         """
-        if self.lines is not None:
-            return self._rows(self.lines)
-        if self.path.suffix.lower() == PARQUET:
+        for place, item in self._values():
+            inside = wrapped(item)
+            if inside is None:
+                yield place, item
+            else:
+                yield from ((Place(ITEM, number), each) for number, each in enumerate(inside[1], start=1))
+
+    def _values(self) -> Iterator[Item]:
+        if self.lines is None and self.path.suffix.lower() == PARQUET:
             from .parquet import read_table
 
             return ((Place(ROW, number), row) for number, row in read_table(self.path, self.named))
-        if is_array(self.path):
+        layout = LINES if self.lines is not None else find_layout(self.path)
+        if layout == ARRAY:
             return _array(self.path)
-        return self._rows(enumerate(read_lines(self.path), start=1))
+        if layout == SPREAD:
+            return _spread(self.path)
+        return self._rows(enumerate(read_lines(self.path), start=1) if self.lines is None else self.lines)
 
     def _rows(self, lines: Iterable[Tuple[int, str]]) -> Iterator[Item]:
         for number, line in lines:
@@ -55,18 +69,59 @@ class Items:
                 yield place, row
 
 
-def is_array(path: Path) -> bool:
-    """Whether a file holds one JSON array, and no row per line."""
+def find_layout(path: Path) -> str:
+    """How JSON stands in a file.
+
+    path (Path): The file.
+    RETURNS (str): `LINES`: a value a line; `ARRAY`: one array; `WRAPPED`: all records in an object; `SPREAD`: objects
+        over several lines.
+    """
     with open_packed(path) as file_:
         start = file_.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
-    if not start.startswith(b"["):
-        return False
+    array, (first, *others) = start.startswith(b"["), start.splitlines() or [b""]
     try:
-        row = json.loads(start.splitlines()[0])
+        row = json.loads(first)
+    except json.JSONDecodeError as error:
+        # What is wrong with the first line is that it ends.
+        ends = error.pos >= len(error.doc.rstrip()) and bool(others)
+        return ARRAY if array else SPREAD if start.startswith(b"{") and ends else LINES
     except (ValueError, RecursionError):
-        return True
-    # spaCy's [text, annotations], one a line.
-    return not (len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict))
+        return ARRAY if array else LINES
+    if array:
+        # spaCy's [text, annotations], one a line.
+        return LINES if len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict) else ARRAY
+    return LINES if wrapped(row) is None else WRAPPED
+
+
+def check_rows(path: Path) -> None:
+    """Check that a file of JSON holds a row per line.
+
+    path (Path): The file.
+    RAISES (WeaknerError): If it holds something else, with the command that makes rows of it.
+    """
+    layout, key = find_layout(path), ""
+    if layout == LINES:
+        return
+    next(iter(Items(path)), None)  # may be no JSON at all
+    if layout != ARRAY:
+        _, first = next(Items(path)._values())
+        inside = wrapped(first)
+        key = "" if inside is None else json.dumps(inside[0], ensure_ascii=False)
+    rows = "." if layout == SPREAD and not key else f".{key}[]"
+    reader = {".gz": "gzip -dc", ".bz2": "bzip2 -dc"}.get(path.suffix.lower(), "cat")
+    command = f"{reader} {shlex.quote(str(path))} | jq -c {shlex.quote(rows)} > NEW.jsonl"
+    raise WeaknerError(Errors.WK370.format(path=path, layout=layout, command=command))
+
+
+def _spread(path: Path) -> Iterator[Item]:
+    """Values that stand one after the other, of any number of lines."""
+    window, number = _Window(_blocks(path)), 0
+    while window.peek():
+        number += 1
+        place = Place(ITEM, number)
+        with at(path, place), json_errors():
+            item = window.value()
+        yield place, item
 
 
 def _array(path: Path) -> Iterator[Item]:

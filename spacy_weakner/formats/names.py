@@ -49,6 +49,7 @@ FORMATS: Dict[str, Format] = {
         Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK])),
         Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK])),
         Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",)),
+        Format("dataturks", "Dataturks", (".json", ".jsonl")),
         Format("brat", "brat", (".ann",)),
         Format(
             "huggingface",

@@ -30,6 +30,18 @@ class Places:
             return offset if 0 <= offset <= self._length else None
         return self._place.get(offset) if offset >= 0 else None
 
+    def nearest(self, offset: int, step: int) -> int:
+        """The nearest place within the text.
+
+        offset (int): An offset.
+        step (int): Where to look within a character: -1 before it, 1 behind it.
+        RETURNS (int): The offset in code points.
+        """
+        offset = min(max(offset, 0), self._length if self.same else self._starts[-1])
+        while (place := self.code_point(offset)) is None:
+            offset += step
+        return place
+
     def offset(self, code_point: int) -> int:
         """RETURNS (int): The offset of a code point in the unit."""
         return code_point if self.same else self._starts[code_point]

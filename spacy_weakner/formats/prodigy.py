@@ -33,6 +33,10 @@ OLDER = "spans of older rows that the newest about the same text lacks, so that 
 OTHER_VIEWS = "rows of other questions than entities, kept as text without annotation"
 OUTSIDE = "tokens known to be outside of entities, in sentences with missing tokens"
 _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "relations")
+# Lists and objects of Prodigy that are read, or hold no entities.
+_KEYS = frozenset(
+    ["tokens", "spans", "meta", "options", "accept", "relations", "versions", "config", "vars", "llm", "openai"]
+)
 _BLOCKS, _REVIEW = "blocks", "review"
 _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
 _INT64 = 1 << 63
@@ -70,7 +74,6 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
     RETURNS (Optional[Record]): The record; None if all answers were ignored, or reject everything.
     RAISES (RowError): If a row is malformed.
     """
-    notes = context.counts.notes
     answers = _Answers()
     kept = 0
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
@@ -79,9 +82,16 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
             raise RowError(f"'text' must be a string, got {show(row.get('text'))}")
         answer = row.get("answer")
         if answer == IGNORE or (answer == REJECT and not _names_wrong(row)):
-            notes[IGNORED if answer == IGNORE else REJECTED] += 1
+            context.counts.note(IGNORED if answer == IGNORE else REJECTED)
             continue
         kept += 1
+        unknown = context.pass_over(row, _KEYS)
+        asked = _is_manual(row) or _view(row) is None
+        if answer == ACCEPT and asked and unknown and row.get("spans") is None:
+            raise RowError(
+                f"accepted without 'spans', but with {', '.join(map(repr, unknown))}, which Prodigy does not have. If "
+                "entities stand there, rename the key to 'spans'; if there are none, write \"spans\": []"
+            )
         answers.add(row)
     if not kept:
         return None
@@ -89,7 +99,8 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
     tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
     record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
     found = {MERGED: kept - 1, CONFLICTS: answers.conflicts, OTHER_VIEWS: answers.others, OLDER: len(answers.older)}
-    notes.update({what: n for what, n in found.items() if n})
+    for what, n in found.items():
+        context.counts.note(what, n)
     return record
 
 

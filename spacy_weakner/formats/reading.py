@@ -20,11 +20,12 @@ from ..annotations.weak import get_id
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, read_lines, visible_files
 from . import brat
-from .items import PARQUET, Items, is_array
+from .items import LINES, PARQUET, Items, check_rows, find_layout
 from .location import Item, at
 from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
 from .offsets import AUTO, UNITS
 from .records import Record, as_row
+from .span_groups import ABSENT, read_groups
 from .tool import NOT_TEXT, Context, Tool
 from .tools import TOOLS
 from .units import find_unit
@@ -32,10 +33,7 @@ from .units import find_unit
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold", "wrong")
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
-_ARRAY = (
-    "a JSON array, in which no row of another tool was recognised: name its format (--format), or write rows of ours "
-    "one a line (jq -c '.[]')"
-)
+_WEBANNO = "#FORMAT=WebAnno"
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,7 @@ class Reading:
     offsets: str = AUTO
     labels: Tuple[str, ...] = ()
     columns: Tuple[int, int] = COLUMNS
+    spans_key: Optional[str] = None
 
 
 def file_format(path: Path) -> Optional[str]:
@@ -128,6 +127,11 @@ def _without_receipts(files: Sequence[Path]) -> List[Path]:
     return [f for f in files if f not in noted]
 
 
+def has_span_groups(path: Path) -> bool:
+    """RETURNS (bool): Whether a corpus holds `.spacy` files, the only ones with span groups."""
+    return any(format_ == "spacy" for _, format_ in input_files(path))
+
+
 def in_blocks(path: Path, format: str) -> bool:
     """Whether a file can be read in blocks of lines.
 
@@ -135,21 +139,21 @@ def in_blocks(path: Path, format: str) -> bool:
     format (str): Its format.
     """
     if format in TOOLS:
-        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and not is_array(path)
+        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and find_layout(path) == LINES
     return FORMATS[format].blocks
 
 
 def check_lines(path: Path, format: str) -> None:
-    """Check that a file that is to hold a row a line is no array of them.
+    """Check that a file is what its lines are read as: rows of ours, or columns.
 
     path (Path): The file.
     format (str): Its format.
-    RAISES (WeaknerError): If it is one.
+    RAISES (WeaknerError): If it holds a JSON array or objects over several lines, or INCEpTION's own columns.
     """
-    if format == "jsonl" and is_array(path):
-        next(iter(Items(path)), None)  # may be no JSON at all
-        with at_line(path, 1):
-            raise RowError(_ARRAY)
+    if format == "jsonl":
+        check_rows(path)
+    if format == "conll" and next(read_lines(path), "").startswith(_WEBANNO):
+        raise WeaknerError(Errors.WK371.format(path=path))
 
 
 def read_corpus(
@@ -163,6 +167,7 @@ def read_corpus(
     offsets: str = AUTO,
     labels: Sequence[str] = (),
     columns: Tuple[int, int] = COLUMNS,
+    spans_key: Optional[str] = None,
     counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format.
@@ -179,15 +184,22 @@ def read_corpus(
     labels (Sequence[str]): Names of the tags of datasets that hold numbers, from 0 on, in the place of those that a
         file has for them. If they are of one type, tags without a type get it.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold, in the place of the entities.
     counts (Optional[RowCounts]): Where to count. With it, texts of which the tokenizer would take very long are left
         out (see `runs`); without it they are errors, as annotated ones always are.
     YIELDS (Doc): The Docs.
-    RAISES (WeaknerError): For anything malformed, with file, line and reason.
+    RAISES (WeaknerError): For anything malformed, with file, line and reason, and if no Doc has the span group.
     """
     check_choice("offsets", offsets, (AUTO, *UNITS))
-    reading = Reading(sentences, source, misaligned, offsets, tuple(labels), columns)
+    reading = Reading(sentences, source, misaligned, offsets, tuple(labels), columns, spans_key)
+    counts, n = RowCounts() if counts is None and spans_key is not None else counts, 0
     for file_, format_ in input_files(path, format):
-        yield from _file_docs(file_, format_, nlp, reading, counts)
+        for doc in _file_docs(file_, format_, nlp, reading, counts):
+            n += format_ == "spacy"
+            yield doc
+    if counts is not None and spans_key is not None and counts.notes[ABSENT] == n:
+        groups = ", ".join(counts.groups) or "none; only .spacy files have groups"
+        raise WeaknerError(Errors.WK372.format(path=path, key=spans_key, groups=groups))
 
 
 def docs_of_lines(
@@ -249,7 +261,8 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
 
 def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts: Optional[RowCounts]) -> Iterator[Doc]:
     if format == "spacy":
-        yield from read_docs(path, nlp.vocab)
+        docs = read_docs(path, nlp.vocab)
+        yield from docs if counts is None else read_groups(docs, reading.spans_key, counts)
     elif format in TOOLS:
         tool = TOOLS[format]
         named = not reading.labels

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
@@ -11,6 +11,7 @@ from ..annotations.overlaps import drop_overlaps
 from ..annotations.rows import BLANK, Row, RowCounts, RowError, show
 from .offsets import Places
 
+BEYOND = "spans that do not lie within their text, or cut a character, so that nothing is known about their tokens"
 OTHER_TEXT = "spans that cover another text than their row says, so that nothing is known about their tokens"
 
 
@@ -117,6 +118,17 @@ def an_object(value: Any, what: str) -> Dict[str, Any]:
     return value
 
 
+def agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
+    """Compare what several annotators say about one text.
+
+    answers (Sequence[List[Mark]]): The spans of each.
+    RETURNS (Tuple[List[Mark], List[Mark]]): The spans of all of them, and those of some of them only.
+    """
+    marks = {_visible(mark): mark for answer in answers for mark in answer}
+    shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
+    return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
+
+
 def fits(record: Record, unit: str) -> bool:
     """Whether all spans of a record lie within its text, and cover what they say.
 
@@ -136,7 +148,6 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     unit (str): What its offsets count.
     counts (RowCounts): Where to count what has no place in a row.
     RETURNS (Row): The row.
-    RAISES (RowError): If a span does not lie within the text.
     """
     row: Row = {"id": record.id} if record.id is not None else {}
     ents, wrong, groups = record.ents, record.wrong, record.weak
@@ -144,7 +155,7 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     if record.text is not None:
         row["text"] = record.text
         reader = _Characters(record.text, Places(record.text, unit), counts)
-        missing = [reader.range(start, end) for start, end in missing]
+        missing = [place for place in (reader.around(*borders) for borders in missing) if place[0] < place[1]]
         ents = None if ents is None else reader.marks(ents)
         missing += reader.take_doubtful()
         wrong = reader.marks(wrong)
@@ -209,18 +220,20 @@ class _Characters:
         doubtful, self._doubtful = self._doubtful, []
         return doubtful
 
-    def range(self, start: int, end: int) -> Tuple[int, int]:
-        first, last = self.places.code_point(start), self.places.code_point(end)
-        if first is None or last is None:
-            raise RowError(f"[{start}, {end}] does not lie within the text, or cuts a character")
-        return first, last
+    def around(self, start: int, end: int) -> Tuple[int, int]:
+        """The characters of a span, those that it cuts too; none that are not there."""
+        return self.places.nearest(start, -1), self.places.nearest(end, 1)
 
     def marks(self, marks: List[Mark]) -> List[Mark]:
         found = []
         for mark in marks:
-            start, end = self.range(mark.start, mark.end)
+            start, end = self.around(mark.start, mark.end)
             covered = self.text[start:end]
-            if not covered.strip():
+            if None in (self.places.code_point(mark.start), self.places.code_point(mark.end)):
+                self.counts.note(BEYOND)
+                if start < end:
+                    self._doubtful.append((start, end))
+            elif not covered.strip():
                 self.counts.notes[BLANK] += 1
             elif mark.text is not None and _plain(covered) != _plain(mark.text):
                 self.counts.notes[OTHER_TEXT] += 1
@@ -235,6 +248,13 @@ class _Characters:
 def _covers(text: str, places: Places, mark: Mark) -> bool:
     start, end = places.code_point(mark.start), places.code_point(mark.end)
     return start is not None and end is not None and (mark.text is None or _plain(text[start:end]) == _plain(mark.text))
+
+
+def _visible(mark: Mark) -> Tuple[int, int, str]:
+    """Span and label, without white space at the ends where the row says what the span covers."""
+    text = mark.text or ""
+    start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
+    return (start, end, mark.label) if start < end else mark[:3]
 
 
 def _plain(text: str) -> str:

@@ -1,7 +1,7 @@
 """spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON."""
 
 from collections import Counter
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Optional
 
 from spacy.tokens import Doc
 
@@ -9,18 +9,28 @@ from ..annotations.rows import RowError, show
 from .records import Record, a_list, record_of, triple_mark
 from .tool import Context, Tool
 
+NULLS = "null in the place of texts that nobody has annotated, dropped"
+# What spaCy's own training data may hold, beside span groups.
+_KEYS = frozenset(
+    ["entities", "cats", "links", "words", "spaces", "tags", "pos", "morphs", "lemmas", "heads", "deps", "sent_starts"]
+)
 
-def read(row: Any, context: Context) -> Record:
+
+def read(row: Any, context: Context) -> Optional[Record]:
     """Read a pair.
 
     row (Any): The pair.
-    context (Context): Not used.
-    RETURNS (Record): The record.
+    context (Context): Counts.
+    RETURNS (Optional[Record]): The record; None for the null that stands for a text which nobody has annotated.
     RAISES (RowError): If it is malformed.
     """
+    if row is None:
+        context.counts.notes[NULLS] += 1
+        return None
     if not (isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)):
         raise RowError(f'expected [text, {{"entities": ...}}], got {show(row)}')
     text, annotations = row
+    context.pass_over(annotations, _KEYS)
     ents = None
     if annotations.get("entities") is not None:
         ents = [triple_mark(item) for item in a_list(annotations["entities"], "entities")]

@@ -1,7 +1,7 @@
 """What the reader of a format offers."""
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Tuple
+from typing import AbstractSet, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..annotations.rows import RowCounts
 from .location import Item, Place
@@ -21,6 +21,18 @@ class Context:
 
     counts: RowCounts = field(default_factory=RowCounts)
     labels: Tuple[str, ...] = ()
+
+    def pass_over(self, row: Dict[str, Any], known: AbstractSet[Any]) -> List[str]:
+        """Count the keys that a reader does not know, and that may hold annotations: lists and objects.
+
+        row (Dict[str, Any]): The row.
+        known (AbstractSet[Any]): The keys that are read, or hold something else.
+        RETURNS (List[str]): The keys.
+        """
+        unknown = [key for key, value in row.items() if value and isinstance(value, (list, dict)) and key not in known]
+        self.counts.ignored.update(unknown)
+        self.counts.lists.update(unknown)
+        return unknown
 
 
 class Tool(NamedTuple):

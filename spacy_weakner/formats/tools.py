@@ -3,6 +3,7 @@
 from typing import Dict
 
 from .brat import BRAT
+from .dataturks import DATATURKS
 from .doccano import DOCCANO
 from .gliner import GLINER
 from .huggingface import HUGGINGFACE
@@ -15,6 +16,7 @@ TOOLS: Dict[str, Tool] = {
     "prodigy": PRODIGY,
     "label-studio": LABEL_STUDIO,
     "doccano": DOCCANO,
+    "dataturks": DATATURKS,
     "brat": BRAT,
     "huggingface": HUGGINGFACE,
     "gliner": GLINER,

@@ -1,5 +1,6 @@
 """Finding out what the offsets of a file count, where its spans say which text they cover."""
 
+import shlex
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Tuple
 
@@ -9,7 +10,7 @@ from .offsets import CODE_POINTS, UNITS, Places
 from .records import Record, fits
 from .tool import Tool
 
-UNCHECKED = "texts with emoji or the like, where nothing tells what the offsets count ('--offsets' says)"
+UNCHECKED = "texts with emoji or the like, where nothing tells what the offsets count (convert --offsets says)"
 
 
 def find_unit(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], tool: Tool, counts: RowCounts) -> str:
@@ -68,6 +69,8 @@ def _choose(path: Path, records: Callable[[], Iterable[Tuple[Any, Record]]], usu
             found=show(text[mark.start : mark.end]),
             n=n,
             misfits=shares,
+            file=shlex.quote(str(path)),
+            unit=min(units, key=bad.__getitem__),
         )
     )
 

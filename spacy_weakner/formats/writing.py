@@ -125,6 +125,9 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
         if format_.name not in ("spacy", "jsonl") and weak.GOLD_GROUP in doc.spans:
             lost["gold kept beside weak labels"] += len(doc.spans[weak.GOLD_GROUP])
         if format_.name != "spacy":
+            for name in doc.spans:
+                if not name.startswith(weak.WEAK_PREFIX) and name not in (weak.GOLD_GROUP, weak.WRONG_GROUP):
+                    lost[f"spans of the group '{name}'"] += len(doc.spans[name])
             lost["documents with soft labels"] += weak.get_soft_labels(doc) is not None
             lost["documents with completed tags"] += weak.get_tags(doc) is not None
         yield doc

@@ -65,6 +65,7 @@ def init_project(
     dev: Optional[Path] = None,
     test: Optional[Path] = None,
     term_label: Optional[str] = None,
+    spans_key: Optional[str] = None,
     name: Optional[str] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
@@ -82,6 +83,7 @@ def init_project(
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the text itself.
     gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
     term_label (Optional[str]): Label of terms that come without one.
+    spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer, size, transformer: See `make_config`. For the sizes "static" and "linear-static" the Transformer
         whose vectors of word pieces are taken.
@@ -114,6 +116,7 @@ def init_project(
         "files": files,
         "text": "text" in files,
         "gold": "gold" in files,
+        "spans_key": spans_key,
         "annotated": {"gold", "dev", "test"} & set(files),
         "sources": declared,
         "source_files": [

@@ -11,6 +11,7 @@ from ..annotations.conll import COLUMNS
 from ..annotations.corpus import corpus_files, read_docs, receipt_path, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
+from ..formats.reading import has_span_groups
 from ..pipelines import blank_pipeline
 from ..stages.convert import convert
 from ..stages.runtime.lock import holding
@@ -55,6 +56,7 @@ def prepare(
     tokenizer: Optional[str] = None,
     misaligned: str = _ERROR,
     columns: Tuple[int, int] = COLUMNS,
+    spans_key: Optional[str] = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Preparation:
@@ -67,6 +69,7 @@ def prepare(
     text (Optional[Path]): Text without labels.
     gold, dev, test (Optional[Path]): Complete annotations.
     lang, tokenizer, misaligned, columns: See `convert`.
+    spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     seed (int): Seed of the split.
     progress (bool): Show bars, if the output is a terminal.
     RETURNS (Preparation): What there is.
@@ -86,14 +89,15 @@ def prepare(
     for name, given, path in (("dev", dev, corpora.dev), ("test", test, corpora.test), ("text", text, corpora.text)):
         if given is not None:
             how = _DROP if name == "text" else misaligned
-            report = convert(given, path, misaligned=how, **options)
+            key = None if name == "text" else _key_of(given, spans_key)
+            report = convert(given, path, misaligned=how, spans_key=key, **options)
             counts[name] = report.docs
             notes += [f"{name}: {remark}" for remark in report.remarks]
             if name == "text":
                 counts["text_words"] = report.tokens
     if gold is not None:
         whole = corpora.folder / "gold-whole.spacy"
-        report = convert(gold, whole, **options, misaligned=misaligned)
+        report = convert(gold, whole, **options, misaligned=misaligned, spans_key=_key_of(gold, spans_key))
         notes += [f"gold: {remark}" for remark in report.remarks]
         docs = list(read_docs(whole, blank_pipeline(lang, tokenizer).vocab))
         whole.unlink()
@@ -103,6 +107,10 @@ def prepare(
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result._asdict(), indent=2) + "\n")
     return result
+
+
+def _key_of(path: Path, spans_key: Optional[str]) -> Optional[str]:
+    return spans_key if spans_key is not None and has_span_groups(path) else None
 
 
 def _forget(corpora: Corpora, no_text: bool) -> None:

@@ -1,5 +1,6 @@
 """Where candidates are trained, and how: configs, corpora, settings."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -63,10 +64,13 @@ class Workshop:
         RAISES (WeaknerError): If there is none, or it is for another language, tokenizer or size of encoder.
         """
         path = self.configs / config_name(recipe, size)
-        existing(path, f"make it with 'spacy weakner init config {recipe} --size {size}'")
+        file_ = shlex.quote(str(path))
+        existing(path, f"make it with 'spacy weakner init config {recipe} {file_} --lang {self.lang} --size {size}'")
         differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=size)
         if differences:
-            raise WeaknerError(Errors.WK692.format(path=path, differences="; ".join(differences), recipe=recipe))
+            raise WeaknerError(
+                Errors.WK692.format(path=path, file=file_, differences="; ".join(differences), recipe=recipe)
+            )
         return path
 
     def on_gold(self, gold: Path, dev: Path, output: Path) -> Training:

@@ -41,6 +41,7 @@ def convert(
     offsets: str = AUTO,
     labels: Optional[Sequence[str]] = None,
     columns: Tuple[int, int] = COLUMNS,
+    spans_key: Optional[str] = None,
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
     workers: int = 1,
@@ -64,7 +65,7 @@ def convert(
     limit (Optional[int]): Write at most so many Docs.
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
-    offsets, labels, columns: See `formats.reading.read_corpus`.
+    offsets, labels, columns, spans_key: See `formats.reading.read_corpus`.
     shard_size (int): Docs per shard, if the output is a folder; in parts lines of the input.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
     workers, ray: See `runtime.spread.Spread`.
@@ -94,7 +95,7 @@ def convert(
         for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
             raise WeaknerError(Errors.WK749.format(setting=setting))
         check_choice("offsets", offsets, (AUTO, *UNITS))
-        reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns)
+        reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
         asked = Asked(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
         return convert_in_parts(asked, spread, progress=progress)
     check_there(output_path, overwrite)
@@ -109,6 +110,7 @@ def convert(
         offsets=offsets,
         labels=labels or (),
         columns=columns,
+        spans_key=spans_key,
         counts=report,
     )
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))

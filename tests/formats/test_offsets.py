@@ -3,6 +3,7 @@
 import pytest
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.formats import records
 from spacy_weakner.formats.offsets import UNITS, Places
 
 from .util import converted, ents, write_array, write_lines
@@ -74,6 +75,33 @@ def test_units_are_never_mixed(tmp_path):
     # What covers another text is not known, and the rest is.
     assert [token.text for token in docs[1] if token.ent_iob == 0] == ["John"]
     assert sum(report.notes.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "text, span, unknown",
+    [
+        ("Yours,\nBob Lee", [7, 18], ["Bob", "Lee"]),
+        ("Yours, Bob Lee", [14, 18], []),
+        ("Yours, Bob Lee", [99, 100], []),
+        ("Hi 😊 Bob", [3, 99], ["😊", "Bob"]),
+    ],
+)
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_lies_beyond_the_text_is_not_known(tmp_path, text, span, unknown, unit):
+    rows = [{"text": "Anna lives in Kiel.", "label": [[0, 4, "PER"]]}, {"text": text, "label": [[*span, "PER"]]}]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    with pytest.raises(WeaknerError, match=r"WK742.*--offsets codepoints"):
+        converted(path)
+    docs, report = converted(path, offsets=unit)
+    assert [ents(doc) for doc in docs] == [[("Anna", "PER")], []]
+    assert [[token.text for token in doc if token.ent_iob == 0 and not token.is_space] for doc in docs] == [[], unknown]
+    assert {what: n for what, n in report.notes.items() if "--offsets" not in what} == {records.BEYOND: 1}
+
+
+def test_what_cuts_a_character_is_not_known(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", [{"text": "Hi 😊 Bob", "label": [[4, 5, "X"]]}])
+    docs, report = converted(path, offsets="utf16")
+    assert [token.text for token in docs[0] if token.ent_iob == 0] == ["😊"] and report.notes[records.BEYOND] == 1
 
 
 def test_without_texts_the_end_tells_or_nobody(tmp_path):

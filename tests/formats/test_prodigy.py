@@ -186,6 +186,21 @@ def test_equal_hashes_of_different_texts_stay_apart(tmp_path):
     assert [len(rows) for _, rows in prodigy.gather(Items(path))] == [1, 1]
 
 
+@pytest.mark.parametrize("key", ["entities", "ents"])
+@pytest.mark.parametrize("change", [{}, {"_view_id": "spans_manual"}, {"_view_id": None, "tokens": None}])
+def test_accepted_with_another_key_for_spans_is_refused(tmp_path, key, change):
+    row = {name: value for name, value in {**manual(), **change}.items() if value is not None and name != "spans"}
+    path = write_lines(tmp_path / "a.jsonl", [{**row, key: [[0, 4, "PER"]]}])
+    with pytest.raises(WeaknerError, match=f"WK103.*line 1.*'{key}'.*rename the key to 'spans'"):
+        converted(path, format="prodigy")
+    path.write_text(path.read_text().replace(f'"{key}"', '"spans"'))
+    (doc,), _ = converted(path, format="prodigy")
+    assert ents(doc) == [("Anna", "PER")]
+    for known in ({"meta": {"a": 1}}, {"spans": [], key: [[0, 4, "PER"]]}, {"relations": [{}]}):
+        (doc,), _ = converted(write_lines(path, [{**row, **known}]), format="prodigy")
+        assert ents(doc) == []
+
+
 def test_malformed_rows_name_their_line(tmp_path):
     with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*without offsets"):
         read(tmp_path, manual(key=1), manual({"label": "X"}, key=2))

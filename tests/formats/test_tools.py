@@ -10,7 +10,7 @@ import pytest
 
 from spacy_weakner.annotations import overlaps, rows, weak
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.formats import brat, doccano, label_studio, tool
+from spacy_weakner.formats import brat, doccano, label_studio, records, spacy_json, tool
 from spacy_weakner.formats.reading import file_format
 from spacy_weakner.quality.checking.check import CheckedFiles, examine
 from spacy_weakner.stages.convert import convert
@@ -88,6 +88,86 @@ def test_rows_of_json_min(tmp_path):
     docs, report = converted(write_array(tmp_path / "a.json", [row, older, other]))
     assert [ents(doc) for doc in docs] == [[("Anna", "PER")], []] and iob(docs[1]) == "OOO"
     assert report.notes == {label_studio.OLDER: 1, doccano.EMPTY: 1}
+
+
+def answer(*spans, by=1, at="2024-01-01T10:00:00Z", **more):
+    return {"completed_by": by, "created_at": at, "result": [result(*span) for span in spans], **more}
+
+
+def as_rows(answers):
+    """The same as rows of JSON_MIN."""
+    for each in answers:
+        found = [item["value"] for item in each["result"]]
+        about = {"annotator": each["completed_by"], "created_at": each["created_at"]}
+        truth = {"ground_truth": True} if each.get("ground_truth") else {}
+        yield {"text": TEXT, "id": 7, **({"ner": found} if found else {}), **about, **truth}
+
+
+LATE = "2024-01-02T10:00:00Z"
+BOB = [9, 12, "PER"]
+
+
+@pytest.mark.parametrize(
+    "answers, tags, notes",
+    [
+        # What is marked as true wins over anything newer.
+        (
+            [answer(ANNA, PARIS, ground_truth=True), answer(BOB, at=LATE)],
+            "BOOOBO",
+            {label_studio.OVERRULED: 1},
+        ),
+        ([answer(BOB), answer(ANNA, by=2, at=LATE, ground_truth=True)], "BOOOOO", {label_studio.OVERRULED: 1}),
+        # An annotator may correct himself, and nobody else.
+        ([answer(BOB), answer(ANNA, at=LATE)], "BOOOOO", {label_studio.OLDER: 1}),
+        ([answer(ANNA, PARIS), answer(by=2, at=LATE)], "-OOO-O", {label_studio.DISPUTED: 2}),
+        ([answer(ANNA, PARIS, by={"id": 1}), answer(PARIS, by={"id": 2})], "-OOOBO", {label_studio.DISPUTED: 1}),
+        ([answer(ANNA), answer([0, 4, "LOC"], by=2)], "-OOOOO", {label_studio.DISPUTED: 2}),
+        ([answer([0, 12, "X"], ANNA), answer(ANNA, by=2, at=LATE)], "B--OOO", {label_studio.DISPUTED: 1}),
+        ([answer(ANNA), answer(ANNA, by=2), answer([0, 5, "PER"], by=3)], "BOOOOO", {}),
+        ([answer(ANNA), answer(by=1, at=LATE), answer(by=2)], "OOOOOO", {label_studio.OLDER: 1}),
+        ([answer(ANNA), answer(by=2, at=LATE, was_cancelled=True)], "BOOOOO", {label_studio.CANCELLED: 1}),
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "json-min", "cloud"])
+def test_several_annotations_of_one_task(tmp_path, form, answers, tags, notes):
+    rows = [task(answers)]
+    if form == "json-min":
+        if any(each.get("was_cancelled") for each in answers):
+            pytest.skip("not in this export")
+        rows = list(as_rows(answers))
+    elif form == "cloud":
+        rows = [{"id": n, "task": {"id": 7, "data": {"text": TEXT}}, **each} for n, each in enumerate(answers)]
+    path = write_array(tmp_path / "a.json", rows)
+    (doc,), report = converted(path, format="label-studio")
+    found = {what: n for what, n in report.notes.items() if what != doccano.EMPTY}
+    assert (iob(doc), found, report.suspects, weak.get_id(doc)) == (tags, notes, [], "7")
+
+
+def test_all_controls_of_json_min_are_read(tmp_path):
+    row = {
+        "text": TEXT,
+        "id": 1,
+        "ner": [result(*ANNA)["value"]],
+        "places": [result(*PARIS)["value"]],
+        "mood": {"a": 1},
+    }
+    (doc,), report = converted(write_array(tmp_path / "a.json", [row]))
+    assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")] and report.ignored == {"mood": 1}
+
+
+def test_rows_without_number_belong_together_by_their_text(tmp_path):
+    rows = [{key: value for key, value in row.items() if key != "id"} for row in as_rows([answer(ANNA), answer(by=2)])]
+    docs, report = converted(write_array(tmp_path / "a.json", [*rows, {**rows[0], "text": "Bob ran.", "ner": []}]))
+    assert [iob(doc) for doc in docs] == ["-OOOOO", "OOO"] and report.notes[label_studio.DISPUTED] == 1
+
+
+def test_a_task_inside_its_annotation(tmp_path):
+    """One file each, as they stand in cloud storage."""
+    row = {"id": 5, "task": {"id": 7, "data": {"text": TEXT}}, **answer(ANNA)}
+    path = write_array(tmp_path / "5.json", row, indent=2)
+    assert file_format(path) == "label-studio"
+    (doc,), report = converted(path)
+    assert ents(doc) == [("Anna", "PER")] and not report.ignored
 
 
 def test_tasks_that_cannot_be_read(tmp_path):
@@ -219,8 +299,8 @@ def test_tokens_of_white_space(tmp_path, blank):
     tokens, empty = ["Anna", blank, "Lee", "left"], [blank] * 2
     tags = {"tokens": tokens, "ner_tags": ["B-PER", "O", "I-PER", "O"]}, {"tokens": empty, "ner_tags": ["O", "O"]}
     spans = {"tokenized_text": tokens, "ner": [[0, 2, "PER"]]}, {"tokenized_text": empty, "ner": []}
-    for name, records in (("a", tags), ("b", spans)):
-        (doc,), report = converted(write_lines(tmp_path / f"{name}.jsonl", records))
+    for name, made in (("a", tags), ("b", spans)):
+        (doc,), report = converted(write_lines(tmp_path / f"{name}.jsonl", made))
         assert [t.text for t in doc] == ["Anna", "Lee", "left"] and ents(doc) == [("Anna Lee", "PER")]
         assert report.notes[tool.NOT_TEXT] == 1 and report.notes[rows.BLANK_TOKENS] >= 1
     row = {"tokens": ["Anna", blank, "left"], "ner_tags": ["B-PER", "O", "O"]}
@@ -317,6 +397,107 @@ def test_brat_offsets_into_another_text(tmp_path):
         converted(tmp_path / "a.ann")
 
 
+# Keys that are passed over
+
+
+@pytest.mark.parametrize(
+    "format, row, unknown",
+    [
+        (
+            "doccano",
+            {"text": TEXT, "label": [ANNA], "Comments": ["a"], "meta": {"a": 1}, "n": 1, "mine": [PARIS]},
+            "mine",
+        ),
+        ("doccano", {"text": TEXT, "label": [ANNA], "entities": [PARIS]}, "entities"),
+        ("doccano", {"text": TEXT, "mine": {"name": {"a": 1}}}, "mine"),
+        ("label-studio", {**task([answer(ANNA)]), "drafts": [{}], "mine": {"a": 1}}, "mine"),
+        (
+            "prodigy",
+            {"text": TEXT, "_input_hash": 1, "spans": [], "tokens": [], "mine": [1], "answer": "accept"},
+            "mine",
+        ),
+        ("gliner", {"tokenized_text": ["a"], "ner": [], "ner_labels": ["X"], "mine": [1]}, "mine"),
+        ("huggingface", {"tokens": ["a"], "ner_tags": ["O"], "pos_tags": [1], "fine_tags": ["O"]}, "fine_tags"),
+        ("spacy-json", [TEXT, {"entities": [], "spans": {"sc": [ANNA]}, "tags": ["X"]}], "spans"),
+        ("dataturks", {"content": TEXT, "annotation": [], "extras": {"a": 1}, "mine": [1]}, "mine"),
+        ("jsonl", {"text": TEXT, "label": {"name": {"a": 1}}}, "label"),
+    ],
+)
+def test_unknown_keys_with_lists_or_objects_are_named(tmp_path, format, row, unknown):
+    _, report = converted(write_lines(tmp_path / "a.jsonl", [row]), format=format)
+    assert {key for key in report.ignored if key in report.lists} == {unknown}
+    assert any("passed over" in remark and unknown in remark for remark in report.remarks)
+    known = format not in ("jsonl", "doccano") or ("label" in row and unknown != "label")
+    assert report.suspects == ([] if known else [unknown])
+
+
+def test_singular_annotation_holds_spans_too(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", [{"text": "Anna lives", "annotation": [[0, 4, "PER"]]}])
+    assert file_format(path) == "doccano"
+    (doc,), _ = converted(path, format="doccano")
+    assert ents(doc) == [("Anna", "PER")]
+
+
+# Dataturks, and records that do not stand one a line
+
+
+def test_dataturks(tmp_path):
+    point = {"start": 0, "end": 3, "text": "Anna"}
+    row = {"content": TEXT, "annotation": [{"label": ["PER"], "points": [point]}], "extras": None, "metadata": {"a": 1}}
+    twice = {"content": TEXT, "annotation": [{"label": ["PER", "X"], "points": [point]}]}
+    rows = [row, {"content": "Bob ran", "annotation": None}, {"content": "Bob ran", "annotation": []}, twice]
+    path = write_lines(tmp_path / "a.json", rows)
+    assert file_format(path) == "dataturks"
+    docs, report = converted(path)
+    assert [iob(doc) for doc in docs] == ["BOOOOO", "--", "OO", "-OOOOO"]
+    assert report.notes == {doccano.EMPTY: 1, records.OVERLAPS: 2} and not report.ignored
+
+
+PAIR = [TEXT, {"entities": [ANNA, PARIS]}]
+
+
+@pytest.mark.parametrize(
+    "content, format, nulls",
+    [
+        ({"classes": ["PER", "LOC"], "annotations": [PAIR, None, None]}, "spacy-json", 2),
+        ({"classes": [], "annotations": [None, PAIR]}, "spacy-json", 1),
+        ([PAIR, None], "spacy-json", 1),
+        ({"data": [{"text": TEXT, "label": [ANNA, PARIS]}]}, "doccano", 0),
+        ({"version": 1, "tasks": [task([answer(ANNA, PARIS)])]}, "label-studio", 0),
+        ({"text": TEXT, "label": [ANNA, PARIS]}, "doccano", 0),
+        (task([answer(ANNA, PARIS)]), "label-studio", 0),
+        ({"review": TEXT, "id": 1, "ner": [result(*ANNA)["value"], result(*PARIS)["value"]]}, "label-studio", 0),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_wrappers_and_objects_over_several_lines(tmp_path, content, format, nulls, indent):
+    path = write_array(tmp_path / "a.json", content, indent=indent)
+    assert file_format(path) == format
+    (doc,), report = converted(path)
+    assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")]
+    assert report.notes == ({spacy_json.NULLS: nulls} if nulls else {}) and not report.ignored
+
+
+def test_objects_over_several_lines_may_follow_each_other(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("".join(json.dumps({"text": TEXT, "label": [span]}, indent=1) + "\n" for span in (ANNA, PARIS)))
+    docs, _ = converted(path)
+    assert [ents(doc) for doc in docs] == [[("Anna", "PER")], [("Paris", "LOC")]]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ('{"text": "a",\n "label": [[0, 1, "X"]', "item 1: not JSON"),
+        ('{"text": "a", "label": [}\n{"text": "b"}', "line 1: not JSON"),
+    ],
+)
+def test_what_is_no_json_is_said_to_be_none(tmp_path, text, message):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(WeaknerError, match=message):
+        converted(tmp_path / "a.json")
+
+
 # All of them
 
 
@@ -338,7 +519,7 @@ def test_white_space_is_no_part_of_a_span(tmp_path):
     [
         ('[{"tokenized_text": ["a"], "ner": []}, {"tokenized_text": ["a"]', r"item 2: not JSON"),
         ('[{"tokenized_text": ["a"]} {"tokenized_text": ["b"]}]', r"item 2: a comma"),
-        ('[{"tokens": ["a"]}]', r"line 1: a JSON array.*--format.*jq"),
+        ('[{"tokens": ["a"]}]', r"WK370.*a JSON array.*--format.*jq"),
         ('[{"tokenized_text": ["a"]}] []', r"item 1: something follows"),
         ('[{"tokenized_text": ["a"], "n": NaN}]', r"item 1: not JSON"),
         ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"item 1: nested too deeply"),

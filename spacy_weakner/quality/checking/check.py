@@ -10,6 +10,7 @@ from ...annotations.conll import COLUMNS
 from ...annotations.rows import MISALIGNED
 from ...errors import check_choice, check_range
 from ...files import existing
+from ...formats.reading import has_span_groups
 from ...stages.labelling.sources import Source
 from .completeness import check_annotated
 from .corpora import CheckedCorpus, read_annotated
@@ -60,6 +61,7 @@ class CheckedSettings:
     max_steps (Optional[int]): Steps of the training.
     batch_words (int): Words of each.
     misaligned (str): What is done with spans that do not end at token borders.
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold.
     configs (Optional[Path]): Folder of the configs of a project, which have to fit these settings.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
     """
@@ -74,6 +76,7 @@ class CheckedSettings:
     max_steps: Optional[int] = None
     batch_words: int = 500
     misaligned: str = "error"
+    spans_key: Optional[str] = None
     configs: Optional[Path] = None
     columns: Tuple[int, int] = COLUMNS
 
@@ -168,10 +171,17 @@ def _check_annotated(
     there: Dict[str, Path], nlp: Language, settings: CheckedSettings, findings: Findings
 ) -> List[CheckedCorpus]:
     corpora = []
+    with findings.guard(f"--spans-key {settings.spans_key}"):
+        paths = [there[name] for name in _ANNOTATED if name in there]
+        if settings.spans_key is not None and paths and not any(map(has_span_groups, paths)):
+            message = "None of gold, dev and test is a .spacy file, and others have no span groups."
+            findings.error(f"--spans-key {settings.spans_key}", message, "Leave it out.")
     for name in _ANNOTATED:
         if name not in there:
             continue
-        corpus = read_annotated(name, there[name], nlp, findings, columns=settings.columns)
+        corpus = read_annotated(
+            name, there[name], nlp, findings, columns=settings.columns, spans_key=settings.spans_key
+        )
         if corpus is None:
             continue
         corpora.append(corpus)

@@ -1,5 +1,6 @@
 """Whether gold, dev and test hold what training and scoring need."""
 
+import shlex
 from typing import List
 
 from .corpora import CheckedCorpus, Sentence, examples
@@ -93,6 +94,9 @@ def _check_evaluated(
 
 
 def _form(corpus: CheckedCorpus) -> str:
+    if corpus.groups:
+        key = shlex.quote(max(corpus.groups, key=corpus.groups.__getitem__))
+        return f"--spans-key {key} reads the spans of that group as gold."
     return (
         f'Give --{corpus.name} rows {{"text": ..., "ents": [[start, end, "LABEL"]]}} with character offsets (or '
         '"tokens" and token offsets), and "ents": [] where there is no entity.'

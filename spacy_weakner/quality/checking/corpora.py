@@ -1,7 +1,6 @@
 """Reading annotated corpora for checks: every row that can be read, and what is wrong with the others."""
 
 import re
-import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,7 +11,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...annotations.conll import COLUMNS
-from ...annotations.corpus import read_docs
 from ...annotations.foreign import with_names
 from ...annotations.gold import missing_tokens
 from ...annotations.jsonl import parse_row
@@ -20,7 +18,7 @@ from ...annotations.rows import Row, RowCounts, RowError, doc_from_row, show
 from ...annotations.weak import doc_entities, is_weak
 from ...errors import Errors
 from ...formats.names import SUFFIXES
-from ...formats.reading import file_format, input_files, read_corpus
+from ...formats.reading import check_lines, file_format, input_files, read_corpus
 from ...ty import Entity
 from .findings import FIRST, Findings, listed, plural
 from .sampling import LIMIT, SampledLines
@@ -81,6 +79,7 @@ class CheckedCorpus:
     spans (int): Spans with character offsets.
     broken (int): Rows that could not be read.
     note (str): How much was looked at; empty if it was everything.
+    groups (Counter[str]): Spans of groups that are not read.
     """
 
     where: str
@@ -91,6 +90,7 @@ class CheckedCorpus:
     spans: int = 0
     broken: int = 0
     note: str = ""
+    groups: "Counter[str]" = field(default_factory=Counter)
 
     def labels(self) -> Dict[str, int]:
         """RETURNS (Dict[str, int]): Entities per label."""
@@ -135,6 +135,7 @@ def read_annotated(
     findings: Findings,
     limit: int = LIMIT,
     columns: Tuple[int, int] = COLUMNS,
+    spans_key: Optional[str] = None,
 ) -> Optional[CheckedCorpus]:
     """Read gold, dev or test.
 
@@ -144,10 +145,11 @@ def read_annotated(
     findings (Findings): Takes what is wrong.
     limit (int): How many lines or Docs are looked at.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold.
     RETURNS (Optional[CheckedCorpus]): What could be read; None if nothing.
     """
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
-    reader = _Reader(corpus, nlp, findings, limit, columns)
+    reader = _Reader(corpus, nlp, findings, limit, columns, spans_key)
     read = False
     if path.is_file() and file_format(path) is None:
         message = Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES))
@@ -176,28 +178,34 @@ def read_annotated(
 
 class _Reader:
     def __init__(
-        self, corpus: CheckedCorpus, nlp: Language, findings: Findings, limit: int, columns: Tuple[int, int]
+        self,
+        corpus: CheckedCorpus,
+        nlp: Language,
+        findings: Findings,
+        limit: int,
+        columns: Tuple[int, int],
+        spans_key: Optional[str],
     ) -> None:
         self.corpus = corpus
         self.nlp = nlp
         self.findings = findings
         self.limit = limit
         self.columns = columns
+        self.spans_key = spans_key
 
     def read(self, path: Path, format: str) -> None:
         left = self.limit - len(self.corpus.sentences)
         if left <= 0:
             self.corpus.note = self.corpus.note or f"looked at the first {len(self.corpus.sentences):,} sentences"
             return
+        check_lines(path, format)
         if format == "jsonl":
             self._read_jsonl(path, left)
             return
         counts = RowCounts()
-        if format == "spacy":
-            docs = read_docs(path, self.nlp.vocab)
-        else:
-            how: Dict[str, Any] = {"format": format, "misaligned": "expand", "columns": self.columns}
-            docs = read_corpus(path, self.nlp, **how, counts=counts)
+        how: Dict[str, Any] = {"format": format, "misaligned": "expand", "columns": self.columns}
+        key = self.spans_key if format == "spacy" else None
+        docs = read_corpus(path, self.nlp, **how, spans_key=key, counts=counts)
         unit = "sentence" if format == "conll" else "document"
         for number, doc in enumerate(islice(docs, left), start=1):
             self._add(doc, f"{path}, {unit} {number}", False, format not in ("conll", "huggingface", "gliner"))
@@ -206,6 +214,7 @@ class _Reader:
         self._report(path, counts)
 
     def _report(self, path: Path, counts: RowCounts) -> None:
+        self.corpus.groups += counts.groups
         for remark in counts.remarks:
             self.findings.warning(self.corpus.where, f"{path}: {remark}.")
 
@@ -215,12 +224,6 @@ class _Reader:
         for line in lines:
             if not line.text.strip():
                 continue
-            if line.text[0] == "[" and line.place == "line 1":
-                self.findings.error(
-                    self.corpus.where, f"{path} holds a JSON array, not a row per line.", array_cure(path)
-                )
-                self.corpus.broken += 1
-                return
             try:
                 row = parse_row(line.text)
                 doc = doc_from_row(row, self.nlp, misaligned="expand", counts=counts)
@@ -239,7 +242,8 @@ class _Reader:
         if counts.suspects and not problems.places:
             self.findings.error(
                 self.corpus.where,
-                f"No row of {path} has 'ents', but these unknown keys hold lists: {', '.join(counts.suspects)}.",
+                f"No row of {path} has 'ents', but these unknown keys hold lists or objects: "
+                f"{', '.join(counts.suspects)}.",
                 "If they are the annotations, rename them to 'ents' ([start, end, label]).",
             )
 
@@ -265,17 +269,8 @@ class _Reader:
 def _suffix_cure(path: Path) -> str:
     """What to do with a file of unknown suffix, by how it begins."""
     with path.open("rb") as file_:
-        start = file_.read(100).lstrip()
-    if start[:1] == b"[":
-        return array_cure(path)
-    return "It seems to hold rows of JSON: rename it to .jsonl." if start[:1] == b"{" else ""
-
-
-def array_cure(path: Path) -> str:
-    """RETURNS (str): How to make rows of a JSON array."""
-    return (
-        f"Write a row per line: jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(str(path.with_name('new.jsonl')))}"
-    )
+        start = file_.read(100).lstrip()[:1]
+    return "It seems to hold JSON: rename it to .json." if start in (b"[", b"{") else ""
 
 
 def _places(places: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,7 +79,7 @@ def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optio
             differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=size)
             if differences:
                 options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
-                cure = f"spacy weakner init config {path.stem} {path} --force {options}" + (
+                cure = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --force {options}" + (
                     f" --size {size}" if size else ""
                 )
                 findings.error(f"--configs {path}", f"{listed(differences)}.", cure)

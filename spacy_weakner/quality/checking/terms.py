@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 from collections import Counter
 from itertools import islice
 from pathlib import Path
@@ -65,7 +66,7 @@ def _check_kinds(
         _report(findings, where, kinds["digits"], "without any letter, which match every such number")
     if kinds.get("letter"):
         message = f"{plural(len(kinds['letter']), 'term')} of one character: {_shown(kinds['letter'])}."
-        findings.warning(where, message, "Set min_length = 2 (--min-length 2), if they match too much.")
+        findings.warning(where, message, "Set min_length = 2 (label --min-length 2), if they match too much.")
     if kinds.get("stop"):
         _report(findings, where, kinds["stop"], f"that are stop words of '{lang}'")
     if kinds.get("long"):
@@ -144,4 +145,5 @@ def _guess_columns(path: Path) -> str:
     shown = first.replace("\t", "<tab>")
     if is_header:
         return f"'{rows[0][label]}' seems to be the label and '{rows[0][term]}' the term: make the first row '{shown}'."
-    return f"There seems to be no header: put '{shown}' before the first row, for example: sed -i '1i {first}' {path}"
+    command = f"sed -i '1i {first}' {shlex.quote(str(path))}"
+    return f"There seems to be no header: put '{shown}' before the first row, for example: {command}"

@@ -1,6 +1,7 @@
 """Text without labels: can it be read, and how much is it."""
 
 import re
+import shlex
 from itertools import islice
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Tuple
@@ -13,8 +14,8 @@ from ...annotations.conll import COLUMNS
 from ...annotations.corpus import read_docs
 from ...annotations.jsonl import parse_row
 from ...annotations.rows import RowError, refuse_foreign, show
-from ...formats.reading import input_files, read_corpus
-from .corpora import Problems, array_cure
+from ...formats.reading import check_lines, input_files, read_corpus
+from .corpora import Problems
 from .findings import Findings, percent, plural
 from .sampling import LIMIT, SampledLines
 
@@ -86,14 +87,12 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
     """RETURNS (Tuple[List[str], int, str]): Texts, how many there are in all, and how much was looked at."""
     if format == "spacy":
         return _some(read_docs(path, Vocab()), limit)
+    check_lines(path, format)
     lines, problems = SampledLines(path, limit), Problems(path)
     texts, marks = [], []
     for line in lines:
         if _MARK in line.text:
             marks.append(line.place)
-        if format == "jsonl" and line.text[:1] == "[" and line.place == "line 1":
-            findings.error(where, f"{path} holds a JSON array, not a row per line.", array_cure(path))
-            return [], 0, ""
         try:
             texts.append(_row_text(line.text) if format == "jsonl" and line.text.strip() else line.text)
         except RowError as error:
@@ -101,7 +100,7 @@ def _read_file(path: Path, format: str, limit: int, where: str, findings: Findin
     problems.report(where, findings)
     if marks:
         message = f"{path}: byte order marks within the text ({marks[0]}, {plural(len(marks), 'line')} in all)."
-        cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {path}"
+        cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
     texts = [text for text in texts if text.strip()]
     if format == "text":

@@ -1,5 +1,7 @@
 """Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard."""
 
+import shlex
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Tuple
@@ -14,6 +16,7 @@ from ...annotations.rows import RowCounts
 from ...errors import Errors, WeaknerError
 from ...files import read_lines
 from ...formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files
+from ...formats.span_groups import read_groups
 from .hashes import hash_text
 from .inputs import ShardInput, spacy_inputs
 
@@ -44,13 +47,15 @@ def corpus_inputs(
     files = input_files(path, format)
     if any(format_ == "spacy" for _, format_ in files):
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
-            raise WeaknerError(Errors.WK740.format(path=file_, name="spacy"))  # its shard would have another name
-        return spacy_inputs(path)
+            raise _as_a_whole(file_, "spacy")  # its shard would have another name
+        if reading is None or counts is None:
+            return spacy_inputs(path)
+        return spacy_inputs(path, partial(read_groups, key=reading.spans_key, counts=counts))
     reading = reading or Reading()
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):
-            raise WeaknerError(Errors.WK740.format(path=file_, name=format_))
+            raise _as_a_whole(file_, format_)
         check_lines(file_, format_)
         lines = BlockLines(file_)
         width = find_width(read_lines(file_)) if format_ == "conll" else None
@@ -134,6 +139,10 @@ class Block(ShardInput):
             self.path, self._format, numbered, self._nlp, self._reading, self._counts, width=self._width
         )
         return docs, None
+
+
+def _as_a_whole(path: Path, format: str) -> WeaknerError:
+    return WeaknerError(Errors.WK740.format(path=path, name=format, file=shlex.quote(str(path))))
 
 
 def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:

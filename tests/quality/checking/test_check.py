@@ -93,8 +93,8 @@ def test_every_option_is_passed_on(monkeypatch):
         "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size cnn --transformer m "
     )
     options += (
-        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --configs g "
-        "--columns 2 3"
+        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --spans-key sc "
+        "--configs g --columns 2 3"
     )
     assert invoke(*options.split()).exit_code == 130
     assert (seen.pop("labels"), seen.pop("columns")) == (("A", "B"), (2, 3))

@@ -50,7 +50,7 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
         ),
         (
             {"tokens": ["Anna"], "mentions": [["Anna", "PER"]]},
-            "unknown keys hold lists: mentions.*rename them to 'ents'",
+            "unknown keys hold lists or objects: mentions.*rename them to 'ents'",
         ),
     ],
 )
@@ -91,9 +91,11 @@ def test_formats(check, write, nlp, tmp_path):
     [
         ("a.txt", ["Anna slept"], "plain text, which holds no entities"),
         ("a.json", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
-        ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*jq -c '\.\[\]'"),
+        ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*rename it to \.json"),
+        ("a.jsonl", ["{", '"text": "a"', "}"], r"WK370.*JSON objects over several lines.*jq -c \. "),
+        ("a.tsv", ["#FORMAT=WebAnno TSV 3.3", "", "1-1\t0-4\tAnna\tPER"], r"WK371.*CoNLL 2002"),
         ("a.jsonl", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
-        ("a.data", [{"text": "a"}], r"WK105.*rename it to \.jsonl"),
+        ("a.data", [{"text": "a"}], r"WK105.*rename it to \.json"),
         ("a.spacy", b"no docs", "WK102"),
         ("a.conll", ["Anna B-PER", "slept"], "WK103.*line 2"),
         ("a.jsonl", '{"text": "Zoë"}'.encode("cp1252"), "WK104.*WINDOWS-1252.*iconv"),

@@ -1,0 +1,643 @@
+"""Messages that name a way out: each is provoked, and then what it says is done."""
+
+import ast
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Set, Tuple, Union
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import spacy_weakner
+from spacy_weakner.cli.app import app
+
+NLP = spacy.blank("en")
+TEXT = "Anna met Bob in Paris."
+GOLD = [{"tokens": ["Anna", "met", "Bob", str(i)], "ents": [[0, 1, "PER"], [2, 3, "PER"]]} for i in range(60)]
+ROW = {"text": TEXT, "label": [[0, 4, "PER"]]}
+TERMS = "label,term\nPER,Anna\nPER,Bob\nLOC,Paris\n"
+TEXTS = f"{TEXT}\nBob left Paris.\n"
+Change = Callable[[Path], Any]
+
+
+class Way(NamedTuple):
+    """A way out.
+
+    files: Contents by name: text, bytes, rows of JSON, or a Doc's entities and span groups.
+    command: What is done first, without "spacy weakner".
+    message: What it says; groups are put into what follows, as <1> and so on.
+    steps: What is done then: "$ ..." by a shell, functions with the folder, all else as a command; "again ..." is the
+        first one with more options, and the last one has to do without that message.
+    """
+
+    files: Dict[str, Any]
+    command: str
+    message: str
+    steps: Tuple[Union[str, Change], ...]
+
+
+def edit(name: str, old: str, new: str) -> Change:
+    def change(folder: Path) -> None:
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+    return change
+
+
+def rename(old: str, new: str) -> Change:
+    return lambda folder: (folder / old).rename(folder / new)
+
+
+def write_file(path: Path, content: Any) -> None:
+    path.parent.mkdir(exist_ok=True, parents=True)
+    if callable(content):
+        content(path)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    elif path.suffix == ".spacy":
+        bin_ = DocBin(store_user_data=True)
+        for groups in content:
+            doc = Doc(NLP.vocab, words=["Anna", "met", "Bob"])
+            for name, spans in groups.items():
+                doc.spans[name] = [Span(doc, *span) for span in spans]
+            bin_.add(doc)
+        bin_.to_disk(path)
+    else:
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content), encoding="utf-8")
+
+
+def span_ruler(path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("span_ruler").add_patterns([{"label": "PER", "pattern": "Anna"}])
+    nlp.to_disk(path)
+
+
+WAYS: Dict[str, Way] = {
+    # Reading
+    "a row of another tool": Way(
+        {"a.jsonl": [{"tokens": ["a"], "ents": []}] * 300 + [ROW]},
+        "convert a.jsonl b.spacy",
+        r"line 301.*first: spacy weakner (convert \S+ \S+ --format doccano)",
+        (lambda folder: write_file(folder / "a.jsonl", [ROW]), "<1>"),
+    ),
+    "spans that are not tokens": Way(
+        {"a.jsonl": [{"text": TEXT, "ents": [[0, 3, "PER"]]}]},
+        "convert a.jsonl b.spacy",
+        r"WK103.*spacy weakner convert \.\.\. (--misaligned drop)",
+        ("again <1>",),
+    ),
+    "numbers of tags": Way(
+        {"a.jsonl": [{"tokens": ["Anna"], "ner_tags": [1]}]},
+        "convert a.jsonl b.spacy",
+        r"WK103.*(--labels O,B-PER,I-PER)",
+        ("again <1>",),
+    ),
+    "spans beyond their text": Way(
+        {"a.jsonl": [ROW, {"text": "Yours,\nBob Lee", "label": [[7, 18, "PER"]]}]},
+        "convert a.jsonl b.spacy",
+        r"WK742.*spacy weakner (convert .*)",
+        ("<1>",),
+    ),
+    "the same, from a check": Way(
+        {"a.jsonl": [ROW, {"text": "Yours,\nBob Lee", "label": [[7, 18, "PER"]]}]},
+        "check --gold a.jsonl",
+        r"WK742.*spacy weakner (convert .*)",
+        ("<1>", "check --gold NEW.spacy"),
+    ),
+    "an array of rows": Way(
+        {"a.json": json.dumps(GOLD)},
+        "convert a.json b.spacy",
+        r"WK370.*per line: (.*)",
+        ("$ <1>", "convert NEW.jsonl b.spacy"),
+    ),
+    "an object around rows": Way(
+        {"a.json": json.dumps({"my rows": GOLD})},
+        "convert a.json b.spacy",
+        r"WK370.*per line: (.*)",
+        ("$ <1>", "convert NEW.jsonl b.spacy"),
+    ),
+    "an object around rows, over several lines": Way(
+        {"a.json": json.dumps({"rows": GOLD}, indent=1)},
+        "check --gold a.json",
+        r"WK370.*per line: (.*)",
+        ("$ <1>", "check --gold NEW.jsonl"),
+    ),
+    "a row over several lines": Way(
+        {"a.jsonl": json.dumps(GOLD[0], indent=1)},
+        "convert a.jsonl b.spacy",
+        r"WK370.*per line: (.*)",
+        ("$ <1>", "convert NEW.jsonl b.spacy"),
+    ),
+    "an array without a known tool": Way(
+        {"a.json": json.dumps([{"text": TEXT, "label": []}])},
+        "convert a.json b.spacy",
+        r"WK370.*Name its format \(convert (--format)\)",
+        ("again <1> doccano",),
+    ),
+    "WebAnno TSV": Way(
+        {"a.tsv": "#FORMAT=WebAnno TSV 3.3\n\n\n#Text=Anna left\n1-1\t0-4\tAnna\tPER\n1-2\t5-9\tleft\t_\n"},
+        "convert a.tsv b.spacy",
+        r"WK371.*'CoNLL 2002'",
+        (lambda folder: write_file(folder / "a.conll", "Anna B-PER\nleft O\n\n"), "convert a.conll b.spacy"),
+    ),
+    "keys of Prodigy": Way(
+        {"a.jsonl": [{"text": TEXT, "_input_hash": 1, "entities": [[0, 4, "PER"]], "answer": "accept"}]},
+        "convert a.jsonl b.spacy",
+        r"'entities'.*rename the key to '(spans)'",
+        (edit("a.jsonl", '"entities"', '"spans"'), "again"),
+    ),
+    "unknown keys": Way(
+        {"a.jsonl": [{"tokens": ["Anna"], "mentions": [[0, 1, "PER"]]}]},
+        "convert a.jsonl b.spacy",
+        r"unknown keys hold lists or objects: mentions.*to 'ents'",
+        (edit("a.jsonl", '"mentions"', '"ents"'), "again --overwrite"),
+    ),
+    "unknown keys, checked": Way(
+        {"a.jsonl": [{"tokens": ["Anna"], "mentions": [[0, 1, "PER"]]}] * 60},
+        "check --gold a.jsonl",
+        r"unknown keys hold lists or objects: mentions.*rename them to 'ents'",
+        (edit("a.jsonl", '"mentions"', '"ents"'), "again"),
+    ),
+    "another encoding": Way(
+        {"a.txt": "Zoë and Käthe\n".encode("cp1252")},
+        "convert a.txt b.spacy",
+        r"WK104.*Convert it: (.*)",
+        ("$ <1>", "convert a-utf8.txt b.spacy"),
+    ),
+    "zero bytes": Way(
+        {"a.txt": b"one\0 line\nmore\n" * 9},
+        "convert a.txt b.spacy",
+        r"WK620.*remove them: (.*)",
+        ("$ <1>", "convert a-utf8.txt b.spacy"),
+    ),
+    "an unknown suffix": Way(
+        {"a.data": [ROW]}, "convert a.data b.spacy", r"WK105.*pass the format", ("again --format doccano",)
+    ),
+    "an unknown suffix, checked": Way(
+        {"a.data": json.dumps([ROW] * 60)},
+        "check --gold a.data",
+        r"WK105.*rename it to (\.json)",
+        (rename("a.data", "a.json"), "check --gold a.json"),
+    ),
+    "a folder in the place of a file": Way(
+        {"folder/terms.csv": TERMS},
+        "check --terms folder",
+        r"is a folder.*Give the file itself",
+        ("check --terms folder/terms.csv",),
+    ),
+    "a misspelt path": Way(
+        {"gold.jsonl": GOLD}, "check --gold gold.json", r"WK100.*did you mean '(\S+)'", ("check --gold <1>",)
+    ),
+    "columns in a text file": Way(
+        {"a.txt": "Anna B-PER\nleft O\n" * 9},
+        "check --text a.txt",
+        r"Rename it to (\.conll)",
+        (rename("a.txt", "a.conll"), "check --text a.conll"),
+    ),
+    "rows in a text file": Way(
+        {"a.txt": [{"text": TEXT}] * 9},
+        "check --text a.txt",
+        r"Rename it to (\.jsonl)",
+        (rename("a.txt", "a.jsonl"), "check --text a.jsonl"),
+    ),
+    "byte order marks": Way(
+        {"a.txt": "one is here\n\ufefftwo is here\n"},
+        "check --text a.txt",
+        r"Remove the marks: (sed .*)",
+        ("$ <1>", "again"),
+    ),
+    # Span groups
+    "a span group": Way(
+        {"a.spacy": [{"sc": [(0, 1, "PER")]}]},
+        "convert a.spacy b.jsonl",
+        r"\((--spans-key sc) reads",
+        ("again <1> --overwrite",),
+    ),
+    "a span group, checked": Way(
+        {"a.spacy": [{"sc": [(0, 1, "PER")]}] * 60}, "check --gold a.spacy", r"→ (--spans-key sc) reads", ("again <1>",)
+    ),
+    "no such span group": Way(
+        {"a.spacy": [{"sc": [(0, 1, "PER")]}]},
+        "convert a.spacy b.jsonl --spans-key ruler",
+        r"WK372.*groups there: (\w+)\)",
+        ("convert a.spacy b.jsonl --spans-key <1>",),
+    ),
+    # Writing
+    "which format": Way({"a.jsonl": GOLD}, "convert a.jsonl b.json", r"WK743.*(--to)\): ([\w-]+) ", ("again <1> <2>",)),
+    "another ending": Way(
+        {"a.jsonl": GOLD},
+        "convert a.jsonl b.csv --to gliner",
+        r"WK741.*end in (\.\w+)",
+        ("convert a.jsonl b<1> --to gliner",),
+    ),
+    "an output that exists": Way(
+        {"a.jsonl": GOLD, "b.spacy": b""}, "convert a.jsonl b.spacy", r"WK314.*line: (--overwrite)\)", ("again <1>",)
+    ),
+    "an output that is the input": Way(
+        {"a.jsonl": GOLD}, "convert a.jsonl a.jsonl", r"WK304.*choose another output", ("convert a.jsonl b.jsonl",)
+    ),
+    "a file for a part of the shards": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS},
+        "label a.txt out.spacy --terms t.csv --shard 1/2",
+        r"WK312.*a folder \(a name without suffix\)",
+        ("label a.txt out --terms t.csv --shard 1/2",),
+    ),
+    "what has no meaning in parts": Way(
+        {"a.jsonl": GOLD},
+        "convert a.jsonl b --workers 2 --limit 3",
+        r"WK749.*or 'workers'",
+        ("convert a.jsonl b --limit 3",),
+    ),
+    "several formats in parts": Way(
+        {"in/a.jsonl": GOLD, "in/b.spacy": [{}]},
+        "convert in out --workers 2",
+        r"WK748.*leave out 'workers'",
+        ("convert in out",),
+    ),
+    "what columns cannot hold": Way(
+        {"a.jsonl": [{"tokens": ["-DOCSTART-", "x"], "ents": []}]},
+        "convert a.jsonl b.conll",
+        r"WK746.*write (\.jsonl)",
+        ("convert a.jsonl b<1>",),
+    ),
+    "a value that is none": Way(
+        {"a.jsonl": GOLD},
+        "convert a.jsonl b.spacy --misaligned guess",
+        r"WK005.*expected (\w+)",
+        ("convert a.jsonl b.spacy --misaligned <1>",),
+    ),
+    # Labeling
+    "what is to be read as a whole": Way(
+        {"my export.jsonl": [ROW], "t.csv": TERMS},
+        "label 'my export.jsonl' out --terms t.csv",
+        r"WK740.*spacy weakner (convert .*)",
+        ("<1>", "label NEW.spacy out --terms t.csv"),
+    ),
+    "no source": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS}, "label a.txt out", r"WK303.*a term list", ("again --terms t.csv",)
+    ),
+    "no section": Way(
+        {"a.txt": TEXTS, "drugs.csv": TERMS, "s.cfg": ""},
+        "label a.txt out --sources s.cfg",
+        r'WK311.*like (\[sources\.drugs\]) with (terms = "drugs\.csv")',
+        (lambda folder: write_file(folder / "s.cfg", '[sources.drugs]\nterms = "drugs.csv"\n'), "again"),
+    ),
+    "a setting of a single source": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS, "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
+        "label a.txt out --sources s.cfg --reliability 0.9",
+        r"WK309 ?\]? '(\w+)'.*into the section",
+        (edit("s.cfg", "terms", "reliability = 0.9\nterms"), "label a.txt out --sources s.cfg"),
+    ),
+    "terms without a label": Way(
+        {"a.txt": TEXTS, "t.txt": "Anna\nBob\n"},
+        "label a.txt out --terms t.txt",
+        r"WK201.*(--term-label)",
+        ("again <1> PER",),
+    ),
+    "a list without header": Way(
+        {"t.csv": "PER,Anna\nPER,Bob\nPER,Eve\nLOC,Paris\nLOC,Rome\nLOC,Ulm\n"},
+        "check --terms t.csv",
+        r"for example: (sed -i .*)",
+        ("$ <1>", "again"),
+    ),
+    "a list of another suffix": Way(
+        {"a.txt": TEXTS, "t.list": TERMS},
+        "label a.txt out --terms t.list",
+        r"WK205.*one of \S*(\.csv)",
+        (rename("t.list", "t.csv"), "label a.txt out --terms t<1>"),
+    ),
+    "another separator": Way(
+        {"t.csv": TERMS.replace(",", ";")},
+        "check --terms t.csv",
+        r"replace it by ','",
+        (edit("t.csv", ";", ","), "again"),
+    ),
+    "not labeled": Way(
+        {"a.jsonl": GOLD, "t.csv": TERMS},
+        "aggregate a.spacy out",
+        r"WK301.*Run 'label' first",
+        ("label a.spacy b.spacy --terms t.csv", "aggregate b.spacy out"),
+    ),
+    "no such source": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS},
+        "aggregate labelled.spacy out --source other",
+        r"WK302.*sources there: (\w+)\)",
+        ("aggregate labelled.spacy out --source <1>",),
+    ),
+    "nothing is known of a source": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS},
+        "aggregate labelled.spacy out --method weighted",
+        r"WK330.*the method '(label_model)'",
+        ("aggregate labelled.spacy out --method <1>",),
+    ),
+    "nothing is known of a source, with reliability": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS},
+        "aggregate labelled.spacy out --method weighted",
+        r"WK330.*Declare its reliability when labelling",
+        ("label a.txt other.spacy --terms t.csv --reliability 0.9", "aggregate other.spacy out --method weighted"),
+    ),
+    "gold that is not labeled": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS, "a.jsonl": GOLD},
+        "aggregate labelled.spacy out --method weighted --gold a.spacy",
+        r"WK332.*Label the gold corpus",
+        ("label a.spacy g.spacy --terms t.csv", "aggregate labelled.spacy out --method weighted --gold g.spacy"),
+    ),
+    "a setting of another method": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS},
+        "aggregate labelled.spacy out --method majority --policy longest",
+        r"WK331.*belongs to: (\w+)",
+        ("aggregate labelled.spacy out --method <1> --policy longest",),
+    ),
+    "nothing to judge": Way(
+        {"a.jsonl": GOLD, "a.txt": TEXTS, "t.csv": TERMS},
+        "judge labelled.spacy",
+        r"WK650.*spacy weakner (label) GOLD OUTPUT",
+        ("<1> a.spacy g.spacy --terms t.csv", "judge g.spacy"),
+    ),
+    "nothing to analyze": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS},
+        "analyze text.spacy",
+        r"WK405.*Run 'label' first",
+        ("label text.spacy b.spacy --terms t.csv", "analyze b.spacy"),
+    ),
+    "a pipeline that writes spans": Way(
+        {"a.txt": TEXTS, "model": span_ruler},
+        "label a.txt out --pipeline model",
+        r"WK306.*groups: (\w+)\..*line: (--spans-key)\)",
+        ("again <2> <1>",),
+    ),
+    "a pipeline that writes other spans": Way(
+        {"a.txt": TEXTS, "model": span_ruler},
+        "label a.txt out --pipeline model --spans-key sc",
+        r"WK306.*in the group .sc..*groups: (\w+)\.",
+        ("label a.txt out --pipeline model --spans-key <1>",),
+    ),
+    "a corpus that is not whole": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS, "out/.unfinished": ""},
+        "aggregate out weak",
+        r"WK789.*Run the same command again",
+        ("label a.txt out --terms t.csv", "again"),
+    ),
+    "an unknown tokenizer": Way(
+        {"a.txt": TEXTS},
+        "convert a.txt b.spacy --tokenizer WordTokenizer",
+        r"WK106.*(spacy_weakner\.WordTokenizer\.v1)",
+        ("convert a.txt b.spacy --tokenizer <1>",),
+    ),
+    # Comparing and suggesting
+    "a candidate without name": Way(
+        {"a.jsonl": GOLD},
+        "compare a.spacy a.spacy --bootstrap 0",
+        r"WK401.*as NAME=PATH",
+        ("compare a.spacy one=a.spacy --bootstrap 0",),
+    ),
+    "two of one name": Way(
+        {"a.jsonl": GOLD},
+        "compare a.spacy one=a.spacy one=a.spacy --bootstrap 0",
+        r"WK404.*a name of its own",
+        ("compare a.spacy one=a.spacy two=a.spacy --bootstrap 0",),
+    ),
+    "a baseline that is none": Way(
+        {"a.jsonl": GOLD},
+        "compare a.spacy one=a.spacy two=a.spacy --bootstrap 0 --baseline three",
+        r"WK410.*candidates \((\w+)",
+        ("compare a.spacy one=a.spacy two=a.spacy --bootstrap 0 --baseline <1>",),
+    ),
+    "nothing that is in doubt": Way(
+        {
+            "a.txt": TEXTS,
+            "s.cfg": '[sources.a]\nterms = "t.csv"\n[sources.b]\nterms = "u.csv"\n',
+            "t.csv": TERMS,
+            "u.csv": "label,term\nLOC,Anna\n",
+        },
+        "suggest a.txt out.jsonl",
+        r"WK775.*(--sources)\)",
+        ("again <1> s.cfg",),
+    ),
+    # Configs and projects
+    "a recipe that is none": Way({}, "init config crf_nar", r"WK600.*the nearest first\): (\w+)", ("init config <1>",)),
+    "a size that is none": Way(
+        {}, "init config crf_ner --size huge", r"WK601.*one of: ([\w-]+)", ("init config crf_ner --size <1>",)
+    ),
+    "a language that is none": Way(
+        {}, "init config crf_ner --lang qq", r"WK603.*the nearest first\): (\w+)", ("init config crf_ner --lang <1>",)
+    ),
+    "a tokenizer that is none": Way(
+        {},
+        "init config crf_ner --tokenizer WordTokenizer",
+        r"WK604.*the nearest first\): ([\w.]+)",
+        ("init config crf_ner --tokenizer <1>",),
+    ),
+    "a size without Transformer": Way(
+        {},
+        "init config crf_ner --size cnn --transformer x",
+        r"WK602.*a Transformer: ([\w-]+)",
+        ("init config crf_ner --size <1> --transformer x",),
+    ),
+    "a config that exists": Way({"a.cfg": ""}, "init config crf_ner a.cfg", r"WK605.*(--force)", ("again <1>",)),
+    "nothing to learn from": Way({"a.jsonl": GOLD}, "init project new", r"WK680.*(--gold)\)", ("again <1> a.jsonl",)),
+    "a folder with something in it": Way(
+        {"a.jsonl": GOLD, "new/x": ""},
+        "init project new --gold a.jsonl",
+        r"WK688.*another folder",
+        ("init project other --gold a.jsonl",),
+    ),
+    "a name that is none": Way(
+        {"a.jsonl": GOLD},
+        "init project new --gold a.jsonl --name My-Name",
+        r"WK686.*letters from a to z",
+        ("init project new --gold a.jsonl --name my_name",),
+    ),
+    "a path that projects cannot hold": Way(
+        {"a$b.jsonl": GOLD},
+        "init project new --gold a$b.jsonl",
+        r"WK689.*Rename it",
+        (rename("a$b.jsonl", "ab.jsonl"), "init project new --gold ab.jsonl"),
+    ),
+    "a source of that name": Way(
+        {"a.txt": TEXTS, "t.csv": TERMS, "s.cfg": '[sources.gazetteer]\nterms = "t.csv"\n'},
+        "init project new --text a.txt --terms t.csv --sources s.cfg",
+        r"WK690.*'(\w+)'.*another name there",
+        (lambda folder: write_file(folder / "s.cfg", '[sources.other]\nterms = "t.csv"\n'), "again"),
+    ),
+    "gold under another key": Way(
+        {"a.jsonl": [{"tokens": ["Anna"], "mentions": [[0, 1, "PER"]]}] * 60},
+        "prepare corpus --gold a.jsonl",
+        r"WK682.*'ents' or '(spans)'",
+        (edit("a.jsonl", '"mentions"', '"spans"'), "again"),
+    ),
+    "labels in a text that no source can be called": Way(
+        {"a.jsonl": [{"text": TEXT, "weak_ents": {"my.list": [[0, 4, "PER"]]}}]},
+        "init project new --text a.jsonl",
+        r"WK691.*Rename them under '(weak_ents)'",
+        (edit("a.jsonl", '"my.list"', '"list"'), "again"),
+    ),
+    "configs of other settings": Way(
+        {"configs/crf_ner.cfg": ""},
+        "check --configs configs --lang de --size cnn",
+        r"→ spacy weakner (init config .*)",
+        ("<1>", "again"),
+    ),
+    # Other findings of `check`
+    "spans that are not tokens, checked": Way(
+        {"a.jsonl": [{"text": f"L-dopa{i} helps", "ents": [[2, 6, "DRUG"]]} for i in range(60)]},
+        "check --gold a.jsonl",
+        r"✘.*at token borders.*(--misaligned drop)",
+        ("again <1>",),
+    ),
+    "rows without annotation": Way(
+        {"a.jsonl": [*GOLD, {"tokens": ["Nobody"]}]},
+        "check --gold a.jsonl",
+        r'without annotation.*Write ("ents": \[\])',
+        (edit("a.jsonl", '{"tokens": ["Nobody"]}', '{"tokens": ["Nobody"], "ents": []}'), "again"),
+    ),
+    "terms of one letter": Way(
+        {"t.csv": "label,term\nX,a\nX,bcd\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
+        "check --sources s.cfg",
+        r"of one character.*Set (min_length = 2)",
+        (edit("s.cfg", "terms", "min_length = 2\nterms"), "again"),
+    ),
+    "terms that are stop words": Way(
+        {"t.csv": "label,term\nX,the\nX,bcd\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
+        "check --sources s.cfg",
+        r'stop words.*set (stop = \["the"\])',
+        (edit("s.cfg", "terms", 'stop = ["the"]\nterms'), "again"),
+    ),
+    "terms with several labels": Way(
+        {"t.csv": "label,term\nX,abc\nY,abc\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
+        "check --sources s.cfg",
+        r'several labels.*set (ambiguity = "first")',
+        (edit("s.cfg", "terms", 'ambiguity = "first"\nterms'), "again"),
+    ),
+    "labels of another name": Way(
+        {"a.jsonl": GOLD, "t.csv": "label,term\nPerson,Anna\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
+        "check --gold a.jsonl --sources s.cfg",
+        r'In \[sources\.list\]: (labels = \{"Person": "PER")',
+        (edit("s.cfg", "terms", 'labels = {"Person": "PER"}\nterms'), "again"),
+    ),
+    "a wanted label of another name": Way(
+        {"a.jsonl": GOLD}, "check --gold a.jsonl --label Person", r"→ (--label PER)", ("check --gold a.jsonl <1>",)
+    ),
+    "another language": Way(
+        {"a.txt": "Das ist nicht das, was ich mit dem und von der zu euch auf den Weg für sie nach hier\n" * 9},
+        "check --text a.txt",
+        r"→ (--lang de)",
+        ("again <1>",),
+    ),
+    "too few steps": Way(
+        {"a.txt": TEXTS * 500},
+        "check --text a.txt --max-steps 1",
+        r"→ (--max-steps \d+) for one pass",
+        ("check --text a.txt <1>",),
+    ),
+    "a size that is none, checked": Way({}, "check --size cnm", r"Did you mean '(\w+)'", ("check --size <1>",)),
+    "no GPU": Way({}, "check --gpu-id 97", r"(--gpu-id -1)", ("check <1>",)),
+    "tokens that the tokenizer does not make": Way(
+        {
+            "a.jsonl": [
+                {"tokens": ["COX", "-", "2", "x" * i], "spaces": [False, False, True, False], "ents": [[0, 3, "X"]]}
+                for i in range(1, 60)
+            ]
+        },
+        "check --gold a.jsonl",
+        r"→ (--tokenizer spacy_weakner\.WordTokenizer\.v1)",
+        ("again <1>",),
+    ),
+}
+# What a way needs beside its files.
+BEFORE = {
+    "a.spacy": "convert a.jsonl a.spacy",
+    "labelled.spacy": "label a.txt labelled.spacy --terms t.csv",
+    "text.spacy": "convert a.txt text.spacy",
+}
+
+
+def run(command: str) -> Tuple[int, str]:
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_way_out_leads_out(tmp_path, monkeypatch, name):
+    way = WAYS[name]
+    folder = tmp_path / "my files"  # a blank, which commands have to quote
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for file_, content in way.files.items():
+        write_file(folder / file_, content)
+    needed = [way.command, *(step for step in way.steps if isinstance(step, str))]
+    for file_, before in BEFORE.items():
+        if any(file_ in step for step in needed) and file_ not in way.files:
+            assert run(before)[0] == 0
+    code, text = run(way.command)
+    found = re.search(way.message, text)
+    assert found, text
+    for step in way.steps:
+        if callable(step):
+            step(folder)
+            continue
+        for number, group in enumerate(found.groups(), start=1):
+            step = step.replace(f"<{number}>", group)
+        if step.startswith("$ "):
+            command = re.split(r" (?:⚠|✘|ℹ|✔) ", step[2:])[0]
+            if "| jq" in command and shutil.which("jq") is None:
+                pytest.skip("jq is not installed")
+            subprocess.run(command, shell=True, check=True, timeout=60)
+            continue
+        command = step.replace("again", way.command, 1) if step.startswith("again") else step
+        code, text = run(re.split(r" (?:⚠|✘|ℹ|✔) ", command)[0])
+    assert not re.search(way.message, text), text
+    # What else a check finds is no matter.
+    assert code == 0 or command.startswith("check"), text
+
+
+def commands(group: Any, before: str = "") -> Iterator[Tuple[str, Set[str]]]:
+    """Commands and their options."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", {opt for own in command.params for opt in (*own.opts, *own.secondary_opts)}
+
+
+COMMANDS = dict(commands(get_command(app)))
+# Of `spacy weakner` itself, of trainings, and of other programs.
+OTHERS = {"--help", "--code", "--take-over", "--nproc-per-node", "--head", "--force-reinstall", "--no-deps"}
+
+
+def texts() -> Iterator[Tuple[str, str]]:
+    """All strings of the package, with what is filled in as "{}"."""
+    for path in sorted(Path(spacy_weakner.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield path.name, "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield path.name, node.value
+
+
+def test_commands_and_options_that_are_named_are_there():
+    known = {option for options in COMMANDS.values() for option in options} | OTHERS
+    n = 0
+    for name, text in texts():
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+(?![\w.-])", text):
+            assert option in known, (name, text)
+            n += 1
+        for said in re.findall(r"spacy weakner ([a-z][^;,'`)]*)", text):
+            words = said.split()
+            command = next((c for c in (" ".join(words[:2]), words[0]) if c in COMMANDS), None)
+            assert command is not None, (name, text)
+            for option in re.findall(r"--[a-z][a-z-]+(?![\w.-])", said.partition(". ")[0]):
+                assert option in COMMANDS[command] | OTHERS, (name, command, text)
+            n += 1
+    assert n > 100
