@@ -533,6 +533,10 @@ class Errors:
     )
     WK747 = "[WK747] {path} has no text: {text} is not there. Put brat's text and annotations into one folder."
     # Configs
+    WK443 = (
+        "[WK443] The key would go to {host} without encryption (http://). Give an address with https:// (--url), or "
+        "send it all the same with --insecure."
+    )
     WK600 = "[WK600] There is no recipe '{name}'. Choose one of (the nearest first): {names}."
     WK601 = "[WK601] The recipe '{recipe}' has no size '{size}'. Choose one of: {sizes}."
     WK602 = (

@@ -14,7 +14,7 @@ from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Tuple, Uni
 
 from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
-from .scratch import scratch_folder
+from .scratch import ASIDE, scratch_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,7 +47,7 @@ def replace(new: Path, path: Path, folder: Path) -> None:
     folder (Path): A scratch folder beside, for the old one.
     """
     if new.is_dir() and path.exists():
-        os.rename(path, folder / f"{path.name}.old")
+        os.rename(path, folder / f"{path.name}{ASIDE}")
     os.replace(new, path)
 
 

@@ -16,6 +16,8 @@ from uuid import uuid4
 from .errors import Errors, WeaknerError
 
 _LOCK = ".lock"
+# How the name of an output ends that was moved aside, into a scratch folder, to be replaced.
+ASIDE = ".old"
 # Environment variable: a run on another machine that has left its lock is known to have ended.
 TAKE_OVER = "WEAKNER_TAKE_OVER"
 _NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
@@ -166,6 +168,7 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
 
 
 def _remove(folder: Path) -> None:
+    _put_back(folder)
     # The lock goes last: without it, what is left where this is killed would be nobody's.
     for path in _listed(folder):
         if path.is_dir() and not path.is_symlink():
@@ -175,6 +178,14 @@ def _remove(folder: Path) -> None:
                 path.unlink()
     shutil.rmtree(folder, ignore_errors=True)
     _own.pop(folder, None)
+
+
+def _put_back(folder: Path) -> None:
+    """Put an output back that was moved aside, if its run ended before another one was in its place."""
+    name = _wanted_name(folder.name)
+    aside, output = folder / f"{name}{ASIDE}", folder.parent / str(name)
+    if aside.exists() and not output.exists():
+        os.rename(aside, output)
 
 
 @atexit.register

@@ -1,7 +1,10 @@
 import gzip
+import os
+from functools import partial
 
 import pytest
 
+from spacy_weakner import files, scratch
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import atomic_path, check_output, existing, read_lines, visible_files, write_text
 
@@ -134,3 +137,49 @@ def test_check_output_follows_links_of_inputs(tmp_path):
 
 def test_check_output_accepts_neighbours(tmp_path):
     check_output([tmp_path / "a" / "x", tmp_path / "b"], [tmp_path / "a" / "y", tmp_path / "bb", tmp_path / "c" / "x"])
+
+
+class Killed(BaseException):
+    """What happens to a process that gets no time to clean up."""
+
+
+@pytest.mark.parametrize("survived", [0, 1, 2])
+def test_a_kill_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch, survived):
+    path, done = tmp_path / "model", []
+    (path / "sub").mkdir(parents=True)
+    (path / "sub" / "a.txt").write_text("old")
+
+    def rename(source, target, real):
+        if len(done) == survived:
+            raise Killed
+        done.append(target)
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        for name in ("rename", "replace"):
+            patch.setattr(files.os, name, partial(rename, real=getattr(os, name)))
+        patch.setattr(scratch, "_remove", lambda folder: None)
+        try:
+            with atomic_path(path) as temporary:
+                (temporary / "sub").mkdir(parents=True)
+                (temporary / "sub" / "a.txt").write_text("new")
+        except Killed:
+            pass
+    scratch.remove_leftovers(path)
+    assert (path / "sub" / "a.txt").read_text() == ("new" if survived == 2 else "old")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "a.txt").write_text("old")
+
+    def fail(source, target):
+        raise PermissionError(13, "no", str(target))
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    with pytest.raises(PermissionError), atomic_path(path) as temporary:
+        temporary.mkdir()
+    assert (path / "a.txt").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

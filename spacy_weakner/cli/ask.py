@@ -35,6 +35,9 @@ def ask_cli(
         Optional[str], typer.Option(help="Further parameters to send, as a JSON object; null removes one")
     ] = None,
     key_env: Annotated[Optional[str], typer.Option(help="Environment variable that holds the key")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Send the key without encryption (http://) to other machines, too")
+    ] = False,
     budget: Annotated[
         Optional[float], typer.Option(help="What all answers in the file may cost; needs both prices")
     ] = None,

@@ -116,6 +116,7 @@ def init_project_cli(
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
         from .check import show_report
 
+        was_there = folder.exists()
         made = init_project(**options)
         # What is wrong is better known before anything is trained.
         files = CheckedFiles(
@@ -134,7 +135,7 @@ def init_project_cli(
             show_report(examine(files, settings))
         except BaseException:
             # It was made here, and the same command is to work once the files are corrected.
-            shutil.rmtree(made.folder)
+            _remove(made.folder, was_there)
             say("info", "No project was written: correct this, and give the same command again.")
             raise
         say("good", "Project", made.folder)
@@ -143,3 +144,14 @@ def init_project_cli(
         if made.sources:
             say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
         typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
+
+
+def _remove(folder: Path, was_there: bool) -> None:
+    """Remove a project; the folder itself stays if it was there before, since a shell may stand in it."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    if not was_there:
+        folder.rmdir()

@@ -190,12 +190,16 @@ def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
     else:
         other = others[0]
         sure = f"The next one, '{other.name}', has {other.counts.f1:.1f}."
-        if best.interval is None or other.interval is None:
-            sure += " Without intervals one cannot say whether the difference is chance."
-        elif other.interval.high < best.interval.low:
-            sure += " Their 95 % intervals do not overlap."
-        else:
-            sure += " Their 95 % intervals overlap: on other sentences it may be the other way round."
+        # Paired: intervals of each alone overlap long before the difference may be chance.
+        signs = [(best.difference, 1, other.name), (other.difference, -1, best.name)]
+        paired = [(found, sign) for found, sign, name in signs if found is not None and found.baseline == name]
+        if not paired:
+            sure += " Nothing tells whether the difference is chance."
+        for found, sign in paired[:1]:
+            low, high = sorted((sign * found.low, sign * found.high))
+            interval = f"{low:.1f} to {high:.1f}, p = {found.p:.2g}"
+            sure += f" The difference on the same sentences has the 95 % interval {interval}"
+            sure += "." if low > 0 else ": on other sentences it may be the other way round."
     errors = f"It misses {counts.fn:,} entities of gold, and {counts.fp:,} of its own are not in gold. "
     errors += (
         "More terms, or more gold with what is missed, may help most."

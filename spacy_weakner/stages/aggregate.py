@@ -18,7 +18,7 @@ from ..annotations.corpus import corpus_files, read_docs
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, parse_json, write_text
 from .aggregating.combine import AggregateCounts, Combine, Distributions, Proposals
-from .runtime.hashes import hash_file, hash_text
+from .runtime.hashes import hash_file, hash_settings, hash_text
 from .runtime.lock import holding
 from .runtime.shards import Part, Shards
 from .runtime.spread import Spread
@@ -138,14 +138,15 @@ def aggregate(
     spread.check(shards)
     if model_output is not None:
         check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
-        if not Path(model_output).exists():
+        made_from = hash_settings({**settings, "method": method})
+        if not _is_from(Path(model_output), made_from):
             stage.open()
     counts = spread.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
     if stage.prepared is None:
         return AggregateReport(**vars(counts))
     prepared = stage.prepared
     if model_output is not None:
-        text = srsly.json_dumps({"method": method, **prepared.method.to_json()}, indent=2)
+        text = srsly.json_dumps({"method": method, **prepared.method.to_json(), "made_from": made_from}, indent=2)
         write_text(Path(model_output), text + "\n")
     return AggregateReport(
         **vars(counts),
@@ -154,6 +155,16 @@ def aggregate(
         iterations=prepared.iterations,
         converged=prepared.converged,
     )
+
+
+def _is_from(model: Path, made_from: str) -> bool:
+    """Whether what was learned about the sources stands in a file, learned by the same settings from the same."""
+    if not model.exists():
+        return False
+    try:
+        return bool(srsly.read_json(model)["made_from"] == made_from)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def run_worker(task: Dict[str, Any], part: Part) -> None:

@@ -69,6 +69,7 @@ def ask(
     structured: bool = False,
     extra: Union[str, Mapping[str, Any], None] = None,
     key_env: Optional[str] = None,
+    insecure: bool = False,
     budget: Optional[float] = None,
     price_in: Optional[float] = None,
     price_out: Optional[float] = None,
@@ -106,6 +107,7 @@ def ask(
     structured (bool): Let the server enforce the form of the answer ("response_format": "json_schema").
     extra (Union[str, Mapping[str, Any], None]): Further parameters to send, as a JSON object; null removes one.
     key_env (Optional[str]): The environment variable that holds the key. It is never written or shown.
+    insecure (bool): Send the key over http:// to other machines, too.
     budget (Optional[float]): What all answers in the file may cost, those of earlier runs included. No request is sent
         that could exceed it.
     price_in (Optional[float]): Price of a million tokens of requests.
@@ -139,7 +141,7 @@ def ask(
     if not dry_run:
         from .asking.endpoint import Endpoint, read_key
 
-        endpoint = Endpoint(url, read_key(key_env), timeout, retries, concurrency)
+        endpoint = Endpoint(url, read_key(key_env), timeout, retries, concurrency, insecure)
     answered = Answered(question.asked, question.limit or 0)
     with Journal(answers, answered.see, write=not dry_run) as journal:
         report = AskReport(question.asked, torn=journal.torn, tally=answered.tally)
@@ -226,7 +228,7 @@ def _send(
         enabled=progress,
     )
     with shown:
-        outcome = Run(question, endpoint, journal, price, money).send(requests(), concurrency, shown)
+        outcome = Run(question, endpoint, journal, price, money, answered.tally).send(requests(), concurrency, shown)
     report.answered, report.failed, report.failure = outcome.answered, outcome.failed, outcome.failure
     report.is_spent = outcome.is_spent
     report.left -= outcome.answered

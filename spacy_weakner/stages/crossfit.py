@@ -10,7 +10,7 @@ from ..annotations.corpus import read_docs, write_docs
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from .crossfitting.groups import learnable, split_folds
-from .runtime.config_values import flat_config
+from .runtime.config_values import flat_config, resolved_config
 from .runtime.folds import INDEX
 from .runtime.hashes import hash_file
 from .runtime.lock import holding
@@ -106,10 +106,18 @@ def crossfit(
     return result
 
 
+def _is_in(value: object, gold: Path) -> bool:
+    """Whether a value of the config is the path of the gold, or of a file in it."""
+    path = Path(value).resolve() if isinstance(value, (str, Path)) and value else None
+    return path is not None and (path == gold or gold in path.parents)
+
+
 def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:
     # Gold that the training gets by another way would not be held out.
     values = flat_config(config, overrides)
     reads = any(isinstance(value, str) and "${paths.train}" in value for value in values.values())
-    others = [value for value in overrides.values() if isinstance(value, (str, Path)) and Path(value) == gold]
-    if not reads or "paths.train" in overrides or others:
+    # Both are set for every fold.
+    replaced = {"paths.train", "paths.dev"} - {*overrides}
+    others = [value for key, value in resolved_config(config, overrides).items() if key not in replaced]
+    if not reads or "paths.train" in overrides or any(_is_in(value, gold.resolve()) for value in others):
         raise WeaknerError(Errors.WK364.format(config=config))

@@ -17,7 +17,8 @@ from spacy_weakner.project.packaging import Package
 from ..project.util import gold_rows, make_verdict, write_rows
 
 OPTIONS = {
-    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 --seed 3",
+    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
+    "--spans-key sc --seed 3",
     "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
     "--strong-share 0.3 --negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
 }
@@ -136,6 +137,17 @@ def test_what_is_wrong_leaves_no_project(tmp_path):
     assert result.exit_code == 1 and "WK201" in result.output and "No project was written" in result.output
     assert not (tmp_path / "new").exists()
     assert invoke(*command, "--term-label", "PER").exit_code == 0
+
+
+@pytest.mark.parametrize("place", [".", "new"])
+def test_what_is_wrong_leaves_the_users_own_folder(tmp_path, monkeypatch, place):
+    gold = write_rows(tmp_path / "gold.jsonl", gold_rows(3))
+    (tmp_path / "terms.txt").write_text("aspirin\n")
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new" if place == "." else tmp_path)
+    result = invoke("init", "project", place, "--name", "x", "--gold", gold, "--terms", tmp_path / "terms.txt")
+    assert result.exit_code == 1 and "WK201" in result.output and "No project was written" in result.output
+    assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_columns_behind_numbers(tmp_path, monkeypatch):

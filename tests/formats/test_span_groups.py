@@ -6,11 +6,11 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations import weak
+from spacy_weakner.annotations import overlaps, weak
 from spacy_weakner.annotations.corpus import read_docs
 from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.formats import records, span_groups
+from spacy_weakner.formats import span_groups
 from spacy_weakner.formats.reading import Reading
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.prepare import prepare
@@ -41,7 +41,7 @@ def write(path, *groups, n=1):
     [
         (SPANS, "BOOOB", {}),
         ([], "OOOOO", {}),
-        ([*SPANS, (0, 3, "X")], "---OB", {records.OVERLAPS: 2}),
+        ([*SPANS, (0, 3, "X")], "---OB", {overlaps.OVERLAPS: 2}),
         ([*SPANS, (0, 1, "PER")], "BOOOB", {}),
     ],
 )

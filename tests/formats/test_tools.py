@@ -10,7 +10,7 @@ import pytest
 
 from spacy_weakner.annotations import overlaps, rows, weak
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.formats import brat, doccano, label_studio, records, spacy_json, tool
+from spacy_weakner.formats import brat, doccano, label_studio, spacy_json, tool
 from spacy_weakner.formats.reading import file_format
 from spacy_weakner.quality.checking.check import CheckedFiles, examine
 from spacy_weakner.stages.convert import convert
@@ -450,7 +450,7 @@ def test_dataturks(tmp_path):
     assert file_format(path) == "dataturks"
     docs, report = converted(path)
     assert [iob(doc) for doc in docs] == ["BOOOOO", "--", "OO", "-OOOOO"]
-    assert report.notes == {doccano.EMPTY: 1, records.OVERLAPS: 2} and not report.ignored
+    assert report.notes == {doccano.EMPTY: 1, overlaps.OVERLAPS: 2} and not report.ignored
 
 
 PAIR = [TEXT, {"entities": [ANNA, PARIS]}]

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.annotations.weak import doc_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.quality.bootstrap import Interval
+from spacy_weakner.quality.bootstrap import Difference, Interval
 from spacy_weakner.quality.compare import Comparison
 from spacy_weakner.quality.examples import Example, WorstSentences, label_colors, render
 from spacy_weakner.quality.report import best_of, report
@@ -198,13 +198,18 @@ def test_the_answer_comes_first(corpus, tmp_path, hostile_page):
 
 
 def test_how_sure_an_answer_is():
-    def row(name, tp, interval=None):
-        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), interval)
+    def row(name, tp, *difference):
+        found = Difference(*difference) if difference else None
+        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), Interval(70.0, 95.0), found)
 
-    first, second = row("a", 90, Interval(80.0, 95.0)), row("b", 50, Interval(70.0, 79.0))
-    assert "not overlap" in best_of([second, first])[1][1] and "'a'" in best_of([second, first])[0][1]
-    assert "overlap: on" in best_of([first, row("b", 50, Interval(70.0, 81.0))])[1][1]
-    assert "Without intervals" in best_of([row("a", 3), row("b", 2)])[1][1]
+    # Intervals of each alone overlap, and yet the paired difference is none of chance.
+    first, second = row("a", 90), row("b", 50, "a", -6.0, -9.0, -2.0, 0.001)
+    assert "interval 2.0 to 9.0, p = 0.001." in best_of([second, first])[1][1]
+    assert "'a'" in best_of([second, first])[0][1]
+    assert "other way round" in best_of([first, row("b", 50, "a", -6.0, -9.0, 2.0, 0.2)])[1][1]
+    # The best one may be compared with the next.
+    assert "2.0 to 9.0" in best_of([row("a", 90, "b", 6.0, 2.0, 9.0, 0.01), row("b", 50)])[1][1]
+    assert "Nothing tells" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
     assert "Nothing else" in best_of([first])[1][1]
 
 

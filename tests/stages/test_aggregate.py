@@ -370,3 +370,14 @@ def test_entities_do_not_depend_on_the_batch(tmp_path, monkeypatch):
     (tmp_path / "out.spacy").unlink()
     _, apart = run(tmp_path, docs, method="label_model")
     assert [weak.doc_entities(doc) for doc in together] == [weak.doc_entities(doc) for doc in apart]
+
+
+def test_a_model_output_of_another_run_is_replaced(tmp_path):
+    path = tmp_path / "m.json"
+    docs = many()
+    run(tmp_path, docs, method="label_model", model_output=path)
+    expected = path.read_text()
+    for stale in ('{"method": "weighted"}', "{", "[]", json.dumps({**json.loads(expected), "made_from": "else"})):
+        path.write_text(stale)
+        aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", method="label_model", model_output=path)
+        assert path.read_text() == expected

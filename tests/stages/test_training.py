@@ -528,3 +528,36 @@ def test_a_failing_training_shows_its_log(tmp_path, gold):
 def test_no_processes():
     with pytest.raises(WeaknerError, match=r"WK005.*processes"):
         train_all([], processes=0)
+
+
+@pytest.mark.parametrize("how", ["override", "absolute", "config", "in the folder", "through a variable"])
+def test_gold_that_the_config_reads_by_itself_is_not_held_out(tmp_path, gold, trainings, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    relative, config, overrides, given = gold.relative_to(tmp_path), CONFIG, {}, gold.relative_to(tmp_path)
+    if how == "override":
+        overrides = {"initialize.init_tok2vec": str(relative)}
+    elif how == "absolute":
+        overrides = {"initialize.init_tok2vec": str(gold)}
+    elif how == "in the folder":
+        (tmp_path / "many").mkdir()
+        write_docs(tmp_path / "many" / "a.spacy", read_docs(gold, NLP.vocab))
+        overrides, given = {"initialize.init_tok2vec": "many/a.spacy"}, tmp_path / "many"
+    else:
+        config = tmp_path / "c.cfg"
+        value = str(gold) if how == "config" else "${paths.mine}"
+        text = CONFIG.read_text().replace("[paths]", f'[paths]\nmine = "{relative}"', 1)
+        config.write_text(f"{text}\n[corpora.other]\npath = {json.dumps(value) if how == 'config' else value}\n")
+    with pytest.raises(WeaknerError, match="WK364"):
+        crossfit(config, given, tmp_path / "out", folds=2, overrides=overrides)
+    assert not trainings
+
+
+def test_a_value_of_the_config_does_not_walk_the_disk(tmp_path, gold, trainings, monkeypatch):
+    seen = []
+    monkeypatch.setattr(training, "hash_path", lambda path: seen.append(str(path)) or "x")
+    model = tmp_path / "bert"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    others = {"nlp.tokenizer.sign": "/", "initialize.vectors": str(model), "initialize.init_tok2vec": str(tmp_path)}
+    training._made_from(CONFIG, {**paths(gold), **others})
+    assert sorted(seen) == sorted([str(gold), str(gold), str(model)])

@@ -4,14 +4,13 @@ Beside the output `x` stands, while a training runs, its work folder `x.work` wi
 which inputs and settings it belongs to.
 """
 
-import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from ...errors import Errors, WeaknerError
-from ...files import parse_json
+from ...files import parse_json, replace
 from ...scratch import scratch_folder, try_lock
 from ..runtime.hashes import hash_file
 from ..runtime.receipts import Receipt
@@ -112,9 +111,7 @@ def published(output: Path, made_from: Dict[str, Any], report: Dict[str, Any]) -
         yield new
         hashes = {name: hash_file(new / name) for name in _files(new)}
         Receipt(made_from, hashes, report).write(new / RECEIPT)
-        if output.exists():
-            os.rename(output, folder / "old")
-        os.rename(new, output)
+        replace(new, output.resolve(), folder)
 
 
 def _files(folder: Path) -> Set[str]:

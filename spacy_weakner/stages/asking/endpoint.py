@@ -7,6 +7,7 @@ import threading
 import time
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from typing import Any, Dict, NamedTuple, Optional
 
 import httpx
@@ -41,6 +42,10 @@ class Reply(NamedTuple):
 
 class FailedRequest(Exception):
     """A request that got no answer, however often it was sent; the message says why."""
+
+
+class RefusedText(FailedRequest):
+    """A request that the server refuses for its text: too long, or filtered. It says nothing about the others."""
 
 
 class RefusedRequest(Exception):
@@ -80,9 +85,13 @@ class Endpoint:
     timeout (float): Seconds after which a request without a whole answer is given up.
     retries (int): How often a request is sent again.
     concurrency (int): How many connections there may be.
+    insecure (bool): Send a key without TLS to other machines, too.
+    RAISES (WeaknerError): For an address that is none, or a key that anybody on the way could read.
     """
 
-    def __init__(self, url: str, key: Optional[str], timeout: float, retries: int, concurrency: int) -> None:
+    def __init__(
+        self, url: str, key: Optional[str], timeout: float, retries: int, concurrency: int, insecure: bool = False
+    ) -> None:
         self.timeout = timeout
         self.retries = retries
         self._key = key
@@ -93,6 +102,8 @@ class Endpoint:
         limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         # Without TLS there is nothing to verify, and reading all certificates takes long. No redirect is followed.
         with_tls = self._url.scheme == "https"
+        if key is not None and not with_tls and not insecure and not _is_local(self._url.host):
+            raise WeaknerError(Errors.WK443.format(host=self._url.host))
         self._client = httpx.Client(headers=headers, timeout=timeout, limits=limits, verify=with_tls)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -194,6 +205,13 @@ def read_key(name: Optional[str]) -> Optional[str]:
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise WeaknerError(Errors.WK766.format(name=name, reason="holds what can be no key"))
     return key
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _full_url(url: str) -> httpx.URL:

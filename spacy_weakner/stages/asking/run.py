@@ -8,10 +8,11 @@ from ...annotations.answers import ASKED, KEY
 from ...errors import Errors, WeaknerError, one_line
 from ...progress import Progress
 from .costs import Budget, Price, estimate_request, estimate_tokens, most_in_request
-from .endpoint import Endpoint, FailedRequest, RefusedRequest, Reply, Stopped
+from .endpoint import Endpoint, FailedRequest, RefusedRequest, RefusedText, Reply, Stopped
 from .journal import Journal
 from .parsing import parse_answer
 from .questions import Question, Request
+from .tally import Tally
 
 # So many requests in a row that fail for good say that the server is down.
 _HOPELESS = 5
@@ -42,14 +43,18 @@ class Run:
     journal (Journal): Takes the answers.
     price (Price): What tokens cost.
     budget (Budget): What may be spent.
+    tally (Tally): Counts the answers, those of earlier runs included.
     """
 
-    def __init__(self, question: Question, endpoint: Endpoint, journal: Journal, price: Price, budget: Budget) -> None:
+    def __init__(
+        self, question: Question, endpoint: Endpoint, journal: Journal, price: Price, budget: Budget, tally: Tally
+    ) -> None:
         self.question = question
         self.endpoint = endpoint
         self.journal = journal
         self.price = price
         self.budget = budget
+        self.tally = tally
         self.outcome = Outcome()
         self._in_a_row = 0
 
@@ -93,8 +98,9 @@ class Run:
             self.journal.append(row)
         except RefusedRequest as error:
             text = one_line(" ".join(request.text.split()), _SHOWN)
-            if error.is_about_text and self.outcome.answered:
-                raise FailedRequest(f"{error}, about '{text}'") from None
+            # Where others were answered, it is the text that the server does not like.
+            if error.is_about_text and self.tally.rows:
+                raise RefusedText(f"{error}, about '{text}'") from None
             raise WeaknerError(Errors.WK765.format(url=self.endpoint.name, text=text, reason=error)) from None
         finally:
             self.budget.release(most, cost)
@@ -107,7 +113,7 @@ class Run:
             if isinstance(error, FailedRequest):
                 self.outcome.failed += 1
                 self.outcome.failure = str(error)
-                self._in_a_row += 1
+                self._in_a_row += not isinstance(error, RefusedText)
                 if self._in_a_row >= _HOPELESS:
                     raise WeaknerError(Errors.WK769.format(n=self._in_a_row, reason=error))
             elif error is not None:

@@ -47,8 +47,18 @@ def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
     RETURNS (Dict[str, Any]): Its values by dotted name; sections stand for themselves too, as empty dictionaries.
     RAISES (WeaknerError): If it cannot be read with these overrides.
     """
+    return _read(config, overrides, interpolate=False)
+
+
+def resolved_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same with what variables stand for. Those of `paths.train` and `paths.dev` stay, unless they are given."""
+    own = {key: f"<{key}>" for key in ("paths.train", "paths.dev")}
+    return _read(config, {**own, **overrides}, interpolate=True)
+
+
+def _read(config: Path, overrides: Mapping[str, Any], interpolate: bool) -> Dict[str, Any]:
     try:
-        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=False))
+        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=interpolate))
     except (WeaknerError, OSError):
         raise
     except Exception as error:  # of many kinds: what spaCy and the parser say to a damaged config

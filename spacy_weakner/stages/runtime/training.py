@@ -218,13 +218,18 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     # The config and its overrides, and the contents of the files that they name. Names of Transformers that are no
     # folder stand for themselves.
     values = flat_config(config, overrides)
-    contents = {
-        key: hash_path(Path(value))
-        for key, value in values.items()
-        if isinstance(value, str) and (os.sep in value or key.startswith("paths.")) and value and os.path.exists(value)
-    }
+    contents = {key: hash_path(Path(value)) for key, value in values.items() if _names_input(key, value)}
     settings = {k: repr(v) for k, v in values.items()}
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
+
+
+def _names_input(key: str, value: object) -> bool:
+    """Whether a value of the config is the path of something that a training reads: anything in [paths]; elsewhere
+    files, and folders of models, so that a value such as "/" does not walk the disk."""
+    if not isinstance(value, str) or not value or not (os.sep in value or key.startswith("paths.")):
+        return False
+    is_model = any(os.path.isfile(os.path.join(value, name)) for name in ("config.json", "config.cfg"))
+    return os.path.exists(value) if key.startswith("paths.") else os.path.isfile(value) or is_model
 
 
 def _dev_score(model: Path) -> Optional[float]:

@@ -43,7 +43,7 @@ def test_a_check_that_fails_is_a_finding(check, monkeypatch):
     monkeypatch.setattr(module, "check_tokens", fail)
     report = check(gold=GOLD, test=GOLD)
     (first, second) = found(report, "error")
-    assert "could not be checked: ZeroDivisionError" in first
+    assert "This check failed: ZeroDivisionError" in first and "report it" in first
     assert "test is gold" in second
 
 

@@ -12,6 +12,7 @@ import pytest
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.stages.ask import ask
 from spacy_weakner.stages.asking.costs import most_in_request
+from spacy_weakner.stages.asking.endpoint import Endpoint
 from spacy_weakner.stages.asking.journal import Journal
 
 from .conftest import rows
@@ -160,8 +161,47 @@ def test_a_text_that_is_refused_does_not_end_the_run(server, run):
     report, _ = run(["a", "b", "c"], concurrency=1)
     assert (report.answered, report.failed, report.left) == (2, 1, 1)
     assert report.failure == "400 filter, about 'b'"
-    with pytest.raises(WeaknerError, match=r"WK765.*'b': 400 filter"):
-        run(["a", "b", "c"])
+    # Nor does it end those that are resumed, with nothing else left.
+    report, _ = run(["a", "b", "c"])
+    assert (report.answered, report.failed, report.left) == (0, 1, 1)
+
+
+def test_many_texts_that_are_refused_do_not_end_a_resumed_run(server, run):
+    texts = ["a", *(f"long {n}" for n in range(9))]
+    server.answer = lambda body, number: reply("[]") if asked_text(body) == "a" else (413, {}, b"too long")
+    run(texts, concurrency=1)
+    report, _ = run(texts, concurrency=1)
+    assert (report.answered, report.failed) == (0, 9)
+
+
+def test_where_nothing_was_answered_a_refused_text_ends_the_run(server, run):
+    server.answer = lambda body, number: (400, {}, b"filter")
+    with pytest.raises(WeaknerError, match=r"WK765.*'a': 400 filter"):
+        run(["a"])
+
+
+@pytest.mark.parametrize(
+    "url, insecure, is_refused",
+    [
+        ("http://localhost:8000/v1", False, False),
+        ("http://127.0.0.1:8000/v1", False, False),
+        ("http://[::1]:8000/v1", False, False),
+        ("https://example.com/v1", False, False),
+        ("http://example.com/v1", True, False),
+        ("http://example.com/v1", False, True),
+        ("http://10.0.0.1/v1", False, True),
+    ],
+)
+def test_a_key_is_not_sent_in_the_clear(url, insecure, is_refused):
+    def connect(key):
+        Endpoint(url, key, 1.0, 0, 1, insecure).close()
+
+    connect(None)
+    if is_refused:
+        with pytest.raises(WeaknerError, match=r"WK443.*--insecure"):
+            connect("secret")
+    else:
+        connect("secret")
 
 
 def test_a_request_that_fails_is_left_for_later(server, run):
