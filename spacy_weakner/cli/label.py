@@ -29,8 +29,9 @@ def label_cli(
         Optional[str], typer.Option(help="Span group of the pipeline to take instead of its entities")
     ] = None,
     attr: Annotated[
-        str, typer.Option(help="Token attribute that terms are compared by: ORTH, LOWER or NORM")
-    ] = "LOWER",
+        str,
+        typer.Option(help="What terms are compared by: FORM (variants of characters are alike), ORTH, LOWER or NORM"),
+    ] = "FORM",
     acronym_length: Annotated[
         int, typer.Option(help="Terms up to this length with inner upper case match in exact case")
     ] = 5,

@@ -96,6 +96,8 @@ class TermColumns:
     text (Ragged): The terms as they were read, in UTF-8.
     characters (Rows): Shape (n_terms,): their length in characters.
     ids (Ragged): Values of the matched attribute, without white space tokens.
+    variants (Ragged): Values of the matched attribute for other spellings of terms, which tokenizers split otherwise.
+    variant_of (Rows): Shape (n_variants,): the row of the term that each belongs to, ascending.
     exact (Ragged): Values of ORTH for the terms that the rule for short acronyms might want: those with an upper-case
         letter after the first character, unless ORTH is the matched attribute. None for the others.
     """
@@ -106,6 +108,8 @@ class TermColumns:
     characters: Rows
     ids: Ragged
     exact: Ragged
+    variants: Ragged
+    variant_of: Rows
 
     def __len__(self) -> int:
         """The number of terms."""
@@ -139,6 +143,8 @@ class TermColumns:
             numpy.concatenate([self.characters, other.characters]),
             self.ids.plus(other.ids),
             self.exact.plus(other.exact),
+            self.variants.plus(other.variants),
+            numpy.concatenate([self.variant_of, other.variant_of + numpy.uint32(len(self))]),
         )
         return both.unique()
 
@@ -154,7 +160,9 @@ class TermColumns:
         return self if not again.any() else self.take(numpy.sort(numpy.delete(order, 1 + numpy.flatnonzero(again))))
 
     def take(self, rows: Index) -> "TermColumns":
-        """Some terms."""
+        """Some terms, in ascending order."""
+        place = numpy.searchsorted(rows, self.variant_of)
+        kept = numpy.flatnonzero(numpy.isin(self.variant_of, rows))
         return TermColumns(
             self.names,
             self.labels[rows],
@@ -162,6 +170,8 @@ class TermColumns:
             self.characters[rows],
             self.ids.take(rows),
             self.exact.take(rows),
+            self.variants.take(kept),
+            place[kept].astype("uint32"),
         )
 
     def select(self, settings: TableSettings) -> Selection:
@@ -195,6 +205,9 @@ class TermColumns:
             "text_offsets": self.text.offsets,
             "ids": self.ids.values,
             "ids_offsets": self.ids.offsets,
+            "variants": self.variants.values,
+            "variants_offsets": self.variants.offsets,
+            "variant_of": self.variant_of,
             "exact": self.exact.values,
             "exact_offsets": self.exact.offsets,
         }
@@ -209,18 +222,20 @@ class TermColumns:
         RAISES (WeaknerError): If they are damaged, or do not fit each other.
         """
         labels, characters = file_.typed("labels", "<u4"), file_.typed("characters", "<u4")
-        text, ids, exact = (
+        text, ids, exact, variants = (
             Ragged(file_.typed(name, dtype), file_.typed(f"{name}_offsets", "<u8"))
-            for name, dtype in (("text", "<u1"), ("ids", "<u8"), ("exact", "<u8"))
+            for name, dtype in (("text", "<u1"), ("ids", "<u8"), ("exact", "<u8"), ("variants", "<u8"))
         )
+        variant_of = file_.typed("variant_of", "<u4")
         sound = len(characters) == len(labels) and (not len(labels) or int(labels.max()) < len(names))
-        for rows in (text, ids, exact):
+        sound = sound and (not len(variant_of) or int(variant_of.max()) < len(labels))
+        for rows, n in ((text, len(labels)), (ids, len(labels)), (exact, len(labels)), (variants, len(variant_of))):
             offsets = rows.offsets
-            sound = sound and len(offsets) == len(labels) + 1 and int(offsets[0]) == 0
+            sound = sound and len(offsets) == n + 1 and int(offsets[0]) == 0
             sound = sound and int(offsets[-1]) == len(rows.values) and bool((offsets[1:] >= offsets[:-1]).all())
-        if not (sound and ids.values.all() and exact.values.all()):
+        if not (sound and ids.values.all() and exact.values.all() and variants.values.all()):
             raise file_.damaged("the columns of the terms do not fit each other")
-        return cls(tuple(names), labels, text, characters, ids, exact)
+        return cls(tuple(names), labels, text, characters, ids, exact, variants, variant_of)
 
 
 class ColumnBuilder:
@@ -236,14 +251,22 @@ class ColumnBuilder:
         self._ids_lengths = array("I")
         self._exact = array("Q")
         self._exact_lengths = array("I")
+        self._variants = array("Q")
+        self._variants_lengths = array("I")
+        self._variant_of = array("I")
 
-    def add(self, term: Term, ids: Ids, orths: Optional[Ids]) -> None:
+    def add(self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = ()) -> None:
         """Add a term.
 
         term (Term): The term.
         ids (Ids): Values of the matched attribute of its tokens, none of them 0.
         orths (Optional[Ids]): Their values of ORTH; None if that is the matched attribute.
+        others (Sequence[Ids]): Values of the matched attribute for other spellings of it.
         """
+        for other in {values.tobytes() for values in others if len(values)} - {ids.tobytes()}:
+            self._variants.frombytes(other)
+            self._variants_lengths.append(len(other) // 8)
+            self._variant_of.append(len(self._labels))
         text = term.text.encode("utf-8")
         exact = orths if orths is not None and has_inner_capital(term.text) else ids[:0]
         self._labels.append(self._names.setdefault(term.label, len(self._names)))
@@ -264,6 +287,8 @@ class ColumnBuilder:
             numpy.asarray(self._characters, dtype="uint32"),
             Ragged.of(self._ids, self._ids_lengths, "uint64"),
             Ragged.of(self._exact, self._exact_lengths, "uint64"),
+            Ragged.of(self._variants, self._variants_lengths, "uint64"),
+            numpy.asarray(self._variant_of, dtype="uint32"),
         ).unique()
 
 

@@ -15,21 +15,25 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..aggregation.policies import POLICIES
+from ..annotations.parts import blank_lines
 from ..annotations.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
-from ..files import atomic_path, existing, is_text
+from ..files import atomic_path, existing, is_text, parse_json
 from ..training.batches import BatchPipe
 from ..training.factories import register_component
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
+from .forms import FORM, Forms
+from .hash_table import Ids
 from .home import Home
 from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms
 from .tokenizing import attr_values, raw_values, tokenize_terms
+from .trie import Index
 
-ATTRS = ("ORTH", "LOWER", "NORM", "LEMMA")
+ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
 TABLE_FILE = "terms.table"
 SOURCE_FILE = "terms.jsonl"
 
@@ -41,7 +45,7 @@ class GazetteerRuler(BatchPipe):
     Doc without matches gets an empty group. `doc.ents` stays as it is, unless `annotate_ents` is set: how matches that
     conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
 
-    Terms are tokenised like texts. White space tokens inside a term are dropped; one in a text ends a match.
+    Terms are tokenised like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
     lemmas ignore case. Settings are applied when terms are added or loaded; `attr` stays fixed after that.
 
@@ -51,7 +55,8 @@ class GazetteerRuler(BatchPipe):
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
     source (str): Name of the weak source; the span group is called `weak:<source>`.
-    attr (str): What is compared: "ORTH", "LOWER", "NORM" or "LEMMA".
+    attr (str): What is compared: "FORM" (lower case, with apostrophes, hyphens, ligatures and accents in one spelling,
+        and without soft hyphens and zero-width signs), or spaCy's "ORTH" (exact), "LOWER", "NORM" or "LEMMA".
     acronym_length (int): A term of at most so many characters with an upper-case letter after its first one
         ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
     stop (Optional[List[str]]): Terms that are not to be matched, in any case and with any white space.
@@ -77,7 +82,7 @@ class GazetteerRuler(BatchPipe):
         name: str = "gazetteer_ruler",
         *,
         source: str = "gazetteer",
-        attr: str = "LOWER",
+        attr: str = FORM,
         acronym_length: int = 5,
         stop: Optional[List[str]] = None,
         min_length: int = 1,
@@ -111,6 +116,7 @@ class GazetteerRuler(BatchPipe):
         self.overwrite = overwrite
         self.scorer = scorer
         self._home = Home(nlp)
+        self._forms = Forms(vocab.lang)
         self._given_labels: List[str] = []
         self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
 
@@ -148,16 +154,19 @@ class GazetteerRuler(BatchPipe):
         """
         if self._table.is_empty:
             raise WeaknerError(Errors.WK202.format(name=self.name))
-        if self.attr == "LEMMA" or not self._table.has_exact:
-            ids = [attr_values(doc, self.attr, self.name) for doc in docs]
-            if self._table.has_exact:
-                ids = [numpy.stack([own, raw_values(doc, "ORTH")], axis=1) for own, doc in zip(ids, docs, strict=True)]
-        else:
-            ids = [raw_values(doc, [self.attr, "ORTH"]) for doc in docs]
-        first = next((own for own in ids if len(own)), None)
-        if first is not None and not (first if first.ndim == 1 else first[:, 0]).any():
+        ids = [attr_values(doc, self.attr, self.name, self._forms) for doc in docs]
+        first = next((values for values in ids if len(values)), None)
+        if first is not None and self.attr != FORM and not first.any():
             raise WeaknerError(Errors.WK670.format(name=self.name, attr=self.attr))
-        return self._table.find(ids)
+        kept = [_compared_tokens(doc, values) for doc, values in zip(docs, ids, strict=True)]
+        if self._table.has_exact:
+            pairs = zip(ids, docs, strict=True)
+            ids = [numpy.stack([values, raw_values(doc, "ORTH")], axis=1) for values, doc in pairs]
+        found = self._table.find([values[tokens] for values, tokens in zip(ids, kept, strict=True)])
+        # From the tokens that are compared back to those of the Docs.
+        places = numpy.concatenate([numpy.zeros(0, dtype="int64"), *kept])
+        begins = numpy.cumsum([0, *map(len, kept)])[found.sequences]
+        return found._replace(starts=places[begins + found.starts], ends=places[begins + found.ends - 1] + 1)
 
     def annotate(self, docs: List[Doc]) -> None:
         matches = self.match_batch(docs)
@@ -308,7 +317,7 @@ class GazetteerRuler(BatchPipe):
         """
         loaded: Dict[str, Any] = {}
         deserializers = {
-            "cfg": lambda data: loaded.update(cfg=srsly.json_loads(data)),
+            "cfg": lambda data: loaded.update(cfg=self._parsed(data)),
             "terms": lambda data: loaded.update(table=ArrayFile(data, f"the table of '{self.name}'")),
         }
         util.from_bytes(bytes_data, deserializers, exclude)
@@ -334,7 +343,7 @@ class GazetteerRuler(BatchPipe):
         """
         loaded: Dict[str, Any] = {}
         deserializers = {
-            "cfg": lambda p: loaded.update(cfg=srsly.read_json(existing(p))),
+            "cfg": lambda p: loaded.update(cfg=self._parsed(existing(p).read_bytes())),
             TABLE_FILE: lambda p: loaded.update(table=self._open_terms(p)),
         }
         util.from_disk(path, deserializers, exclude)
@@ -363,9 +372,16 @@ class GazetteerRuler(BatchPipe):
         # attr is no setting here: it says what the stored tokens are.
         return {"attr": self.attr, "labels": self.label_data}
 
-    def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
-        if cfg is not None and not _is_sound(cfg):
+    def _parsed(self, data: bytes) -> Any:
+        try:
+            cfg = parse_json(data)
+        except ValueError as error:
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"'cfg' is no JSON ({error})")) from error
+        if not _is_sound(cfg):
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' holds other things than its labels"))
+        return cfg
+
+    def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
         if cfg is not None and cfg["attr"] != self.attr:
             raise WeaknerError(Errors.WK209.format(name=self.name, stored=cfg["attr"], attr=self.attr))
         if table is not None:
@@ -375,6 +391,15 @@ class GazetteerRuler(BatchPipe):
         if cfg is not None:
             self._given_labels = cfg["labels"]
         return self
+
+
+def _compared_tokens(doc: Doc, ids: Ids) -> Index:
+    """The tokens that are compared: those that are visible, and blank lines, which are in no term."""
+    is_space = raw_values(doc, "IS_SPACE") != 0
+    dropped = is_space | (ids == 0)
+    if dropped.any():
+        dropped[blank_lines(doc, is_space)] = False
+    return numpy.flatnonzero(~dropped)
 
 
 def _is_sound(cfg: Any) -> bool:

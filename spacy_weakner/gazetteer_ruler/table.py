@@ -7,7 +7,7 @@ import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
-from .columns import TableSettings, TermColumns
+from .columns import Ragged, TableSettings, TermColumns
 from .hash_table import Ids
 from .trie import Hits, Index, Trie
 
@@ -71,12 +71,16 @@ class TermTable:
         names = sorted(columns.names)
         places = {name: number for number, name in enumerate(names)}
         numbers = numpy.asarray([places[name] for name in columns.names], dtype="int64")
-        tries = []
-        for rows, values in ((selection.plain, columns.ids), (selection.exact, columns.exact)):
-            ids, labels = values.take(rows), numbers[columns.labels[rows]]
-            only_first = settings.ambiguity == "first"
-            tries.append(Trie.build(ids.values, ids.offsets.astype("int64"), labels, only_first=only_first))
-        plain, exact = tries
+        only_first = settings.ambiguity == "first"
+
+        def trie(ids: Ragged, rows: Index) -> Trie:
+            labels = numbers[columns.labels[rows]]
+            return Trie.build(ids.values, ids.offsets.astype("int64"), labels, only_first=only_first)
+
+        others = numpy.flatnonzero(numpy.isin(columns.variant_of, selection.plain))
+        every = columns.ids.take(selection.plain).plus(columns.variants.take(others))
+        plain = trie(every, numpy.concatenate([selection.plain, columns.variant_of[others]]))
+        exact = trie(columns.exact.take(selection.exact), selection.exact)
         return cls(settings, names, plain, exact, columns)
 
     @property

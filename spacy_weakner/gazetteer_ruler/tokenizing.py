@@ -11,11 +11,14 @@ from spacy.util import minibatch
 from ..errors import Errors, WeaknerError
 from ..progress import Progress
 from .columns import ColumnBuilder, TermColumns
+from .forms import FORM, Forms, variants
 from .hash_table import Ids
 from .terms import Term
 
 # Terms that are tokenised together; what the vocabulary learns from them is forgotten afterwards.
 _BATCH = 20_000
+# Attributes that ignore case, and are known without a pipeline.
+CASELESS = (FORM, "LOWER")
 
 
 def raw_values(doc: Doc, attr: Any) -> Ids:
@@ -25,15 +28,18 @@ def raw_values(doc: Doc, attr: Any) -> Ids:
     return ids
 
 
-def attr_values(doc: Doc, attr: str, name: str) -> Ids:
+def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
     """Values of the attribute that is compared.
 
     doc (Doc): The Doc.
     attr (str): The attribute.
     name (str): Name of the component, for the error message.
+    forms (Forms): Looks up normal forms.
     RETURNS (Ids): One per token.
     RAISES (WeaknerError): If `attr` is LEMMA and the Doc has no lemmas.
     """
+    if attr == FORM:
+        return forms(raw_values(doc, "ORTH"), doc.vocab.strings)
     ids = raw_values(doc, attr)
     if attr == "LEMMA" and not ids.all():
         if not ids.any() and not doc.to_array("IS_SPACE").all():
@@ -54,16 +60,29 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     RETURNS (TermColumns): All terms.
     RAISES (WeaknerError): If `attr` is LEMMA and a term has no lemmas.
     """
-    builder = ColumnBuilder()
+    lang = nlp.lang or ""
+    builder, forms = ColumnBuilder(), Forms(lang)
+    exceptions = frozenset(key.lower() for key in getattr(nlp.tokenizer, "rules", None) or ())
     for batch in minibatch(Progress(terms, desc=name, unit="term"), size=_BATCH):
         # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):
-                ids = attr_values(doc, attr, name)
-                words = (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)  # 0: no word, whatever the tokenizer meant
+                ids = attr_values(doc, attr, name, forms)
+                # 0: no word, whatever the tokenizer meant.
+                words = (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
                 orths = None if attr == "ORTH" else raw_values(doc, "ORTH")[words]
-                builder.add(term, ids[words], orths)
+                others = []
+                if attr in CASELESS:
+                    spellings = {*variants(term.text, lang, exceptions)} - {term.text}
+                    docs = map(nlp.make_doc, sorted(spellings))
+                    others = [visible(other, attr_values(other, attr, name, forms)) for other in docs]
+                builder.add(term, ids[words], orths, others)
     return builder.columns()
+
+
+def visible(doc: Doc, ids: Ids) -> Ids:
+    """The values of words that are neither white space nor invisible."""
+    return ids[(raw_values(doc, "IS_SPACE") == 0) & (ids != 0)]
 
 
 def _term_docs(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str]) -> Iterator[Tuple[Term, Doc]]:

@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.forms import normal_form
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 from .util import EXPECTED, TERMS, TEXTS, lemma_nlp, make_nlp, matched, matches
@@ -53,10 +54,77 @@ def test_pipe_equals_one_by_one():
     assert [group_entities(doc, "weak:gazetteer") for doc in docs] == EXPECTED
 
 
-def test_white_space_inside_terms_is_dropped():
-    nlp = make_nlp(terms=[Term("A", "heart   failure"), Term("A", "two\nlines")])
-    assert matched(nlp, "heart failure, two lines") == [("heart failure", "A"), ("two lines", "A")]
-    assert matched(nlp, "heart\nfailure") == []
+@pytest.mark.parametrize("gap", [" ", "\n", "  ", " \t ", "\r\n", "\u00a0", "\n    "])
+@pytest.mark.parametrize("attr", ["FORM", "LOWER", "ORTH"])
+def test_white_space_makes_no_difference(gap, attr):
+    nlp = make_nlp(terms=[Term("DISEASE", "high  blood\npressure"), Term("A", "pH")], attr=attr)
+    text = f"high{gap}blood{gap}pressure"
+    assert matched(nlp, text) == [(text, "DISEASE")]
+    assert matched(nlp, f"\n{gap}{text}{gap}\n and pH") == [(text, "DISEASE"), ("pH", "A")]
+
+
+@pytest.mark.parametrize("gap", ["\n\n", "\n \n", "\r\n\r\n"])
+def test_no_phrase_goes_over_a_blank_line(gap):
+    nlp = make_nlp(terms=[Term("A", "heart failure"), Term("A", "heart")])
+    assert matched(nlp, f"heart{gap}failure") == [("heart", "A")]
+
+
+VARIANTS = [
+    ("Parkinson's disease", "Parkinson’s disease"),
+    ("COVID-19", "COVID‑19"),
+    ("beta-blocker", "beta‑blocker"),
+    ("beta-blocker", "beta\u2010blocker"),
+    ("café au lait", "cafe\u0301 au lait"),
+    ("final", "ﬁnal"),
+    ("hypertension", "hyper\u00adtension"),
+    ("hypertension", "hyper\u200btension"),
+    ("hypertension", "\u200ehypertension\u200f"),
+    ("don't know", "don’t know"),
+]
+
+
+@pytest.mark.parametrize("terms, text", [*VARIANTS, *((text, term) for term, text in VARIANTS)])
+def test_variants_of_characters_are_the_same(terms, text):
+    nlp = make_nlp(terms=[Term("A", terms)])
+    found = matched(nlp, f"It was {text} again.")
+    assert [(normal_form(phrase), label) for phrase, label in found] == [(normal_form(text), "A")]
+    assert all(phrase in text for phrase, _ in found)
+    assert nlp.get_pipe("gazetteer_ruler").terms == [Term("A", terms)]
+    assert matched(make_nlp(terms=[Term("A", terms)], attr="ORTH"), f"It was {text} again.") == []
+
+
+@pytest.mark.parametrize(
+    "lang, term, text, found",
+    [("tr", "ışık", "IŞIK", True), ("tr", "istanbul", "İSTANBUL", True), ("en", "ışık", "IŞIK", False)],
+)
+def test_dotted_and_dotless_i(lang, term, text, found):
+    nlp = spacy.blank(lang)
+    nlp.add_pipe("gazetteer_ruler").add_terms([("A", term)])
+    assert bool(matched(nlp, text)) is found
+
+
+@pytest.mark.parametrize("attr", ["FORM", "LOWER"])
+@pytest.mark.parametrize("term", ["ACME TRADING INC.", "Acme Trading Inc.", "acme trading inc."])
+@pytest.mark.parametrize("text", ["ACME TRADING INC.", "Acme Trading Inc.", "acme trading inc."])
+def test_exceptions_of_the_tokenizer_depend_on_case(attr, term, text):
+    nlp = make_nlp(terms=[Term("ORG", term)], attr=attr)
+    assert matched(nlp, f"I work at {text} now.") == [(text, "ORG")]
+    exact = matched(make_nlp(terms=[Term("ORG", term)], attr="ORTH"), f"I work at {text} now.")
+    assert exact == ([(text, "ORG")] if term == text else [])
+
+
+def test_other_spellings_are_no_terms_of_their_own():
+    nlp = make_nlp(terms=[Term("A", "Inc."), Term("A", "COVID-19"), Term("B", "x")])
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    assert len(ruler.terms) == 3
+    ruler.add_terms([("B", "beta-blocker"), ("A", "Inc.")])
+    assert [term.text for term in ruler.terms] == ["Inc.", "COVID-19", "x", "beta-blocker"]
+    assert matched(nlp, "beta‑blocker") == [("beta‑blocker", "B")]
+    other = make_nlp(terms=[Term("C", "y")])
+    other.get_pipe("gazetteer_ruler").from_bytes(ruler.to_bytes())
+    assert matched(other, "beta‑blocker") == [("beta‑blocker", "B")]
+    stopped = make_nlp(terms=[Term("B", "beta-blocker"), Term("B", "x")], stop=["beta-blocker"])
+    assert matched(stopped, "beta‑blocker beta-blocker x") == [("x", "B")]
 
 
 def test_chinese_characters():
@@ -159,7 +227,7 @@ def test_acronym_and_word_of_one_label_match_once():
 @given(st.integers(0, 2**32 - 1))
 def test_equals_phrase_matcher(attr, seed):
     rng = numpy.random.RandomState(seed)
-    words = ["Heart", "heart", "HEART", "failure", "-", "’s", "café", "Straße", "苹果", "can", "not", "\n"]
+    words = ["Heart", "heart", "HEART", "failure", "-", "’s", "café", "Straße", "苹果", "can", "not"]
 
     def text(longest):
         return " ".join(words[i] for i in rng.randint(len(words), size=rng.randint(longest)))
@@ -168,13 +236,11 @@ def test_equals_phrase_matcher(attr, seed):
     nlp = make_nlp(terms=terms, attr=attr, acronym_length=0)
     matcher = PhraseMatcher(nlp.vocab, attr=attr)
     for label, text_ in terms:
-        if "\n" not in text_:
-            matcher.add(label, [nlp.make_doc(text_)])
+        matcher.add(label, [nlp.make_doc(text_)])
     docs = [nlp.make_doc(text(25)) for _ in range(20)]
     expected = [sorted({(start, end, nlp.vocab.strings[label]) for label, start, end in matcher(doc)}) for doc in docs]
-    # White space inside of terms is dropped, which the PhraseMatcher does not do.
     ruler = nlp.get_pipe("gazetteer_ruler")
-    ruler.initialize(lambda: [], nlp=nlp, terms=[term for term in [*terms, Term("A", "x")] if "\n" not in term.text])
+    ruler.initialize(lambda: [], nlp=nlp, terms=[*terms, Term("A", "x")])
     assert [ruler.match(doc) for doc in docs] == expected
     assert [group_entities(doc, "weak:gazetteer") for doc in ruler.pipe(docs, batch_size=7)] == expected
     assert [group_entities(ruler(doc), "weak:gazetteer") for doc in docs] == expected
@@ -208,9 +274,9 @@ def test_numbers_of_labels():
 
 def test_vocabulary_without_attributes():
     # Nothing has a lower form there: no term can be matched.
-    nlp = make_nlp()
+    nlp = make_nlp(attr="LOWER")
     for terms in (TERMS, [Term("A", "aspirin")]):
-        ruler = make_nlp(terms=terms).get_pipe("gazetteer_ruler")
+        ruler = make_nlp(terms=terms, attr="LOWER").get_pipe("gazetteer_ruler")
         docs = [Doc(Vocab()), Doc(Vocab(), words=["aspirin"])]
         with pytest.raises(WeaknerError, match=r"WK670 *\] 'gazetteer_ruler' compares LOWER.*nlp\.vocab"):
             ruler.match_batch(docs)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import spacy
+import srsly
 
 from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.errors import WeaknerError
@@ -46,7 +47,7 @@ def test_stored_form_is_readable(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cfg", "terms.jsonl", "terms.table"]
     rows = [json.loads(line) for line in (tmp_path / "terms.jsonl").read_text().splitlines()]
     assert rows == [{"label": "Disease", "term": "AIDS"}, {"label": "Measure", "term": "pH"}]
-    assert json.loads((tmp_path / "cfg").read_text()) == {"attr": "LOWER", "labels": ["Disease", "Measure"]}
+    assert json.loads((tmp_path / "cfg").read_text()) == {"attr": "FORM", "labels": ["Disease", "Measure"]}
 
 
 def test_stored_terms_can_be_read_as_a_term_list(tmp_path):
@@ -84,7 +85,7 @@ def test_settings_can_be_changed_at_load(tmp_path):
 
 def test_attr_cannot_be_changed_at_load(tmp_path):
     make_nlp().to_disk(tmp_path)
-    with pytest.raises(WeaknerError, match=r"WK209.*attr = LOWER, but the config says ORTH"):
+    with pytest.raises(WeaknerError, match=r"WK209.*attr = FORM, but the config says ORTH"):
         spacy.load(tmp_path, config={"components": {"gazetteer_ruler": {"attr": "ORTH"}}})
 
 
@@ -271,3 +272,15 @@ def test_failing_load_changes_nothing(tmp_path):
 def test_same_terms_same_bytes():
     one, other = make_nlp(), make_nlp(terms=[*TERMS, *TERMS])
     assert one.get_pipe("gazetteer_ruler").to_bytes() == other.get_pipe("gazetteer_ruler").to_bytes()
+
+
+@pytest.mark.parametrize("data", [b"{", b"\xff\xfe", b"[" * 2000, b"", b"null", b'{"attr": "FORM"}'])
+def test_damaged_settings(tmp_path, data):
+    folder = stored(tmp_path)
+    (folder / "cfg").write_bytes(data)
+    with pytest.raises(WeaknerError, match=r"WK800.*gazetteer_ruler"):
+        spacy.load(folder.parent)
+    ruler = make_nlp().get_pipe("gazetteer_ruler")
+    message = srsly.msgpack_dumps({**srsly.msgpack_loads(ruler.to_bytes()), "cfg": data})
+    with pytest.raises(WeaknerError, match=r"WK800.*gazetteer_ruler"):
+        ruler.from_bytes(message)

@@ -10,6 +10,7 @@ from ...aggregation.policies import Candidate, resolve
 from ...annotations import weak
 from ...annotations.gold import Gold
 from ...gazetteer_ruler.columns import folded
+from ...gazetteer_ruler.forms import FORM, normal_form
 from ...ty import Entities, Entity
 
 # Corpora that come split have white space around punctuation, and around Chinese and Japanese characters, which the
@@ -109,5 +110,7 @@ def _length(span: Span) -> int:
 
 
 def _text(span: Span, attr: str) -> str:
+    if attr == FORM:
+        return normal_form(" ".join(span.text.split()), span.doc.lang_)
     form = {"LOWER": "lower_", "NORM": "norm_"}.get(attr, "text")
     return "".join(getattr(token, form) + token.whitespace_ for token in span).strip()

@@ -25,6 +25,7 @@ from thinc.api import Config
 from ...annotations.rows import MISALIGNED, show
 from ...errors import Errors, WeaknerError
 from ...files import existing, expand_home, parse_json, read_lines
+from ...gazetteer_ruler.forms import FORM
 from ...pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -34,7 +35,7 @@ FILES = ("file", "answers")
 # Labels that the corpus brings along, under the name of the source.
 CORPUS = "corpus"
 # Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
-ATTRS = ("ORTH", "LOWER", "NORM")
+ATTRS = (FORM, "ORTH", "LOWER", "NORM")
 # Of the samples of an answer: what fewer say, no majority says.
 MAJORITY = 0.5
 AMBIGUITY = ("all", "first", "drop")
@@ -58,7 +59,8 @@ class Source:
         corpus may also say so there themselves, and what their reliability is.
     labels (Optional[Dict[str, str]]): What its labels are called here; spans with labels that are not named are left
         out. None: all labels stay as they are.
-    attr (str): For terms and phrase patterns: token attribute by which they are compared ("ORTH", "LOWER", "NORM").
+    attr (str): For terms: what they are compared by, as in `gazetteer_ruler` ("FORM", "ORTH", "LOWER", "NORM"). For
+        phrase patterns: the same but for "FORM"; "ORTH" by default.
     acronym_length (int): For terms: those up to this length with inner upper case must match in exact case.
     min_length (int): For terms: those with fewer characters are not matched.
     stop (Tuple[str, ...]): For terms: those that are not to be matched, in any case and with any white space.
@@ -79,7 +81,7 @@ class Source:
     reliability: Optional[float] = None
     complete: bool = False
     labels: Optional[Dict[str, str]] = None
-    attr: str = "LOWER"
+    attr: str = FORM
     acronym_length: int = 5
     min_length: int = 1
     stop: Tuple[str, ...] = ()
@@ -216,7 +218,7 @@ def _check(key: str, value: Any, kind: str) -> None:
         if value is not None and not (value is True if key == CORPUS else _is_text(value)):
             raise SettingError(key, value, "true" if key == CORPUS else "a path in quotes")
         return
-    rule = _KEYS[key]
+    rule = _PATTERN_ATTR if (kind, key) == ("patterns", "attr") else _KEYS[key]
     if kind not in rule.kinds:
         raise SettingError(key, value, f"none for {kind}: it belongs to {' and '.join(rule.kinds)}")
     if not rule.is_fine(value):
@@ -291,6 +293,8 @@ def _one_of(choices: Sequence[str], kinds: Sequence[str], hint: str = "") -> _Ru
 
 
 _LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
+# spaCy's matcher knows its own attributes alone.
+_PATTERN_ATTR = _one_of([attr for attr in ATTRS if attr != FORM], ("patterns",), _LEMMA)
 _KEYS: Dict[str, _Rule] = {
     "reliability": _Rule(KINDS, _is_reliability, "null, or a number more than 0, up to 1"),
     "complete": _Rule(KINDS, _is_flag, "true or false"),

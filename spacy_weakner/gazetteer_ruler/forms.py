@@ -1,0 +1,94 @@
+"""Words as a term list sees them: variants of characters, and case, make no difference."""
+
+import re
+import unicodedata
+from typing import Collection, Dict, Iterator
+
+import numpy
+from spacy.strings import StringStore, get_string_id
+
+from .hash_table import Ids
+
+# Name of the attribute, beside those of spaCy.
+FORM = "FORM"
+# Words that are remembered, so that a stream of text needs no more and more memory.
+CAPACITY = 100_000
+# Languages in which I is the capital of a dotless i.
+_DOTLESS = ("tr", "az")
+_PLAIN = str.maketrans({**dict.fromkeys("‘’‛ʼ＇", "'"), **dict.fromkeys("‐‑−﹣－", "-")})
+_TYPOGRAPHIC = str.maketrans({"'": "’", "-": "‑"})
+# Where tokenizers look at case: abbreviations with a full stop, and units behind numbers.
+_CASED = re.compile(r"\.|\d[^\W\d_]")
+
+
+def normal_form(text: str, lang: str = "") -> str:
+    """Compatibility composition (NFKC), plain apostrophes and hyphens, lower case; no soft hyphens, zero-width signs
+    and marks of direction.
+
+    text (str): A word or a phrase.
+    lang (str): Code of its language.
+    RETURNS (str): The form; empty if nothing of it is visible.
+    """
+    if text.isascii() and lang not in _DOTLESS:
+        return text.lower()
+    return _lower(_plain(text), lang)
+
+
+def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]:
+    """Spellings of a term that a tokenizer may split in another way than the term itself.
+
+    text (str): The term.
+    lang (str): Code of the language.
+    exceptions (Collection[str]): The words that the tokenizer splits by a rule of their own, in lower case.
+    YIELDS (str): Spellings with plain and typographic signs, and in other case, where that can make a difference.
+    """
+    plain = text if text.isascii() else _plain(text)
+    lower = _lower(plain, lang)
+    spellings = [plain]
+    if _CASED.search(plain) or any(word in exceptions for word in lower.split()):
+        spellings += [lower, plain.upper(), plain.title()]
+    for spelling in spellings:
+        yield spelling
+        if "'" in spelling or "-" in spelling:
+            yield spelling.translate(_TYPOGRAPHIC)
+
+
+def _plain(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text).translate(_PLAIN)
+    return "".join(char for char in text if unicodedata.category(char) != "Cf")
+
+
+def _lower(text: str, lang: str) -> str:
+    if lang in _DOTLESS:
+        text = text.replace("I", "ı").replace("İ", "i")
+    return text.lower()
+
+
+class Forms:
+    """Looks up the normal forms of words, as hashes, and remembers them.
+
+    lang (str): Code of the language.
+    """
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+        self._known: Dict[int, int] = {}
+
+    def __call__(self, orths: Ids, strings: StringStore) -> Ids:
+        """Look up words.
+
+        orths (Ids): Shape (n_words,): their ids.
+        strings (StringStore): Their strings.
+        RETURNS (Ids): Shape (n_words,): hashes of their forms; 0 if nothing of a word is visible.
+        """
+        keys = orths.tolist()
+        known = self._known
+        missing = {key for key in keys if key not in known}
+        if missing and len(known) > CAPACITY:
+            known = self._known = {}
+            missing = {*keys}
+        for key in missing:
+            form = normal_form(strings[key], self.lang)
+            known[key] = get_string_id(form) if form.strip() else 0
+        result: Ids = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))
+        return result
