@@ -30,7 +30,7 @@ def label_cli(
     ] = None,
     attr: Annotated[
         str,
-        typer.Option(help="What terms are compared by: FORM (variants of characters are alike), ORTH, LOWER or NORM"),
+        typer.Option(help="What terms are compared by: FORM (variants of a character are alike), ORTH, LOWER, NORM"),
     ] = "FORM",
     acronym_length: Annotated[
         int, typer.Option(help="Terms up to this length with inner upper case match in exact case")

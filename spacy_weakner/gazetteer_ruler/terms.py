@@ -25,6 +25,9 @@ from ..files import parse_json, read_lines
 
 MAX_LENGTH = 1000  # characters; anything longer is a sentence or a broken row, not a term
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
+# Of the columns of a table, by the suffix of its name.
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _TOKEN_KEYS = ("ORTH", "TEXT", "LOWER")
 
 
@@ -91,7 +94,7 @@ def make_term(label: Any, text: Any) -> Term:
     label (Any): The label as found.
     text (Any): The term as found.
     RETURNS (Term): The term, without white space around its parts.
-    RAISES (BadTerm): If one of the two is empty, no string, or too long.
+    RAISES (BadTerm): If one of the two is empty, no string, too long, or more than a line.
     """
     for name, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
@@ -101,6 +104,10 @@ def make_term(label: Any, text: Any) -> Term:
     if _is_blank(label):
         raise BadTerm(f"the label is empty. Fill it in, or {_GIVE_LABEL}.")
     term = Term(label.strip(), text.strip())
+    if any(end in part for part in term for end in "\r\n"):  # rows of a broken table, more often than a phrase
+        raise BadTerm(
+            f"a line ends within {json.dumps(term, ensure_ascii=False)[:100]}. Write label and term in one line."
+        )
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
     try:
@@ -172,22 +179,45 @@ def _term(row: Any, label: Optional[str]) -> Term:
 # Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`
 
 
-def _csv_rows(path: Path, label: Optional[str], delimiter: str = ",") -> Iterator[_Row]:
-    # The csv module wants the line ends: they may be part of a quoted field.
-    reader = csv.reader((f"{line}\n" for line in read_lines(path)), delimiter=delimiter, strict=True)
+def read_table(path: Path, delimiter: str) -> Iterator[Tuple[int, List[str]]]:
+    """Stream the rows of a table. Blank ones are skipped, and no field goes over the end of a line.
+
+    path (Path): The file.
+    delimiter (str): What separates its columns. Where it is a tab, quotes are characters like others, but for those
+        around a whole field, as spreadsheets write it.
+    YIELDS (Tuple[int, List[str]]): Number of the line, from 1, and its cells.
+    RAISES (WeaknerError): If the quotes of a line are not closed in it; the message names the line.
+    """
+    for number, line in _lines(path):
+        if delimiter == "\t":
+            cells = [_unquoted(cell) for cell in line.split(delimiter)]
+        else:
+            try:
+                cells = next(csv.reader([line], delimiter=delimiter, strict=True))
+            except csv.Error as error:
+                reason = (
+                    f"{error}. A field that begins with a quote must end with one in the same line; double the others."
+                )
+                raise _line_error(path, number, reason) from error
+        if any(cell.strip() for cell in cells):
+            yield number, cells
+
+
+def _unquoted(cell: str) -> str:
+    quoted = _QUOTED.fullmatch(cell)
+    return cell if quoted is None else quoted[1].replace('""', '"')
+
+
+def _lines(path: Path) -> Iterator[Tuple[int, str]]:
+    """The lines that are not blank, with their numbers. They may end in CR alone, as old spreadsheets write them."""
+    lines = (line for part in read_lines(path) for line in part.split("\r"))
+    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+
+
+def _table_rows(path: Path, label: Optional[str], delimiter: str) -> Iterator[_Row]:
     columns: Optional[Tuple[int, Optional[int]]] = None
     width = 0
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            reason = f"{error}. A field that begins with a quote must end with one; double the quotes inside it."
-            raise _line_error(path, line, reason) from error
-        if row is None:
-            return
-        if not any(cell.strip() for cell in row):
-            continue
+    for line, row in read_table(path, delimiter):
         if columns is None:
             width = len(row)
             columns, is_header = _columns(path, line, row, label)
@@ -195,7 +225,8 @@ def _csv_rows(path: Path, label: Optional[str], delimiter: str = ",") -> Iterato
                 continue
         if len(row) != width:
             reason = f"{len(row)} columns here, but {width} in the first row."
-            raise _line_error(path, line, f"{reason} Put a term with a {delimiter!r} in quotes.")
+            cure = "A term cannot hold a tab." if delimiter == "\t" else "Put a term with a ',' in quotes."
+            raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = columns
         yield line, None if label_ is None else row[label_], row[text]
 
@@ -222,9 +253,7 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
 
 
 def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
-    for i, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
+    for i, line in _lines(path):
         try:
             yield (i, *term_fields(parse_json(line)))
         except json.JSONDecodeError as error:
@@ -235,17 +264,14 @@ def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
 
 
 def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
-    for i, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
+    for i, line in _lines(path):
         if label is None:
             raise _line_error(path, i, f"plain text gives no labels. G{_GIVE_LABEL[1:]}.")
         yield i, None, line
 
 
 _FORMATS: Dict[str, Callable[[Path, Optional[str]], Iterator[_Row]]] = {
-    ".csv": _csv_rows,
-    ".tsv": partial(_csv_rows, delimiter="\t"),
+    **{suffix: partial(_table_rows, delimiter=delimiter) for suffix, delimiter in DELIMITERS.items()},
     ".jsonl": _jsonl_rows,
     ".txt": _text_rows,
 }

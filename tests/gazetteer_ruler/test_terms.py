@@ -79,9 +79,65 @@ def test_one_label_for_the_file(write, name, text):
 
 
 def test_quoted_fields(write):
-    text = 'label,term\nA,"1,2-DMH"\nA,"5"" pipe"\nA,"two\nlines"\nA,5" pipe b\n'
+    text = 'label,term\nA,"1,2-DMH"\nA,"5"" pipe"\nA,5" pipe b\n'
     terms = [term.text for term in read_terms(write("a.csv", text))]
-    assert terms == ["1,2-DMH", '5" pipe', "two\nlines", '5" pipe b']
+    assert terms == ["1,2-DMH", '5" pipe', '5" pipe b']
+
+
+GEO = 'label\tterm\talternatenames\nLOC\tUttoxeter\t"ksutur,U\nLOC\tBonn\tb\nLOC\tJena\tj"\nLOC\tUlm\tu\n'
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_quotes_are_characters_between_tabs(write, newline):
+    terms = [term.text for term in read_terms(write("geo.tsv", GEO.replace("\n", newline)))]
+    assert terms == ["Uttoxeter", "Bonn", "Jena", "Ulm"]
+
+
+@pytest.mark.parametrize(
+    "cell, term",
+    [
+        ('"Bonn"', "Bonn"),  # as spreadsheets export a field with a comma or a quote
+        ('"Bonn, am Rhein"', "Bonn, am Rhein"),
+        ('"5"" pipe"', '5" pipe'),
+        ('"Weird" Al', '"Weird" Al'),
+        ('"A" and "B"', '"A" and "B"'),
+        ('"', '"'),
+        ('5"', '5"'),
+    ],
+)
+def test_quotes_around_a_whole_field(write, cell, term):
+    assert list(read_terms(write("a.tsv", f"label\tterm\nA\t{cell}\n"))) == [Term("A", term)]
+
+
+@pytest.mark.parametrize("column", ["term,label", "label,term,note"])
+def test_an_open_quote_swallows_no_rows(write, column):
+    rows = {"term,label": '"ks,A\nb,A\nc",A\nd,A', "label,term,note": 'A,a,"ks\nA,b,x\nA,c,x"\nA,d,x'}[column]
+    path = write("a.csv", f"{column}\n{rows}\n")
+    with pytest.raises(WeaknerError, match=r"WK201.*a\.csv, line 2: .*end with one in the same line"):
+        list(read_terms(path))
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [("a.txt", "x\ry\r\rz\r"), ("a.csv", "term\rx\ry\rz"), ("a.jsonl", '{"term": "x"}\r{"term": "y"}\r"z"')],
+)
+def test_lines_may_end_in_cr_alone(write, name, text):
+    path = write(name, text)
+    if name == "a.jsonl":
+        with pytest.raises(WeaknerError, match="line 3: expected an object"):
+            list(read_terms(path, "A"))
+    else:
+        assert [term.text for term in read_terms(path, "A")] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("label, term", [("A{}", "x{}y"), ("A{}B", "x")])
+def test_no_term_goes_over_a_line_end(write, end, label, term):
+    rows = [{"label": "A", "term": f"x{end}"}, {"label": label.format(end), "term": term.format(end)}]
+    with pytest.raises(WeaknerError, match=r"WK201.*line 2: a line ends within"):
+        list(read_terms(write("a.jsonl", jsonl(*rows))))
+    with pytest.raises(WeaknerError, match=r"WK207.*Entry 2.*a line ends within"):
+        list(iter_terms(rows, "ruler"))
 
 
 def test_duplicates_come_as_often_as_they_stand_there(write):
@@ -112,9 +168,11 @@ def test_longest_term(write):
         ("a.csv", "label,term\nA,x\nA,1,2-DMH\n", 3, "3 columns here, but 2 in the first row"),
         ("a.csv", "label,term\nA\n", 2, "1 columns here"),
         ("a.csv", 'label,term\nA,x\nA,"open\nA,y\n', 3, "end with one"),
-        ("a.tsv", 'label\tterm\nA\t"x" y\n', 2, "double the quotes"),
+        ("a.csv", 'label,term\nA,"x" y\n', 2, "double the others"),
+        ("a.tsv", 'label\tterm\nA\t"x\ty"\n', 2, "3 columns here, but 2 in the first row. A term cannot hold a tab"),
         ("a.csv", "label,term\nA,x\n\nA,\n", 4, "the term is empty"),
-        ("a.csv", 'label,term\nA,"two\nlines"\n,y\n', 4, "the label is empty"),
+        ("a.csv", 'label,term\nA,"two\nlines"\n,y\n', 2, "end with one in the same line"),
+        ("a.csv", "label,term\r\rA,x\r,y\r", 4, "the label is empty"),
         ("a.jsonl", '{"label": "A", "term": "x"}\n{"label": "A"\n', 2, "not valid JSON"),
         ("a.jsonl", '["A", "x"]\n', 1, "expected an object"),
         ("a.jsonl", jsonl({"label": "A", "text": "x"}), 1, 'no "term" (or "pattern") here, only: label, text'),

@@ -20,11 +20,13 @@ from .language import check_language
 from .overlap import check_overlap, check_text
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
-from .terms import check_terms
+from .terms import Seen, check_terms
 from .text import CheckedText, check_steps, read_text
 from .tokens import check_misaligned, check_tokens
 
 _ANNOTATED = ("gold", "dev", "test")
+# Texts in which matches of doubtful terms are counted.
+_TEXTS = 5_000
 
 
 @dataclass(frozen=True)
@@ -131,15 +133,17 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     if text is not None:
         _check_text(text, corpora, settings, findings)
     longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])
+    gold = [sentence for corpus in corpora if corpus.name == "gold" for sentence in corpus.sentences]
+    seen = Seen(nlp, longest, gold, [] if text is None else text.texts[:_TEXTS])
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):
             source = Source("terms", "terms", str(there["terms"]), term_label=settings.term_label)
-            counts = check_terms(source, where, settings.lang, longest, findings)
+            counts = check_terms(source, where, settings.lang, seen, findings)
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:
         with findings.guard(f"--sources {there['sources']}"):
-            columns += check_sources(there["sources"], settings.lang, longest, findings, there.get("text"))
+            columns += check_sources(there["sources"], settings.lang, seen, findings, there.get("text"))
     with findings.guard("labels"):
         check_labels(columns, settings.labels, findings)
     return CheckReport(findings.sorted(), columns)

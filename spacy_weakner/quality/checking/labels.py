@@ -158,8 +158,10 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
         cure = _mapping(column, unknown[0], f"NAME IN {known.name.upper()}")
         findings.error(column.where, f"{message}{listed(list(known.counts))}.", cure)
     elif others:
-        message = f"Labels that do not occur in {known.name}, so that they are learned from weak labels alone: "
-        cure = f"If they are not wanted, leave them out; if they are, annotate some in {known.name}."
+        message = (
+            f"Labels that do not occur in {known.name}, so that what a project combines and packages never gives them: "
+        )
+        cure = f"If they are wanted, annotate some in {known.name}; a term list by itself gives them all the same."
         findings.warning(column.where, f"{message}{listed(others)}.", cure)
 
 

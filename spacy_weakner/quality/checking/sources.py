@@ -16,18 +16,18 @@ from .corpora import Problems
 from .findings import Findings, listed
 from .labels import Column, nearest
 from .sampling import SampledLines
-from .terms import check_terms
+from .terms import Seen, check_terms
 
 # Labels of these are no entities.
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
 
 
-def check_sources(path: Path, lang: str, longest: int, findings: Findings, text: Optional[Path] = None) -> List[Column]:
+def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: Optional[Path] = None) -> List[Column]:
     """Check a sources file, and collect the labels that its sources give.
 
     path (Path): The file.
     lang (str): Language of the texts.
-    longest (int): Words of the longest text; 0: not known.
+    seen (Seen): What is known of the texts.
     findings (Findings): Takes what is wrong.
     text (Optional[Path]): The texts, which may bring labels along.
     RETURNS (List[Column]): The labels of each source, by the names that they have here.
@@ -38,17 +38,17 @@ def check_sources(path: Path, lang: str, longest: int, findings: Findings, text:
         where = f"--sources {path}, [sources.{name}]"
         with findings.guard(where):
             source = declared_source(place, name, settings, folder)
-            counts, unit = _labels(source, where, lang, longest, findings, text)
+            counts, unit = _labels(source, where, lang, seen, findings, text)
             if counts is not None:
                 columns.append(Column(name, where, _renamed(source, counts, where, findings), unit))
     return columns
 
 
 def _labels(
-    source: Source, where: str, lang: str, longest: int, findings: Findings, text: Optional[Path]
+    source: Source, where: str, lang: str, seen: Seen, findings: Findings, text: Optional[Path]
 ) -> Tuple[Optional[Dict[str, Optional[int]]], str]:
     if source.kind == "terms":
-        return dict(check_terms(source, where, lang, longest, findings)), "term"
+        return dict(check_terms(source, where, lang, seen, findings)), "term"
     if source.kind == "pipeline":
         return _pipeline_labels(source), "entity"
     if source.kind == "patterns":

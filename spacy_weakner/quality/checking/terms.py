@@ -1,77 +1,158 @@
 """Term lists: what will match nearly everything, nothing, or under several labels."""
 
-import csv
 import json
+import random
 import re
 import shlex
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import AbstractSet, Dict, List, Sequence, Set
+from typing import AbstractSet, Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
 
 from ...errors import WeaknerError
-from ...files import read_lines
-from ...gazetteer_ruler.terms import Term, read_terms
+from ...gazetteer_ruler.component import GazetteerRuler
+from ...gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
+from ...stages.labelling.preparing import ruler_settings
 from ...stages.labelling.sources import Source
+from .corpora import Sentence
 from .findings import Findings, listed, plural
 from .language import stop_words
 
-LIMIT = 100_000  # terms that are looked at
+LIMIT = 100_000  # terms that are looked at one by one; labels are counted of all
 _SHOWN = 5
+# Kinds of terms that may match too much.
+_DOUBTFUL = {
+    "symbols": "without any letter or digit",
+    "digits": "without any letter",
+    "letter": "of one character",
+    "stop": "that are stop words of '{lang}'",
+}
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
 _LABELS = 0.2  # share of different values below which a column is one of labels
 
 
-def check_terms(source: Source, where: str, lang: str, longest: int, findings: Findings) -> Dict[str, int]:
+class Seen(NamedTuple):
+    """What is known of the texts that a list will match.
+
+    nlp (Language): Its vocabulary and tokenizer are used.
+    longest (int): Words of the longest text; 0: not known.
+    gold (Sequence[Sentence]): Annotated sentences.
+    texts (Sequence[str]): Some texts without annotation.
+    """
+
+    nlp: Language
+    longest: int = 0
+    gold: Sequence[Sentence] = ()
+    texts: Sequence[str] = ()
+
+
+def check_terms(source: Source, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
     """Check a term list.
 
     source (Source): The list, and how it will be used.
     where (str): Option and file, or the section of the source.
     lang (str): Language, for its stop words.
-    longest (int): Words of the longest text; 0: not known.
+    seen (Seen): The texts.
     findings (Findings): Takes what is wrong.
     RETURNS (Dict[str, int]): Terms per label.
     """
     labels: Counter[str] = Counter()
     terms: List[Term] = []
+    draw = random.Random(0)
     try:
-        reader = read_terms(Path(source.path), source.term_label)
-        terms.extend(islice(reader, LIMIT))
-        if next(reader, None) is not None:
-            findings.info(where, f"Large, so it was sampled: looked at the first {LIMIT:,} terms.")
+        for n, term in enumerate(read_terms(Path(source.path), source.term_label), start=1):
+            labels[term.label] += 1
+            if len(terms) < LIMIT:
+                terms.append(term)
+            elif (place := draw.randrange(n)) < LIMIT:
+                terms[place] = term
     except WeaknerError as error:
         findings.error(where, str(error), _guess_columns(Path(source.path)))
-    labels.update(term.label for term in terms)
+    if labels.total() > LIMIT:
+        message = (
+            f"Large: labels are counted in all {labels.total():,} terms; {LIMIT:,} drawn at random were looked at."
+        )
+        findings.info(where, message)
     stop = {_folded(term) for term in source.stop}
     used = [t for t in terms if len(t.text) >= source.min_length and _folded(t.text) not in stop]
-    _check_kinds(used, where, stop_words(lang), lang, longest, findings)
+    _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
     return dict(labels)
 
 
-def _check_kinds(
-    terms: Sequence[Term], where: str, stops: AbstractSet[str], lang: str, longest: int, findings: Findings
-) -> None:
-    kinds: Dict[str, List[str]] = {}
+def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, seen: Seen, findings: Findings) -> None:
+    kinds: Dict[str, List[Term]] = {}
+    stops = stop_words(lang)
     for term in terms:
-        kind = _kind(term.text, stops, longest)
+        kind = _kind(term.text, stops, seen.longest)
         if kind:
-            kinds.setdefault(kind, []).append(term.text)
-    if kinds.get("symbols"):
-        _report(
-            findings, where, kinds["symbols"], "without any letter or digit, which match wherever such a mark stands"
-        )
-    if kinds.get("digits"):
-        _report(findings, where, kinds["digits"], "without any letter, which match every such number")
-    if kinds.get("letter"):
-        message = f"{plural(len(kinds['letter']), 'term')} of one character: {_shown(kinds['letter'])}."
-        findings.warning(where, message, "Set min_length = 2 (label --min-length 2), if they match too much.")
-    if kinds.get("stop"):
-        _report(findings, where, kinds["stop"], f"that are stop words of '{lang}'")
-    if kinds.get("long"):
-        message = f"{plural(len(kinds['long']), 'term')} with more words than any text: {_shown(kinds['long'])}."
+            kinds.setdefault(kind, []).append(term)
+    long = [term.text for term in kinds.pop("long", [])]
+    if long:
+        message = f"{plural(len(long), 'term')} with more words than any text: {_shown(long)}."
         findings.warning(where, message, "They never match; descriptions in place of names? Shorten or remove them.")
+    doubtful = [term for kind in _DOUBTFUL for term in kinds.get(kind, [])]
+    right, wrong = _matches(doubtful, source, seen) if doubtful else (Counter(), Counter())
+    for kind, what in _DOUBTFUL.items():
+        found = list(dict.fromkeys(term.text for term in kinds.get(kind, [])))
+        if found:
+            _report(findings, where, found, what.format(lang=lang), right, wrong, bool(seen.gold))
+
+
+def _matches(terms: Sequence[Term], source: Source, seen: Seen) -> "Tuple[Counter[str], Counter[str]]":
+    """How often terms match right and wrong in gold; without gold, how often in the texts."""
+    right: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    settings = {**ruler_settings(source), "min_length": 1, "stop": []}
+    ruler = GazetteerRuler(seen.nlp.vocab, "check", nlp=seen.nlp, **settings)
+    ruler.add_terms(list(terms))
+    names = source.labels or {}
+    if not seen.gold:
+        for doc in map(seen.nlp.make_doc, seen.texts):
+            wrong.update(_folded(doc[start:end].text) for start, end, _ in ruler.match(doc))
+        return right, wrong
+    for sentence in seen.gold:
+        doc = Doc(seen.nlp.vocab, words=list(sentence.words))
+        entities = {*sentence.entities}
+        for start, end, label in ruler.match(doc):
+            is_right = (start, end, names.get(label, label)) in entities
+            (right if is_right else wrong)[_folded(doc[start:end].text)] += 1
+    return right, wrong
+
+
+def _report(
+    findings: Findings,
+    where: str,
+    found: List[str],
+    what: str,
+    right: "Counter[str]",
+    wrong: "Counter[str]",
+    by_gold: bool,
+) -> None:
+    """Name terms that may match too much. Where there is gold, it decides which do."""
+    keys = {text: _folded(text) for text in found}
+    if by_gold:
+        bad = [text for text in found if wrong[keys[text]] > right[keys[text]]]
+        good = sum(right[key] for key in {*keys.values()})
+        every = good + sum(wrong[key] for key in {*keys.values()})
+        if not bad:
+            message = f"{plural(len(found), 'term')} {what}: {_shown(found)}."
+            findings.info(where, f"{message} Of their {every:,} matches in gold {good:,} are right.")
+            return
+        shown = [f"{text} ({right[keys[text]]} right, {wrong[keys[text]]} wrong)" for text in bad]
+        message = f"{plural(len(bad), 'term')} {what}, more often wrong than right in gold: {_shown(shown)}."
+        cure = "Remove them, or set stop = [{few}]."
+    else:
+        bad = sorted(found, key=lambda text: -wrong[keys[text]])
+        shown = [f"{text} ({plural(wrong[keys[text]], 'match', 'matches')} in the text)" for text in bad]
+        message = f"{plural(len(bad), 'term')} {what}: {_shown(shown)}."
+        cure = "They may be right: look at their matches. Those that are not, leave out: stop = [{few}]."
+    few = ", ".join(json.dumps(text, ensure_ascii=False) for text in bad[:_SHOWN])
+    findings.warning(where, message, cure.format(few=few + (", ..." if len(bad) > _SHOWN else "")))
 
 
 def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
@@ -83,12 +164,6 @@ def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
     if text.casefold() in stops:
         return "stop"
     return "long" if longest and len(text.split()) > longest else ""
-
-
-def _report(findings: Findings, where: str, found: List[str], what: str) -> None:
-    few = ", ".join(json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(found[:_SHOWN]))
-    message = f"{plural(len(found), 'term')} {what}: {_shown(found)}."
-    findings.warning(where, message, f"Remove them, or set stop = [{few}{', ...' if len(found) > _SHOWN else ''}].")
 
 
 def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings: Findings) -> None:
@@ -118,17 +193,17 @@ def _shown(found: Sequence[str]) -> str:
 
 def _guess_columns(path: Path) -> str:
     """The first row that a CSV or TSV file probably needs; empty if its own are right."""
-    name = path.name.lower().removesuffix(".gz")
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(name).suffix)
-    try:
-        lines = list(islice(read_lines(path), 1000)) if delimiter else []
-        rows = [row for row in csv.reader(lines, delimiter=delimiter or ",") if row]
-        if delimiter and rows and len(rows[0]) == 1:  # perhaps the other separator
-            other = next((d for d in ";\t,|" if d in lines[0]), None)
-            if other is not None:
-                return f"The columns seem to be separated by {other!r}: replace it by {delimiter!r}."
-    except (WeaknerError, OSError, csv.Error):
+    delimiter = DELIMITERS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    if delimiter is None:
         return ""
+    try:
+        rows = [row for _, row in islice(read_table(path, delimiter), 1000)]
+    except (WeaknerError, OSError):
+        return ""
+    if rows and len(rows[0]) == 1:  # perhaps the other separator
+        other = next((d for d in ";\t,|" if d in rows[0][0]), None)
+        if other is not None:
+            return f"The columns seem to be separated by {other!r}: replace it by {delimiter!r}."
     if len(rows) < 2 or len(rows[0]) < 2 or {"label", "term"} <= {cell.strip().lower() for cell in rows[0]}:
         return ""
     width = len(rows[0])
@@ -141,7 +216,7 @@ def _guess_columns(path: Path) -> str:
     header = ["label" if i == label else "term" if i == term else f"other{i}" for i in range(width)]
     # A header names its column, so its label is nobody else's.
     is_header = rows[0][label] not in {row[label] for row in body} and not re.search(r"\d", "".join(rows[0]))
-    first = (delimiter or ",").join(header)
+    first = delimiter.join(header)
     shown = first.replace("\t", "<tab>")
     if is_header:
         return f"'{rows[0][label]}' seems to be the label and '{rows[0][term]}' the term: make the first row '{shown}'."

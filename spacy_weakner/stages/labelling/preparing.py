@@ -75,6 +75,7 @@ def ruler_settings(source: Source) -> Dict[str, Any]:
 
 def _add_terms(nlp: Language, name: str, source: Source) -> None:
     ruler: Any = nlp.add_pipe("gazetteer_ruler", name=name, config=ruler_settings(source))
+    ruler.name = source.name  # what messages and progress call it
     ruler.initialize(lambda: [], nlp=nlp, terms=make_term_list(Path(source.path), label=source.term_label))
 
 

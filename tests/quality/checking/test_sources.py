@@ -4,9 +4,11 @@ import pytest
 import spacy
 
 from spacy_weakner.quality.checking.sources import check_sources
+from spacy_weakner.quality.checking.terms import Seen
 
 from .conftest import GOLD, found
 
+SEEN = Seen(spacy.blank("en"), 20)
 ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents": [["x", "DRUGS"], ["x", "MISC"]]}]
 
 
@@ -17,7 +19,7 @@ def declare(write, findings):
         write("answers.jsonl", ANSWERS)
         write("patterns.jsonl", [{"label": "PER", "pattern": [{"LOWER": "anna"}]}, {"label": "ORG", "pattern": "x"}])
         lines = [line for name, keys in sections.items() for line in [f"[sources.{name}]", *keys, ""]]
-        return check_sources(write("sources.cfg", lines), "en", 20, findings)
+        return check_sources(write("sources.cfg", lines), "en", SEEN, findings)
 
     return declare
 
@@ -66,7 +68,7 @@ def test_every_section_is_looked_at(declare, findings):
 
 def test_broken_answers(write, findings):
     write("answers.jsonl", [*ANSWERS, "{", {"tokens": ["a"], "ents": [[0, 9, "X"]]}])
-    check_sources(write("sources.cfg", ["[sources.llm]", 'file = "answers.jsonl"']), "en", 0, findings)
+    check_sources(write("sources.cfg", ["[sources.llm]", 'file = "answers.jsonl"']), "en", SEEN, findings)
     errors = found(findings, "error")
     assert len(errors) == 2 and "line 3: not JSON" in errors[0] and "line 4" in errors[1]
 
@@ -93,11 +95,11 @@ def test_labels_that_the_texts_bring_along(write, findings):
         {"text": "Anna"},
         {"text": "Anna", "weak_ents": {"a": "broken"}},
     ]
-    columns = check_sources(sources, "en", 20, findings, write("text.jsonl", rows))
+    columns = check_sources(sources, "en", SEEN, findings, write("text.jsonl", rows))
     counts = {column.name: dict(column.counts) for column in columns}
     assert counts == {"a": {"PER": 2}, "imported": {"NAME": 1}, "b": {}, "silent": {}}
     (error,) = found(findings, "error")
     assert "no labels along that are called 'b'" in error
     assert len(found(findings, "info")) == 1
     # Where nobody can look, nothing is said.
-    assert check_sources(sources, "en", 20, findings) == []
+    assert check_sources(sources, "en", SEEN, findings) == []

@@ -1,8 +1,10 @@
 import re
 
 import pytest
+import spacy
 
-from spacy_weakner.quality.checking.terms import check_terms
+from spacy_weakner.quality.checking.corpora import Sentence
+from spacy_weakner.quality.checking.terms import Seen, check_terms
 from spacy_weakner.stages.labelling.sources import Source
 
 from .conftest import found
@@ -10,16 +12,17 @@ from .conftest import found
 NAMES = ["aspirin", "insulin", "ibuprofen", "warfarin", "heparin", "codeine", "morphine", "caffeine", "nicotine"]
 
 
-def check(path, findings, **settings):
-    return check_terms(Source("t", "terms", str(path), **settings), "--terms t", "en", 20, findings)
+def check(path, findings, seen=None, **settings):
+    seen = seen or Seen(spacy.blank("en"), 20)
+    return check_terms(Source("t", "terms", str(path), **settings), "--terms t", "en", seen, findings)
 
 
 @pytest.mark.parametrize(
     "rows, expected",
     [
         (["DRUG,-", "DRUG,%"], r'2 terms without any letter or digit.*stop = \["-", "%"\]'),
-        (["DRUG,12", "DRUG,5"], r'2 terms without any letter, .*stop = \["12", "5"\]'),
-        (["DRUG,C"], "1 term of one character: C.*min_length = 2"),
+        (["DRUG,12", "DRUG,5"], r'2 terms without any letter: .*stop = \["12", "5"\]'),
+        (["DRUG,C"], r'1 term of one character: C.*stop = \["C"\]'),
         (["DRUG,the", "DRUG,Of"], r'2 terms that are stop words of .en.*stop = \["the", "Of"\]'),
         ([f"DRUG,{'very ' * 30}long"], "1 term with more words than any text"),
         (["DRUG,Aspirin", "FOOD,aspirin"], r"1 term with several labels: aspirin \(DRUG, FOOD\).*ambiguity"),
@@ -34,7 +37,50 @@ def test_bad_terms(write, findings, rows, expected):
 def test_many_bad_terms_are_shown_in_part(write, findings):
     check(write("t.csv", ["label,term", *(f"N,{i}" for i in range(10, 30))]), findings)
     (warning,) = found(findings, "warning")
-    assert "20 terms" in warning and "10, 11, 12, 13, 14 and 15 more" in warning and '"14", ...]' in warning
+    assert "20 terms" in warning and "and 15 more" in warning and '"14", ...]' in warning
+
+
+GOLD = [
+    ("WAS was found", [(0, 1, "N")]),
+    ("WAS is a gene", [(0, 1, "N")]),
+    ("the year 1999", [(2, 3, "Y")]),
+    ("of 12", []),
+]
+
+
+def seen_gold():
+    nlp = spacy.blank("en")
+    sentences = [
+        Sentence(str(n), text, tuple(text.split()), ents, 0, False, False, False) for n, (text, ents) in enumerate(GOLD)
+    ]
+    return Seen(nlp, 20, sentences)
+
+
+@pytest.mark.parametrize(
+    "rows, level, expected",
+    [
+        # "WAS" must match in exact case, and is always right.
+        (["N,WAS"], "info", "1 term that are stop words of 'en': WAS. Of their 2 matches in gold 2 are right."),
+        (
+            ["Y,1999", "Y,2001"],
+            "info",
+            "2 terms without any letter: 1999, 2001. Of their 1 matches in gold 1 are right.",
+        ),
+        (["Y,1999", "Y,12"], "warning", 'in gold: 12 (0 right, 1 wrong). -> Remove them, or set stop = ["12"].'),
+        (["N,of"], "warning", "more often wrong than right in gold: of (0 right, 1 wrong)."),
+    ],
+)
+def test_gold_decides_on_doubtful_terms(write, findings, rows, level, expected):
+    check(write("t.csv", ["label,term", *rows]), findings, seen_gold())
+    (message,) = found(findings, "info") + found(findings, "warning")
+    assert expected in message and len(found(findings, level)) == 1
+
+
+def test_without_gold_their_matches_are_counted(write, findings):
+    seen = Seen(spacy.blank("en"), 20, (), ["the one", "The other", "of"])
+    check(write("t.csv", ["label,term", "N,the"]), findings, seen)
+    (warning,) = found(findings, "warning")
+    assert "the (2 matches in the text)" in warning and "They may be right" in warning and "Remove" not in warning
 
 
 def test_settings_of_the_source_are_known(write, findings):
@@ -78,7 +124,8 @@ def test_terms_without_header_but_with_a_label(write, findings):
     assert not findings.sorted()
 
 
-def test_large_lists_are_sampled(write, findings, monkeypatch):
+def test_labels_of_large_lists_are_counted_in_all_of_it(write, findings, monkeypatch):
     monkeypatch.setattr("spacy_weakner.quality.checking.terms.LIMIT", 5)
-    assert check(write("t.txt", NAMES), findings, term_label="DRUG") == {"DRUG": 5}
-    assert "looked at the first 5 terms" in found(findings, "info")[0]
+    rows = [*(f"A,{name}" for name in NAMES), "B,Kiel", "C,Anna", "C,the"]
+    assert check(write("t.csv", ["label,term", *rows]), findings) == {"A": len(NAMES), "B": 1, "C": 2}
+    assert "labels are counted in all 12 terms; 5 drawn at random" in found(findings, "info")[-1]
