@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..formats.names import OUTPUTS, SUFFIXES
-from ._util import Format, Overwrite, Ray, Sentences, SpansKey, Tokenizer, Workers, listing, reporting, show_shards
+from ._util import Format, Overwrite, Ray, Sentences, SpansKey, Tokenizer, Workers, listing, reporting, say, show_shards
 
 
 def convert_cli(
@@ -71,7 +71,7 @@ def convert_cli(
         if report.moved:
             msg.warn(f"Spans {misaligned}ed to token borders: {report.moved}")
         for remark in report.remarks:
-            msg.warn(remark[0].upper() + remark[1:])
+            say("warning", remark[0].upper() + remark[1:])
         if report.lost:
             msg.warn(
                 f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"

@@ -13,7 +13,7 @@ from spacy_weakner.project.packaging import Package
 from ..project.util import gold_rows, make_verdict, write_rows
 
 OPTIONS = {
-    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --seed 3",
+    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --spans-key k --seed 3",
     "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
     "--strong-share 0.3 --negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
 }
