@@ -190,6 +190,33 @@ def test_damaged_settings_of_a_stored_component(tmp_path, cfg):
         load_pipeline(tmp_path / "nlp")
 
 
+DAMAGED = [b"", b"{", b"\xff\xfe", b"nothing", b'{"attr": "LOWER", "labels": ["A"]', b"[" * 100_000]
+
+
+@pytest.mark.parametrize("data", DAMAGED)
+def test_damaged_bytes_of_a_stored_gazetteer_ruler(tmp_path, data):
+    nlp = spacy.blank("xx")
+    ruler = nlp.add_pipe("gazetteer_ruler", name="drugs")
+    ruler.add_terms(["aspirin"], label="DRUG")
+    ruler.to_disk(tmp_path)
+    (tmp_path / "cfg").write_bytes(data)
+    with pytest.raises(WeaknerError, match=r"WK800.*'drugs'"):
+        ruler.from_disk(tmp_path)
+    stored = {**srsly.msgpack_loads(ruler.to_bytes()), "cfg": data}
+    with pytest.raises(WeaknerError, match=r"WK800.*'drugs'"):
+        ruler.from_bytes(srsly.msgpack_dumps(stored))
+
+
+@pytest.mark.parametrize("data", [*DAMAGED, *map(srsly.msgpack_dumps, ([], {}, {"groups": 1}, "x"))])
+def test_damaged_bytes_of_a_stored_combiner(tmp_path, data):
+    combiner = spacy.blank("xx").add_pipe("ent_combiner", name="both")
+    (tmp_path / "model").write_bytes(data)
+    with pytest.raises(WeaknerError, match=r"WK800.*'both'"):
+        combiner.from_disk(tmp_path)
+    with pytest.raises(WeaknerError, match=r"WK800.*'both'"):
+        combiner.from_bytes(srsly.msgpack_dumps({"model": data}))
+
+
 @pytest.mark.parametrize("labels", ["AB", ["A"], ["A", "A"], [["A"], "B"], None, ["A", "B", "C"]])
 def test_damaged_labels_of_a_stored_head(labels):
     from tests.util import HEADS, TOK2VEC

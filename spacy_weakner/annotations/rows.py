@@ -528,7 +528,7 @@ def _count_keys(row: Row, counts: RowCounts) -> None:
     if row.get("meta") and _meta(row["meta"]) is None:
         unknown |= {"meta"}
     counts.ignored.update(unknown)
-    counts.lists.update(key for key in unknown if row[key] and isinstance(row[key], (list, dict)))
+    counts.lists.update(key for key in unknown - KEYS if row[key] and isinstance(row[key], (list, dict)))
     counts.annotated += any(key in row for key in _ANNOTATIONS)
 
 

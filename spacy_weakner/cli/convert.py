@@ -18,6 +18,7 @@ from ._util import (
     Workers,
     listing,
     reporting,
+    say,
     show_shards,
 )
 
@@ -81,7 +82,7 @@ def convert_cli(
         if report.moved:
             msg.warn(f"Spans {misaligned}ed to token borders: {report.moved}")
         for remark in report.remarks:
-            msg.warn(remark[0].upper() + remark[1:])
+            say("warning", remark[0].upper() + remark[1:])
         if report.lost:
             msg.warn(
                 f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"

@@ -371,8 +371,9 @@ class EntCombiner(BatchPipe):
         bytes_data (bytes): What `to_bytes` gave.
         exclude (Iterable[str]): What to leave as it is: "model".
         RETURNS (EntCombiner): The component itself.
+        RAISES (WeaknerError): If what is stored is damaged.
         """
-        util.from_bytes(bytes_data, {"model": lambda data: self._load(srsly.msgpack_loads(data))}, exclude)
+        util.from_bytes(bytes_data, {"model": self._load}, exclude)
         return self
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
@@ -389,8 +390,9 @@ class EntCombiner(BatchPipe):
         path (Union[str, Path]): A folder that `to_disk` wrote.
         exclude (Iterable[str]): What to leave as it is: "model".
         RETURNS (EntCombiner): The component itself.
+        RAISES (WeaknerError): If what is stored is damaged.
         """
-        util.from_disk(path, {"model": lambda p: self._load(srsly.read_msgpack(existing(p)))}, exclude)
+        util.from_disk(path, {"model": lambda p: self._load(existing(p).read_bytes())}, exclude)
         return self
 
     def _state(self) -> Dict[str, Any]:
@@ -404,15 +406,20 @@ class EntCombiner(BatchPipe):
             "report": None if self._report is None else self._report._asdict(),
         }
 
-    def _load(self, state: Dict[str, Any]) -> None:
-        space = FeatureSpace(state["groups"], state["scored"], state["labels"])
-        if list(space.names) != list(state["weights"]):
+    def _load(self, data: bytes) -> None:
+        try:
+            state = srsly.msgpack_loads(data)
+            space = FeatureSpace(state["groups"], state["scored"], state["labels"])
+            names, weights = list(state["weights"]), numpy.array(list(state["weights"].values()), dtype="float64")
+            memory, thresholds = Memory(state["memory"]), dict(state["thresholds"])
+            report = None if state["report"] is None else FitReport(**state["report"])
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = f"'model' holds other things than what was fitted ({type(error).__name__}: {error})"
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
+        if list(space.names) != names:
             raise WeaknerError(Errors.WK718.format(name=self.name))
-        self._space = space
-        self._weights = numpy.array(list(state["weights"].values()), dtype="float64")
-        self._memory = Memory(state["memory"])
-        self._thresholds = dict(state["thresholds"])
-        self._report = None if state["report"] is None else FitReport(**state["report"])
+        self._space, self._weights, self._memory = space, weights, memory
+        self._thresholds, self._report = thresholds, report
 
 
 make_ent_combiner = register_component("ent_combiner", EntCombiner, {})

@@ -95,17 +95,20 @@ class TermColumns:
     labels (Rows): Shape (n_terms,): number of each term's label.
     text (Ragged): The terms as they were read, in UTF-8.
     characters (Rows): Shape (n_terms,): their length in characters.
+    cased (Rows): Shape (n_terms,): 1 for those that are declared to match in exact case only.
     ids (Ragged): Values of the matched attribute, without white space tokens.
     variants (Ragged): Values of the matched attribute for other spellings of terms, which tokenizers split otherwise.
     variant_of (Rows): Shape (n_variants,): the row of the term that each belongs to, ascending.
-    exact (Ragged): Values of ORTH for the terms that the rule for short acronyms might want: those with an upper-case
-        letter after the first character, unless ORTH is the matched attribute. None for the others.
+    exact (Ragged): Values of ORTH for the terms that might match in exact case only: those that are declared so, and
+        those with an upper-case letter after the first character, which the rule for short acronyms might want; unless
+        ORTH is the matched attribute. None for the others.
     """
 
     names: Tuple[str, ...]
     labels: Rows
     text: Ragged
     characters: Rows
+    cased: Rows
     ids: Ragged
     exact: Ragged
     variants: Ragged
@@ -120,8 +123,8 @@ class TermColumns:
 
     def terms(self) -> Iterator[Term]:
         """All terms, in the order in which they were added."""
-        for row, label in enumerate(self.labels.tolist()):
-            yield Term(self.names[label], self.text[row].tobytes().decode("utf-8"))
+        for row, (label, cased) in enumerate(zip(self.labels.tolist(), self.cased.tolist(), strict=True)):
+            yield Term(self.names[label], self.text[row].tobytes().decode("utf-8"), bool(cased))
 
     @cached_property
     def used_names(self) -> List[str]:
@@ -141,6 +144,7 @@ class TermColumns:
             numpy.concatenate([self.labels, moved[other.labels]]),
             self.text.plus(other.text),
             numpy.concatenate([self.characters, other.characters]),
+            numpy.concatenate([self.cased, other.cased]),
             self.ids.plus(other.ids),
             self.exact.plus(other.exact),
             self.variants.plus(other.variants),
@@ -151,7 +155,7 @@ class TermColumns:
     def unique(self) -> "TermColumns":
         """Every term once, where it came first."""
         digests = b"".join(
-            blake2b(f"{len(term.label)} {term.label}{term.text}".encode(), digest_size=16).digest()
+            blake2b(f"{len(term.label)} {term.exact:d} {term.label}{term.text}".encode(), digest_size=16).digest()
             for term in self.terms()
         )
         a, b = numpy.frombuffer(digests, dtype="uint64").reshape(-1, 2).T
@@ -168,6 +172,7 @@ class TermColumns:
             self.labels[rows],
             self.text.take(rows),
             self.characters[rows],
+            self.cased[rows],
             self.ids.take(rows),
             self.exact.take(rows),
             self.variants.take(kept),
@@ -183,10 +188,11 @@ class TermColumns:
         short = self.characters < settings.min_length
         stopped = numpy.zeros(len(self), dtype=bool)
         if settings.stop:
-            wanted = {folded(text) for text in settings.stop}
-            stopped = numpy.fromiter((folded(term.text) in wanted for term in self.terms()), bool, len(self))
+            stops = {folded(text) for text in settings.stop}
+            stopped = numpy.fromiter((folded(term.text) in stops for term in self.terms()), bool, len(self))
         empty = numpy.diff(self.ids.offsets) == 0
-        exact = (self.characters <= settings.acronym_length) & (numpy.diff(self.exact.offsets) > 0)
+        wanted = (self.characters <= settings.acronym_length) | (self.cased != 0)
+        exact = wanted & (numpy.diff(self.exact.offsets) > 0)
         left = numpy.ones(len(self), dtype=bool)
         kinds = {}
         for kind, mask in (("short", short), ("stop", stopped), ("empty", empty), ("exact", exact), ("plain", left)):
@@ -201,6 +207,7 @@ class TermColumns:
         return {
             "labels": self.labels,
             "characters": self.characters,
+            "cased": self.cased,
             "text": self.text.values,
             "text_offsets": self.text.offsets,
             "ids": self.ids.values,
@@ -222,12 +229,13 @@ class TermColumns:
         RAISES (WeaknerError): If they are damaged, or do not fit each other.
         """
         labels, characters = file_.typed("labels", "<u4"), file_.typed("characters", "<u4")
+        cased = file_.typed("cased", "<u1")
         text, ids, exact, variants = (
             Ragged(file_.typed(name, dtype), file_.typed(f"{name}_offsets", "<u8"))
             for name, dtype in (("text", "<u1"), ("ids", "<u8"), ("exact", "<u8"), ("variants", "<u8"))
         )
         variant_of = file_.typed("variant_of", "<u4")
-        sound = len(characters) == len(labels) and (not len(labels) or int(labels.max()) < len(names))
+        sound = len(characters) == len(cased) == len(labels) and (not len(labels) or int(labels.max()) < len(names))
         sound = sound and (not len(variant_of) or int(variant_of.max()) < len(labels))
         for rows, n in ((text, len(labels)), (ids, len(labels)), (exact, len(labels)), (variants, len(variant_of))):
             offsets = rows.offsets
@@ -235,7 +243,7 @@ class TermColumns:
             sound = sound and int(offsets[-1]) == len(rows.values) and bool((offsets[1:] >= offsets[:-1]).all())
         if not (sound and ids.values.all() and exact.values.all() and variants.values.all()):
             raise file_.damaged("the columns of the terms do not fit each other")
-        return cls(tuple(names), labels, text, characters, ids, exact, variants, variant_of)
+        return cls(tuple(names), labels, text, characters, cased, ids, exact, variants, variant_of)
 
 
 class ColumnBuilder:
@@ -245,6 +253,7 @@ class ColumnBuilder:
         self._names: Dict[str, int] = {}
         self._labels = array("I")
         self._characters = array("I")
+        self._cased = bytearray()
         self._text = bytearray()
         self._text_lengths = array("I")
         self._ids = array("Q")
@@ -268,9 +277,10 @@ class ColumnBuilder:
             self._variants_lengths.append(len(other) // 8)
             self._variant_of.append(len(self._labels))
         text = term.text.encode("utf-8")
-        exact = orths if orths is not None and has_inner_capital(term.text) else ids[:0]
+        exact = orths if orths is not None and (term.exact or has_inner_capital(term.text)) else ids[:0]
         self._labels.append(self._names.setdefault(term.label, len(self._names)))
         self._characters.append(len(term.text))
+        self._cased.append(term.exact)
         self._text += text
         self._text_lengths.append(len(text))
         self._ids.frombytes(ids.tobytes())
@@ -285,6 +295,7 @@ class ColumnBuilder:
             numpy.asarray(self._labels, dtype="uint32"),
             Ragged.of(numpy.frombuffer(self._text, dtype="uint8"), self._text_lengths, "uint8"),
             numpy.asarray(self._characters, dtype="uint32"),
+            numpy.frombuffer(self._cased, dtype="uint8"),
             Ragged.of(self._ids, self._ids_lengths, "uint64"),
             Ragged.of(self._exact, self._exact_lengths, "uint64"),
             Ragged.of(self._variants, self._variants_lengths, "uint64"),

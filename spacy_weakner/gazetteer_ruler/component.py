@@ -29,7 +29,7 @@ from .forms import FORM, Forms
 from .hash_table import Ids
 from .home import Home
 from .table import AMBIGUITY, Matches, TermTable
-from .terms import Term, TermSource, iter_terms
+from .terms import Term, TermSource, iter_terms, term_row
 from .tokenizing import attr_values, raw_values, tokenize_terms
 from .trie import Index
 
@@ -45,6 +45,7 @@ class GazetteerRuler(BatchPipe):
     Doc without matches gets an empty group. `doc.ents` stays as it is, unless `annotate_ents` is set: how matches that
     conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
 
+    A term that is given as a token pattern of ORTH or TEXT matches in exact case only.
     Terms are tokenised like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
     lemmas ignore case. Settings are applied when terms are added or loaded; `attr` stays fixed after that.
@@ -353,7 +354,7 @@ class GazetteerRuler(BatchPipe):
         crc = 0
         with atomic_path(path.with_name(SOURCE_FILE)) as temporary, temporary.open("wb") as file_:
             for term in self._table.columns.terms():
-                line = json.dumps({"label": term.label, "term": term.text}, ensure_ascii=False).encode("utf-8") + b"\n"
+                line = json.dumps(term_row(term), ensure_ascii=False).encode("utf-8") + b"\n"
                 crc = zlib.crc32(line, crc)
                 file_.write(line)
         self._table.to_file(path, {"source_crc32": crc})

@@ -28,7 +28,8 @@ _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for th
 # Of the columns of a table, by the suffix of its name.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_TOKEN_KEYS = ("ORTH", "TEXT", "LOWER")
+_EXACT_KEYS = ("ORTH", "TEXT")
+_TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
 
 
 class Term(NamedTuple):
@@ -36,18 +37,20 @@ class Term(NamedTuple):
 
     label (str): Entity label.
     text (str): The phrase, without white space around it.
+    exact (bool): True if it matches in exact case only, whatever the attribute is that terms are compared by.
     """
 
     label: str
     text: str
+    exact: bool = False
 
 
 # Terms as a component takes them: a reader's result; strings, pairs (label, term) and rows; or lists of terms by label.
 TermSource = Union[
     Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
 ]
-# Where a row stands (a line, for error messages), and its label and term as found.
-_Row = Tuple[int, Any, Any]
+# Where a row stands (a line, for error messages), its label and term as found, and, of patterns, whether it is exact.
+_Row = Tuple[Any, ...]
 
 
 class BadTerm(ValueError):
@@ -77,9 +80,9 @@ def read_terms(path: Path, label: Optional[str] = None) -> Iterator[Term]:
     path = Path(path)
     rows = _format_reader(path)
     empty = True
-    for line, row_label, text in rows(path, label):
+    for line, row_label, *fields in rows(path, label):
         try:
-            term = make_term(label if _is_blank(row_label) else row_label, text)
+            term = make_term(label if _is_blank(row_label) else row_label, *fields)
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
         empty = False
@@ -88,11 +91,12 @@ def read_terms(path: Path, label: Optional[str] = None) -> Iterator[Term]:
         raise WeaknerError(Errors.WK200.format(path=path))
 
 
-def make_term(label: Any, text: Any) -> Term:
+def make_term(label: Any, text: Any, exact: bool = False) -> Term:
     """Check what a row says.
 
     label (Any): The label as found.
     text (Any): The term as found.
+    exact (bool): See `Term`.
     RETURNS (Term): The term, without white space around its parts.
     RAISES (BadTerm): If one of the two is empty, no string, too long, or more than a line.
     """
@@ -103,35 +107,42 @@ def make_term(label: Any, text: Any) -> Term:
         raise BadTerm("the term is empty. Fill it in, or remove the row.")
     if _is_blank(label):
         raise BadTerm(f"the label is empty. Fill it in, or {_GIVE_LABEL}.")
-    term = Term(label.strip(), text.strip())
-    if any(end in part for part in term for end in "\r\n"):  # rows of a broken table, more often than a phrase
+    term = Term(label.strip(), text.strip(), exact)
+    if any(end in part for part in term[:2] for end in "\r\n"):  # rows of a broken table, more often than a phrase
         raise BadTerm(
-            f"a line ends within {json.dumps(term, ensure_ascii=False)[:100]}. Write label and term in one line."
+            f"a line ends within {json.dumps(term[:2], ensure_ascii=False)[:100]}. Write label and term in one line."
         )
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
     try:
-        "".join(term).encode("utf-8")
+        (term.label + term.text).encode("utf-8")
     except UnicodeEncodeError as error:  # JSON can spell half a surrogate pair, which no Doc can hold
         raise BadTerm(f"the row holds a broken character ({error.reason}). Correct its \\u escapes.") from error
     return term
 
 
-def term_fields(row: Any) -> Tuple[Any, Any]:
+def term_row(term: Term) -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): The row of a term, as `term_fields` reads it."""
+    if term.exact:
+        return {"label": term.label, "pattern": [{"ORTH": word} for word in term.text.split(" ")]}
+    return {"label": term.label, "term": term.text}
+
+
+def term_fields(row: Any) -> Tuple[Any, Any, bool]:
     """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`.
 
     row (Any): The row, as parsed.
-    RETURNS (Tuple[Any, Any]): Its label (None if there is none) and its term.
+    RETURNS (Tuple[Any, Any, bool]): Its label (None if there is none), its term, and whether that is exact.
     RAISES (BadTerm): If it is neither.
     """
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
     if "term" in row:
-        return row.get("label"), row["term"]
+        return row.get("label"), row["term"], False
     if "pattern" not in row:
         raise BadTerm(f'no "term" (or "pattern") here, only: {", ".join(map(str, row)) or "nothing"}. Add it.')
     pattern = row["pattern"]
-    return row.get("label"), _pattern_text(pattern) if isinstance(pattern, list) else pattern
+    return (row.get("label"), *(_pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)))
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
@@ -169,11 +180,11 @@ def _term(row: Any, label: Optional[str]) -> Term:
     # A Term comes back from a config's validation as a plain tuple.
     if isinstance(row, str):
         return make_term(label, row)
-    is_pair = isinstance(row, (tuple, list)) and len(row) == 2
-    own, text = row if is_pair else term_fields(row)
+    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (len(row) == 3 and isinstance(row[2], bool)))
+    own, text, *exact = row if is_tuple else term_fields(row)
     if label is not None and text == label != own:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
-    return make_term(label if _is_blank(own) else own, text)
+    return make_term(label if _is_blank(own) else own, text, *exact)
 
 
 # Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`
@@ -285,19 +296,26 @@ def _format_reader(path: Path) -> Callable[[Path, Optional[str]], Iterator[_Row]
     return _FORMATS[suffix]
 
 
-def _pattern_text(pattern: List[Any]) -> str:
-    """Join a token pattern that spells a phrase. Whether case counts is up to the component's settings."""
-    words = []
+def _pattern_fields(pattern: List[Any]) -> Tuple[str, bool]:
+    """Join a token pattern that spells a phrase. Its keys say whether case counts: it does with ORTH and TEXT."""
+    words, keys = [], set()
     for token in pattern:
         items = list(token.items()) if isinstance(token, dict) else []
-        if len(items) != 1 or str(items[0][0]).upper() not in _TOKEN_KEYS or not isinstance(items[0][1], str):
+        key = str(items[0][0]).upper() if len(items) == 1 else ""
+        if key not in _TOKEN_KEYS or not isinstance(items[0][1], str):
             raise BadTerm(
                 f"the token pattern {json.dumps(token, ensure_ascii=False)} is not a plain word (one of "
                 f"{', '.join(_TOKEN_KEYS)} with a string). Write the phrase as a string, or keep this "
                 "pattern in a 'span_ruler'."
             )
         words.append(items[0][1])
-    return " ".join(words)
+        keys.add(key in _EXACT_KEYS)
+    if len(keys) > 1:
+        raise BadTerm(
+            f"the token pattern compares some words exactly ({', '.join(_EXACT_KEYS)}) and others in lower case. Take "
+            "one key for all, or keep this pattern in a 'span_ruler' (a source with 'patterns')."
+        )
+    return " ".join(words), keys == {True}
 
 
 def _line_error(path: Path, line: int, reason: str) -> WeaknerError:

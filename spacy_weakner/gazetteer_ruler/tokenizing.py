@@ -72,7 +72,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
                 words = (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
                 orths = None if attr == "ORTH" else raw_values(doc, "ORTH")[words]
                 others = []
-                if attr in CASELESS:
+                if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
                     docs = map(nlp.make_doc, sorted(spellings))
                     others = [visible(other, attr_values(other, attr, name, forms)) for other in docs]

@@ -6,6 +6,7 @@ import pickle
 import numpy
 import pytest
 import spacy
+import srsly
 from spacy.tokens import Span
 from spacy.training import Example
 from spacy.util import logger
@@ -312,4 +313,4 @@ def test_a_pipeline_returns_from_disk_with_a_vocabulary_of_its_own(tmp_path):
 def test_weights_of_other_features_are_refused(fitted):
     state = fitted._state()
     with pytest.raises(WeaknerError, match="WK718"):
-        make()._load({**state, "weights": {"unknown": 1.0}})
+        make()._load(srsly.msgpack_dumps({**state, "weights": {"unknown": 1.0}}))

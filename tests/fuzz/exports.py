@@ -50,6 +50,14 @@ JSON_MIN: List[Dict[str, Any]] = [
     {"id": 1, "text": _TEXT, "label": [], "annotator": 2, "updated_at": "2024-01-02"},
     {"id": 2, "text": "Bob ran", "label": [{**_VALUE, "start": 0, "end": 3}]},
 ]
+CLOUD: List[Dict[str, Any]] = [
+    {"id": 3, "task": {"id": 1, "data": {"text": _TEXT}}, "completed_by": {"id": 1}, **_DONE},
+    {"id": 4, "task": {"id": 1, "data": {"text": _TEXT}}, "completed_by": 2, "ground_truth": True, **_DONE},
+]
+DATATURKS: List[Dict[str, Any]] = [
+    {"content": _TEXT, "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 3, "text": "Anna"}]}]},
+    {"content": "Bob ran", "annotation": None, "extras": {"a": [1]}},
+]
 DOCCANO: List[Dict[str, Any]] = [
     {"id": 1, "text": _TEXT, "label": [[0, 4, "PER"], [18, 26, "LOC"]], "Comments": []},
     {"id": 2, "text": "Bob ran", "labels": [[0, 3, "PER"]]},
@@ -143,6 +151,8 @@ KINDS = [
     _tool("prodigy-named", "a.jsonl", jsonl(PRODIGY), ".json", "label-studio", "--format", "prodigy"),
     _tool("label-studio", "a.json", _array(TASKS), ".jsonl", "prodigy"),
     _tool("label-studio-min", "a.json", _array(JSON_MIN), ".jsonl", "doccano", "--format", "label-studio"),
+    _tool("label-studio-cloud", "a.json", _array(CLOUD), ".jsonl", "prodigy"),
+    _tool("dataturks", "a.json", jsonl(DATATURKS), ".jsonl", "jsonl"),
     _tool("doccano", "a.jsonl", jsonl(DOCCANO), ".jsonl", "huggingface"),
     _kind("brat", "a.ann", _BRAT, ".jsonl", "jsonl"),
     Kind("brat-text", "a.txt", command("convert", "@a.ann", f"@{OUT}.spacy"), lambda: _BRAT),
@@ -166,6 +176,10 @@ KINDS = [
     ),
     _tool("gliner", "a.json", _array(GLINER), ".iob", "conll"),
     _tool("spacy-json", "a.json", _array(PAIRS), ".jsonl", "spacy-json"),
+    _tool("wrapper", "a.json", json.dumps({"classes": ["PER"], "annotations": [*PAIRS, None]}), ".jsonl", "jsonl"),
+    _tool(
+        "wrapper-of-lines", "a.json", json.dumps({"data": DOCCANO}, indent=1), ".spacy", "spacy", "--offsets", "utf16"
+    ),
     _tool("spacy-json-rows", "a.jsonl", jsonl(PAIRS), ".spacy", "spacy"),
     _tool("conll-columns", "a.tsv", COLUMNS, ".jsonl", "prodigy", "--columns", "2", "4"),
     _written("prodigy", ".jsonl"),

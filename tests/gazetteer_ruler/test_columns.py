@@ -14,8 +14,8 @@ from spacy_weakner.gazetteer_ruler.terms import Term
 
 LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(str.strip)
-ROW = st.tuples(st.sampled_from(LABELS), TEXT | st.sampled_from(["pH", "AIDS", "aids", "品牌", "𝒳Y"])).map(
-    lambda row: Term(*row)
+ROW = st.builds(
+    Term, st.sampled_from(LABELS), TEXT | st.sampled_from(["pH", "AIDS", "aids", "品牌", "𝒳Y"]), st.booleans()
 )
 
 
@@ -45,7 +45,7 @@ def naive_rows(terms, exact=True):
             term,
             len(term.text),
             ids_of(term.text, 1).tolist(),
-            ids_of(term.text, 2).tolist() if exact and has_inner_capital(term.text) else [],
+            ids_of(term.text, 2).tolist() if exact and (term.exact or has_inner_capital(term.text)) else [],
         )
         for term in dict.fromkeys(terms)
     ]
@@ -130,7 +130,7 @@ def test_select(terms, acronym_length, stop, min_length, has_exact):
             kind = "stop"
         elif not ids:
             kind = "empty"
-        elif len(term.text) <= acronym_length and exact:
+        elif (term.exact or len(term.text) <= acronym_length) and exact:
             kind = "exact"
         else:
             kind = "plain"

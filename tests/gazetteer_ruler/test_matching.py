@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.annotations.weak import group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.forms import normal_form
-from spacy_weakner.gazetteer_ruler.terms import Term
+from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
 
 from .util import EXPECTED, TERMS, TEXTS, lemma_nlp, make_nlp, matched, matches
 
@@ -127,6 +127,27 @@ def test_other_spellings_are_no_terms_of_their_own():
     assert matched(stopped, "beta‑blocker beta-blocker x") == [("x", "B")]
 
 
+@pytest.mark.parametrize("attr", ["FORM", "LOWER", "ORTH", "NORM"])
+def test_token_patterns_of_orth_stay_exact(attr, tmp_path):
+    rows = [{"label": "MONTH", "pattern": [{"ORTH": "May"}]}, {"label": "X", "pattern": [{"TEXT": "the"}]}]
+    rows += [{"label": "LOC", "pattern": [{"ORTH": "New"}, {"TEXT": "York"}]}]
+    nlp = make_nlp(terms=rows, attr=attr)
+    text = "May was warm. It may rain in May. The NEW YORK and New\nYork, new york"
+    expected = [("May", "MONTH"), ("May", "MONTH"), ("New\nYork", "LOC")]
+    assert matched(nlp, text) == expected
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert matched(loaded, text) == expected
+    ruler = loaded.get_pipe("gazetteer_ruler")
+    terms = [Term("MONTH", "May", True), Term("X", "the", True), Term("LOC", "New York", True)]
+    assert ruler.terms == list(read_terms(tmp_path / "gazetteer_ruler" / "terms.jsonl")) == terms
+    # The same phrase in any case is another term.
+    ruler.add_terms([Term("MONTH", "May")], loaded)
+    assert len(ruler.terms) == 4
+    if attr != "ORTH":
+        assert matched(loaded, "It may rain in May.") == [("may", "MONTH"), ("May", "MONTH")]
+
+
 def test_chinese_characters():
     nlp = spacy.blank("zh")
     ruler = nlp.add_pipe("gazetteer_ruler")
@@ -235,7 +256,7 @@ def test_equals_phrase_matcher(attr, seed):
     terms = [Term("ABC"[rng.randint(3)], text(4).strip() or "x") for _ in range(30)]
     nlp = make_nlp(terms=terms, attr=attr, acronym_length=0)
     matcher = PhraseMatcher(nlp.vocab, attr=attr)
-    for label, text_ in terms:
+    for label, text_, _ in terms:
         matcher.add(label, [nlp.make_doc(text_)])
     docs = [nlp.make_doc(text(25)) for _ in range(20)]
     expected = [sorted({(start, end, nlp.vocab.strings[label]) for label, start, end in matcher(doc)}) for doc in docs]

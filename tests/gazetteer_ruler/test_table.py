@@ -59,7 +59,7 @@ def naive(terms, text, config):
     """The terms at every place, by the letter of the settings."""
     terms = [term for term in dict.fromkeys(terms) if len(term.text) >= config.min_length]
     terms = [term for term in terms if term.text.lower() not in config.stop]
-    is_exact = [len(t.text) <= config.acronym_length and t.text[1:] != t.text[1:].lower() for t in terms]
+    is_exact = [t.exact or (len(t.text) <= config.acronym_length and t.text[1:] != t.text[1:].lower()) for t in terms]
     first = config.ambiguity == "first"
     plain = [(lower(t.text), t.label) for t, exact in zip(terms, is_exact, strict=True) if not exact]
     exact = [(orth(t.text), t.label) for t, exact in zip(terms, is_exact, strict=True) if exact]

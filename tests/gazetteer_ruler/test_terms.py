@@ -7,7 +7,7 @@ import pytest
 from spacy import registry
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.gazetteer_ruler.terms import Term, iter_terms, make_term_list, read_terms
+from spacy_weakner.gazetteer_ruler.terms import Term, iter_terms, make_term_list, read_terms, term_row
 
 ASPIRIN = Term("Chemical", "aspirin")
 FAILURE = Term("Disease", "heart failure")
@@ -41,15 +41,15 @@ FILES = [
         "patterns.jsonl",
         jsonl(
             {"label": "Chemical", "pattern": "aspirin", "id": "x"},
-            {"label": "Disease", "pattern": [{"LOWER": "heart"}, {"ORTH": "failure"}]},
+            {"label": "Disease", "pattern": [{"LOWER": "heart"}, {"LOWER": "failure"}]},
         ),
         None,
     ),
     (
         "patterns.jsonl",
         jsonl(
-            {"label": "Chemical", "pattern": [{"TEXT": "aspirin"}]},
-            {"label": "Disease", "pattern": [{"lower": "heart"}, {"TEXT": "failure"}]},
+            {"label": "Chemical", "pattern": [{"lower": "aspirin"}]},
+            {"label": "Disease", "pattern": [{"lower": "heart"}, {"LOWER": "failure"}]},
         ),
         None,
     ),
@@ -184,6 +184,7 @@ def test_longest_term(write):
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LEMMA": "go"}]}), 1, '{"LEMMA": "go"} is not a plain word'),
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a", "OP": "?"}]}), 1, "is not a plain word"),
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": {"REGEX": "a"}}]}), 1, "is not a plain word"),
+        ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a"}, {"ORTH": "B"}]}), 1, "Take one key for all"),
         ("a.jsonl", jsonl({"label": "A", "pattern": ["a"]}), 1, "is not a plain word"),
         ("a.jsonl", '{"label": "A", "term": "\\ud800"}\n', 1, "surrogate"),
         ("a.txt", "\nx\n", 2, "plain text gives no labels. Give 'label'"),
@@ -279,7 +280,18 @@ def test_terms_in_python(source):
     assert list(iter_terms(source, "ruler")) == [Term("A", "x"), Term("B", "y")]
 
 
-@pytest.mark.parametrize("row", [{"label": "A"}, {"label": "", "term": "x"}, ("A", " "), "A x", None])
+@pytest.mark.parametrize("keys", [("ORTH",), ("TEXT", "text"), ("ORTH", "TEXT", "orth")])
+def test_token_patterns_of_orth_are_exact(write, keys):
+    words = ["New", "York", "City"][: len(keys)]
+    row = {"label": "A", "pattern": [{key: word} for key, word in zip(keys, words, strict=True)]}
+    terms = list(read_terms(write("a.jsonl", jsonl(row))))
+    assert terms == [Term("A", " ".join(words), exact=True)] == list(iter_terms([row], "ruler"))
+    # A config's validation makes tuples of them; a stored list is a term list.
+    assert list(iter_terms([tuple(terms[0])], "ruler")) == terms
+    assert list(iter_terms([term_row(terms[0])], "ruler")) == terms
+
+
+@pytest.mark.parametrize("row", [{"label": "A"}, {"label": "", "term": "x"}, ("A", " "), "A x", None, ("A", "x", "y")])
 def test_malformed_entry(row):
     with pytest.raises(WeaknerError, match="Entry 2 of the terms of 'ruler'"):
         list(iter_terms([Term("A", "x"), row], "ruler"))
