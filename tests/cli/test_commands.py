@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -251,3 +252,25 @@ def test_ctrl_c_leaves_no_temporary_files(data):
     assert sum(len(list(read_docs(data / "out" / name, vocab))) for name in shards) == 100 * len(shards)
     with pytest.raises(WeaknerError, match="WK789"):
         list(read_docs(data / "out", vocab))
+
+
+def test_the_handler_of_signals_is_restored(data):
+    before = signal.getsignal(signal.SIGTERM)
+    assert invoke("convert", data / "a.jsonl", data / "x.spacy").exit_code == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_command_runs_in_another_thread(data):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(invoke("convert", data / "a.jsonl", data / "x.spacy")))
+    thread.start()
+    thread.join()
+    assert results[0].exit_code == 0, results[0].output
+
+
+def test_a_bug_is_not_taken_for_an_error_of_the_user(data, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError("read after close")
+
+    monkeypatch.setattr("spacy_weakner.stages.convert.convert", fail)
+    assert isinstance(invoke("convert", data / "a.jsonl", data / "x.spacy").exception, OSError)

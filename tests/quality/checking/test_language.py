@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from spacy_weakner.quality.checking.language import check_language, scripts_of
+from spacy_weakner.quality.checking.language import check_language, scripts_of, stop_words
 
 from .conftest import found
 
@@ -54,3 +54,10 @@ def test_languages_of_which_nothing_is_known(findings, lang):
 def test_a_few_letters_tell_nothing(findings):
     check_language(["Привет"], "en", "t", findings)
     assert not findings.sorted()
+
+
+@pytest.mark.parametrize("lang", ["../../../evil", "/tmp", "en/../en", "", ".", "__pycache__", "nowhere"])
+def test_nothing_runs_that_is_no_language_of_spacy(tmp_path, lang):
+    (tmp_path / "stop_words.py").write_text("raise SystemExit('it ran')")
+    for name in (lang, str(tmp_path)):
+        assert stop_words(name) == frozenset()

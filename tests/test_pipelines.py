@@ -1,0 +1,42 @@
+"""Which component of a pipeline is asked, and how it splits texts."""
+
+import pytest
+import spacy
+
+from spacy_weakner.pipelines import add_sentences, decider
+from spacy_weakner.training.entities import EntityHead
+
+from .util import head_config
+
+
+def pipeline_of(*parts):
+    nlp = spacy.blank("xx")
+    for name, annotate_ents in parts:
+        nlp.add_pipe("crf_ner", name=name, config={**head_config("crf_ner"), "annotate_ents": annotate_ents})
+    return nlp
+
+
+@pytest.mark.parametrize(
+    "parts, expected",
+    [
+        ((), None),
+        ((("a", True),), "a"),
+        ((("a", True), ("b", True)), "b"),
+        # What only proposes decides nothing.
+        ((("a", True), ("b", False)), "a"),
+        ((("a", False), ("b", False)), "b"),
+    ],
+)
+def test_the_last_that_writes_entities_decides(parts, expected):
+    found = decider(pipeline_of(*parts), lambda pipe: isinstance(pipe, EntityHead))
+    assert (None if found is None else found[0]) == expected
+
+
+@pytest.mark.parametrize("there, names", [([], ["sentencizer"]), (["senter"], ["senter"]), (["parser"], ["parser"])])
+def test_a_pipeline_splits_texts_once(there, names):
+    nlp = spacy.blank("xx")
+    for name in there:
+        nlp.add_pipe(name)
+    add_sentences(nlp)
+    add_sentences(nlp)
+    assert nlp.pipe_names == names
