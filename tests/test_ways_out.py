@@ -504,13 +504,13 @@ WAYS: Dict[str, Way] = {
     "terms of one letter": Way(
         {"t.csv": "label,term\nX,a\nX,bcd\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
         "check --sources s.cfg",
-        r"of one character.*Set (min_length = 2)",
-        (edit("s.cfg", "terms", "min_length = 2\nterms"), "again"),
+        r'of one character.*leave out: (stop = \["a"\])',
+        (edit("s.cfg", "terms", 'stop = ["a"]\nterms'), "again"),
     ),
     "terms that are stop words": Way(
         {"t.csv": "label,term\nX,the\nX,bcd\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
         "check --sources s.cfg",
-        r'stop words.*set (stop = \["the"\])',
+        r'stop words.*leave out: (stop = \["the"\])',
         (edit("s.cfg", "terms", 'stop = ["the"]\nterms'), "again"),
     ),
     "terms with several labels": Way(

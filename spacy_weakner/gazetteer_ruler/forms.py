@@ -47,7 +47,10 @@ def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]
     spellings = [plain]
     if _CASED.search(plain) or any(word in exceptions for word in lower.split()):
         spellings += [lower, plain.upper(), plain.title()]
+    form = normal_form(text, lang)
     for spelling in spellings:
+        if normal_form(spelling, lang) != form:
+            continue  # "STRASSE" is not "Straße"
         yield spelling
         if "'" in spelling or "-" in spelling:
             yield spelling.translate(_TYPOGRAPHIC)

@@ -126,7 +126,7 @@ def test_no_gold_at_all(tmp_path, project):
     verdict, _ = project(corpora.folder)
     assert verdict.winner == LIST_AND_HEAD
     nlp = pipelines(verdict)[LIST_AND_HEAD]
-    assert nlp.pipe_names == ["crf_ner", "gazetteer_ruler"] and nlp.meta["performance"] == {}
+    assert nlp.pipe_names == ["sentencizer", "crf_ner", "gazetteer_ruler"] and nlp.meta["performance"] == {}
     assert nlp.get_pipe("crf_ner").threshold == THRESHOLD and nlp.get_pipe("gazetteer_ruler").overwrite == SHORTER
     # Zoe is in no list; Anna is, and the head is not sure of her there.
     entities = {ent.text: ent._.weakner_score for ent in nlp("Zoe went to Paris 7 to Anna").ents}
