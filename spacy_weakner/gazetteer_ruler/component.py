@@ -155,19 +155,28 @@ class GazetteerRuler(BatchPipe):
         """
         if self._table.is_empty:
             raise WeaknerError(Errors.WK202.format(name=self.name))
-        ids = [attr_values(doc, self.attr, self.name, self._forms) for doc in docs]
-        first = next((values for values in ids if len(values)), None)
-        if first is not None and self.attr != FORM and not first.any():
+        begins = numpy.cumsum([0, *map(len, docs)])
+        # shape: (n_tokens, 3): what is compared, ORTH, and whether it is white space; of all Docs.
+        values = numpy.concatenate([numpy.zeros((0, 3), dtype="uint64"), *map(self._values, docs)])
+        if self.attr == FORM and len(values):
+            words, places = numpy.unique(values[:, 1], return_inverse=True)
+            values[:, 0] = self._forms(words, docs[0].vocab.strings)[places]
+        elif len(values) and not values[: begins[begins > 0][0], 0].any():
             raise WeaknerError(Errors.WK670.format(name=self.name, attr=self.attr))
-        kept = [_compared_tokens(doc, values) for doc, values in zip(docs, ids, strict=True)]
-        if self._table.has_exact:
-            pairs = zip(ids, docs, strict=True)
-            ids = [numpy.stack([values, raw_values(doc, "ORTH")], axis=1) for values, doc in pairs]
-        found = self._table.find([values[tokens] for values, tokens in zip(ids, kept, strict=True)])
+        kept = _compared_tokens(docs, begins, values)
+        compared = values[kept, :2] if self._table.has_exact else values[kept, 0]
+        firsts = numpy.searchsorted(kept, begins)
+        found = self._table.find(numpy.split(compared, firsts[1:-1])[: len(docs)])
         # From the tokens that are compared back to those of the Docs.
-        places = numpy.concatenate([numpy.zeros(0, dtype="int64"), *kept])
-        begins = numpy.cumsum([0, *map(len, kept)])[found.sequences]
-        return found._replace(starts=places[begins + found.starts], ends=places[begins + found.ends - 1] + 1)
+        first, begin = firsts[found.sequences], begins[found.sequences]
+        starts, ends = kept[first + found.starts] - begin, kept[first + found.ends - 1] + 1 - begin
+        return found._replace(starts=starts, ends=ends)
+
+    def _values(self, doc: Doc) -> Ids:
+        if self.attr == "LEMMA":
+            lemmas = attr_values(doc, self.attr, self.name, self._forms)
+            return numpy.column_stack([lemmas, raw_values(doc, ["ORTH", "IS_SPACE"])])
+        return raw_values(doc, ["ORTH" if self.attr == FORM else self.attr, "ORTH", "IS_SPACE"])
 
     def annotate(self, docs: List[Doc]) -> None:
         matches = self.match_batch(docs)
@@ -394,12 +403,13 @@ class GazetteerRuler(BatchPipe):
         return self
 
 
-def _compared_tokens(doc: Doc, ids: Ids) -> Index:
-    """The tokens that are compared: those that are visible, and blank lines, which are in no term."""
-    is_space = raw_values(doc, "IS_SPACE") != 0
-    dropped = is_space | (ids == 0)
-    if dropped.any():
-        dropped[blank_lines(doc, is_space)] = False
+def _compared_tokens(docs: Sequence[Doc], begins: Index, values: Ids) -> Index:
+    """The tokens of all Docs that are compared: those that are visible, and blank lines, which are in no term."""
+    is_space = values[:, 2] != 0
+    dropped = is_space | (values[:, 0] == 0)
+    for n in numpy.unique(numpy.searchsorted(begins, numpy.flatnonzero(is_space), side="right") - 1).tolist():
+        lines = blank_lines(docs[n], is_space[begins[n] : begins[n + 1]])
+        dropped[begins[n] + numpy.asarray(lines, dtype="int64")] = False
     return numpy.flatnonzero(~dropped)
 
 

@@ -8,6 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
+from ..annotations.tags import BoolMask
 from ..errors import Errors, WeaknerError
 from ..progress import Progress
 from .columns import ColumnBuilder, TermColumns
@@ -68,21 +69,21 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):
                 ids = attr_values(doc, attr, name, forms)
-                # 0: no word, whatever the tokenizer meant.
-                words = (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
+                words = _are_words(doc, ids)
                 orths = None if attr == "ORTH" else raw_values(doc, "ORTH")[words]
                 others = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
-                    docs = map(nlp.make_doc, sorted(spellings))
-                    others = [visible(other, attr_values(other, attr, name, forms)) for other in docs]
+                    for other in map(nlp.make_doc, sorted(spellings)):
+                        values = attr_values(other, attr, name, forms)
+                        others.append(values[_are_words(other, values)])
                 builder.add(term, ids[words], orths, others)
     return builder.columns()
 
 
-def visible(doc: Doc, ids: Ids) -> Ids:
-    """The values of words that are neither white space nor invisible."""
-    return ids[(raw_values(doc, "IS_SPACE") == 0) & (ids != 0)]
+def _are_words(doc: Doc, ids: Ids) -> BoolMask:
+    """Which tokens are neither white space nor, by their value 0, no words, whatever the tokenizer meant."""
+    return (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
 
 
 def _term_docs(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str]) -> Iterator[Tuple[Term, Doc]]:
