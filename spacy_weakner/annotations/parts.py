@@ -1,4 +1,4 @@
-"""What components read of a Doc: its sentences, each as a Doc of its own, without white space.
+"""What components read of a Doc: its sentences, each as a separate Doc, without white space.
 
 White space is layout: "high blood pressure" is one phrase however it is wrapped, but a blank line ends a sentence. A
 Doc that is one sentence of visible tokens, as those of training corpora are, is its own only part.
@@ -92,7 +92,7 @@ class Parts:
         rows (Sequence[Any]): Per text one row per token.
         RETURNS (List[Any]): Per part one row per token.
         """
-        return [own[part.tokens] for own, parts in zip(rows, self._parts, strict=True) for part in parts]
+        return [text[part.tokens] for text, parts in zip(rows, self._parts, strict=True) for part in parts]
 
     def spread(self, rows: Sequence[Any], like: Sequence[Any]) -> List[Any]:
         """The rows of each text: the inverse of `select`, with zeros for white space.
@@ -102,8 +102,8 @@ class Parts:
         RETURNS (List[Any]): Per text one row per token.
         """
         result, given = [], iter(rows)
-        for own, parts in zip(like, self._parts, strict=True):
-            whole = own * 0
+        for text, parts in zip(like, self._parts, strict=True):
+            whole = text * 0
             for part in parts:
                 whole[part.tokens] = next(given)
             result.append(whole)
@@ -118,8 +118,8 @@ class Parts:
         """
         given, merged = iter(results), []
         for doc, parts in zip(self.texts, self._parts, strict=True):
-            own = list(islice(given, len(parts)))
-            merged.append(own[0] if _is_whole(doc, parts) else merge(doc, parts, own))
+            found = list(islice(given, len(parts)))
+            merged.append(found[0] if _is_whole(doc, parts) else merge(doc, parts, found))
         return merged
 
 
@@ -134,30 +134,35 @@ def merge_entities(parts: List[Part], entities: Iterable[Iterable[Entity]]) -> L
     entities (Iterable[Iterable[Entity]]): Those of each part.
     RETURNS (List[Entity]): In the order of the parts.
     """
-    return [part.entity(entity) for part, own in zip(parts, entities, strict=True) for entity in own]
+    return [part.entity(entity) for part, found in zip(parts, entities, strict=True) for entity in found]
 
 
-def split_doc(doc: Doc, sentences: bool = True, joined: Optional[BoolMask] = None) -> List[Part]:
+def split_doc(doc: Doc, sentences: bool = True) -> List[Part]:
     """Split a Doc at the beginnings of its sentences and at blank lines, and leave white space out.
 
     doc (Doc): The Doc.
     sentences (bool): False: it is one part.
-    joined (Optional[BoolMask]): Shape (n_tokens,): tokens that no part may begin with.
     RETURNS (List[Part]): The parts, with all annotation of their tokens. A span that is not in one part alone is in
         none; an entity is cut. None if there are no visible tokens.
     """
+    places = _places(doc, sentences)
+    return [Part(doc, numpy.arange(len(doc)))] if places is None else list(map(Part, _take(doc, places), places))
+
+
+def _places(doc: Doc, sentences: bool, joined: Optional[BoolMask] = None) -> Optional[List[Tokens]]:
+    """The tokens of each part, none of which begins with a token that is joined to the one before; None if the Doc is
+    its own only part."""
     columns: Any = doc.to_array([IS_SPACE, SENT_START])
     is_space, starts = columns[:, 0] != 0, columns[:, 1] == 1
     starts[:1] = False
     if not is_space.any() and not (sentences and starts.any()):
-        return [Part(doc, numpy.arange(len(doc)))]
+        return None
     starts[blank_lines(doc, is_space)] = True
     if joined is not None:
         starts &= ~joined
     number = numpy.cumsum(starts) if sentences else numpy.zeros(len(doc), dtype="int64")
     visible = numpy.flatnonzero(~is_space)
-    places = numpy.split(visible, numpy.flatnonzero(numpy.diff(number[visible])) + 1) if len(visible) else []
-    return list(map(Part, _take(doc, places), places))
+    return numpy.split(visible, numpy.flatnonzero(numpy.diff(number[visible])) + 1) if len(visible) else []
 
 
 def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
@@ -185,41 +190,41 @@ def split_examples(examples: Iterable[Example], sentences: bool = True) -> Tuple
     """
     texts, parts, split = [], [], []
     for example in examples:
-        found, places = _split_example(example, sentences)
-        texts.append(example.predicted)
-        parts.append(found)
-        if places is None:
+        predicted = example.predicted
+        texts.append(predicted)
+        if _places(predicted, sentences) is None:
+            parts.append([Part(predicted, numpy.arange(len(predicted)))])
             split.append(example)
-        else:
-            references = _take(example.reference, places)
-            split += [Example(part.doc, doc) for part, doc in zip(found, references, strict=True)]
+            continue
+        places, theirs = _example_places(example, sentences)
+        docs = _take(predicted, places)
+        parts.append(list(map(Part, docs, places)))
+        split += [Example(*pair) for pair in zip(docs, _take(example.reference, theirs), strict=True)]
     return Parts(texts, parts), split
 
 
-def _split_example(example: Example, sentences: bool) -> Tuple[List[Part], Optional[List[Tokens]]]:
-    """The parts of the predicted Doc, and the tokens of the reference that belong to each; None if the Doc is whole."""
+def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], List[Tokens]]:
+    """The tokens of the predicted Doc and of the reference that belong to each part."""
     predicted, reference = example.predicted, example.reference
-    if _is_whole(predicted, parts := split_doc(predicted, sentences)):
-        return parts, None
     inside = reference.to_array(ENT_IOB) == _INSIDE
     if same_tokens(predicted, reference):
-        parts = split_doc(predicted, sentences, inside)
-        return parts, [part.tokens for part in parts]
+        places = _places(predicted, sentences, inside) or []
+        return places, places
     aligned = [example.alignment.x2y[i] for i in range(len(predicted))]
-    parts = split_doc(predicted, sentences, _joined(aligned, inside))
+    places = _places(predicted, sentences, _joined(aligned, inside)) or []
     hidden = numpy.flatnonzero(reference.to_array(IS_SPACE))
-    every = [numpy.concatenate([aligned[i] for i in part.tokens.tolist()]) for part in parts]
-    return parts, [numpy.setdiff1d(own, hidden).astype("int64") for own in every]
+    every = [numpy.concatenate([aligned[i] for i in tokens.tolist()]) for tokens in places]
+    return places, [numpy.setdiff1d(found, hidden).astype("int64") for found in every]
 
 
 def _joined(aligned: List[Any], inside: BoolMask) -> BoolMask:
     """The tokens of the predicted Doc that go on with a token or an entity of the reference."""
     result: BoolMask = numpy.zeros(len(aligned), dtype=bool)
     last = -1
-    for i, own in enumerate(aligned):
-        if len(own):
-            result[i] = own[0] <= last or inside[own[0]]
-            last = max(last, int(own[-1]))
+    for i, tokens in enumerate(aligned):
+        if len(tokens):
+            result[i] = tokens[0] <= last or inside[tokens[0]]
+            last = max(last, int(tokens[-1]))
     return result
 
 

@@ -192,9 +192,13 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
         if unasked and labels is None:  # else it is meant so, and an error when it is met
             raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(sorted(unasked))))
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
+
+    def forget(self) -> None:
+        """Forget an earlier training; types of entities are found anew."""
+        super().forget()
         if self.typing is not None:
             self.typing.reset()
-        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def model_inputs(self, docs: List[Doc]) -> Queried:
         """The Docs, with the questions as they are now: weights may come from a component with others, and a teacher

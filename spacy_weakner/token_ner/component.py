@@ -3,7 +3,6 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -87,22 +86,10 @@ class TokenNer(TaggingHead[TokenTarget]):
         self.needs_clock = objective.uses_teacher
         self._teacher: Teacher = Teacher(teacher_decay, objective.teacher_at_start)
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Optional[Language] = None,
-        labels: Optional[Sequence[str]] = None,
-    ) -> None:
-        """Find the labels and build the model. The objective forgets an earlier training.
-
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
-        nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
-        RAISES (WeaknerError): If there are no labels.
-        """
+    def forget(self) -> None:
+        """Forget an earlier training; the objective does, too."""
+        super().forget()
         self.objective.reset()
-        super().initialize(get_examples, nlp=nlp, labels=labels)
 
     # Training
 

@@ -186,9 +186,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             added before come first.
         RAISES (WeaknerError): If there are no labels.
         """
-        self._tick = None
-        if self._teacher is not None:
-            self._teacher.reset()
+        self.forget()
         validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
         if labels is None:
             labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
@@ -204,6 +202,12 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         # Of Y only the width is read.
         scores: Any = [self.model.ops.alloc2f(len(doc), self.n_outputs) for doc in docs]
         self.model.initialize(X=self.model_inputs(docs), Y=scores)
+
+    def forget(self) -> None:
+        """Forget what an earlier training has left beside the weights: its progress, and its teacher."""
+        self._tick = None
+        if self._teacher is not None:
+            self._teacher.reset()
 
     def check_labels(self) -> None:
         """Make sure that the component can work with its labels.
