@@ -55,12 +55,13 @@ def test_all_that_there_is_decides_together(tmp_path, project, monkeypatch):
     assert {each.scores["tp"] + each.scores["fn"] for each in verdict.contenders} == {30}
     assert any(text.startswith(f"{COMBINED}: F1 ") for text in said)
     loaded = pipelines(verdict)
-    assert loaded["linear with list"].pipe_names == ["gazetteer_ruler", "linear"]
-    assert loaded[GOLD_ALONE].pipe_names == ["gold"]
+    assert loaded["linear with list"].pipe_names == ["sentencizer", "gazetteer_ruler", "linear"]
+    assert loaded[GOLD_ALONE].pipe_names == ["sentencizer", "gold"]
     # A head alone has probabilities for what it has not seen; of its candidates the combination makes its own.
     temperatures = [loaded[title].get_pipe("linear").temperature for title in ("linear with list", COMBINED)]
     assert temperatures[0] != 1.0 and temperatures[1] == 1.0
-    assert loaded[titles[-1]].pipe_names == ["gazetteer_ruler", "linear", "weak", "student1", "ent_combiner"]
+    expected = ["sentencizer", "gazetteer_ruler", "linear", "weak", "student1", "ent_combiner"]
+    assert loaded[titles[-1]].pipe_names == expected
     for name, nlp in loaded.items():
         if name != TERM_LIST:
             doc = nlp("Anna went to Paris 7")
