@@ -209,6 +209,21 @@ def _decoder(hooks: Tuple[Tuple[str, Any], ...]) -> json.JSONDecoder:
     return json.JSONDecoder(**dict(hooks))
 
 
+@contextmanager
+def reading_stored(name: str) -> Iterator[None]:
+    """Tell of which component it is that something stored is damaged.
+
+    name (str): Name of the component.
+    RAISES (WeaknerError): In place of the errors of the readers of JSON, msgpack and weights.
+    """
+    try:
+        yield
+    except WeaknerError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise WeaknerError(Errors.WK800.format(name=name, reason=str(error) or type(error).__name__)) from error
+
+
 def read_object(path: Path, message: str) -> Any:
     """Read a JSON or TOML file.
 

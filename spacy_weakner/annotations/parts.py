@@ -28,6 +28,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..ty import Entity
+from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
 from .weak import select_tokens, set_spans
 
@@ -175,7 +176,7 @@ def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
     found, run, last = [], "", -1
     for i in numpy.flatnonzero(is_space).tolist():
         run, last = (run if i == last + 1 else "") + doc[i].text, i
-        if len(f"{run}x".splitlines()) > 2:
+        if is_blank_line(run):
             found.append(i)
     return found
 

@@ -9,11 +9,12 @@ from spacy.strings import get_string_id
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
+from .sentences import paragraph_starts
 from .weak import set_id
 
 
 class SentenceSplitter:
-    """Splits raw text into one Doc per sentence, by the rule of spaCy's sentencizer.
+    """Splits raw text into one Doc per sentence: at blank lines, and by the rule of spaCy's sentencizer.
 
     nlp (Language): Its vocabulary and tokenizer are used; the pipeline itself is not changed.
     """
@@ -43,6 +44,8 @@ class SentenceSplitter:
         columns: Any = doc.to_array([ORTH, SPACY, NORM])
         words = columns[:, 0].tolist()
         starts = self.starts(doc, words)
+        if paragraphs := set(paragraph_starts(text)):
+            starts = sorted({*starts, *(token.i for token in doc if token.idx in paragraphs)})
         for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
             sentence = doc
             if len(starts) > 1 or not bare:

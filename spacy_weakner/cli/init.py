@@ -116,7 +116,7 @@ def init_project_cli(
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
         from .check import show_report
 
-        was_there = folder.exists()
+        new = [path for path in (folder, *folder.parents) if not path.exists()]
         made = init_project(**options)
         # What is wrong is better known before anything is trained.
         files = CheckedFiles(
@@ -135,7 +135,7 @@ def init_project_cli(
             show_report(examine(files, settings))
         except BaseException:
             # It was made here, and the same command is to work once the files are corrected.
-            _remove(made.folder, was_there)
+            _remove(made.folder, new)
             say("info", "No project was written: correct this, and give the same command again.")
             raise
         say("good", "Project", made.folder)
@@ -146,12 +146,12 @@ def init_project_cli(
         typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
 
 
-def _remove(folder: Path, was_there: bool) -> None:
-    """Remove a project; the folder itself stays if it was there before, since a shell may stand in it."""
+def _remove(folder: Path, new: List[Path]) -> None:
+    """Remove a project, and of the folder and those above it the new ones: a shell may stand in the others."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()
-    if not was_there:
-        folder.rmdir()
+    for path in new:
+        path.rmdir()

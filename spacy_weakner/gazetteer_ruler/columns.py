@@ -10,6 +10,7 @@ import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays
+from .forms import normal_form
 from .hash_table import Ids
 from .terms import Term
 from .trie import Index
@@ -309,6 +310,6 @@ def has_inner_capital(text: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """What a stop list compares: the text without case and white space, since corpora that come split ("5 - FU") have
+    """What a stop list compares: the normal form without white space, since corpora that come split ("5 - FU") have
     more of it than terms."""
-    return "".join(text.split()).casefold()
+    return "".join(normal_form(text).casefold().split())

@@ -30,7 +30,7 @@ from .hash_table import Ids
 from .home import Home
 from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms, term_row
-from .tokenizing import attr_values, raw_values, tokenize_terms
+from .tokenizing import attr_values, exact_values, raw_values, tokenize_terms
 from .trie import Index
 
 ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
@@ -117,7 +117,7 @@ class GazetteerRuler(BatchPipe):
         self.overwrite = overwrite
         self.scorer = scorer
         self._home = Home(nlp)
-        self._forms = Forms(vocab.lang)
+        self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
         self._given_labels: List[str] = []
         self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
 
@@ -156,11 +156,12 @@ class GazetteerRuler(BatchPipe):
         if self._table.is_empty:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         begins = numpy.cumsum([0, *map(len, docs)])
-        # shape: (n_tokens, 3): what is compared, ORTH, and whether it is white space; of all Docs.
+        # shape: (n_tokens, 3): what is compared, the same in exact case, and whether it is white space.
         values = numpy.concatenate([numpy.zeros((0, 3), dtype="uint64"), *map(self._values, docs)])
         if self.attr == FORM and len(values):
             words, places = numpy.unique(values[:, 1], return_inverse=True)
-            values[:, 0] = self._forms(words, docs[0].vocab.strings)[places]
+            for column, forms in enumerate([self._forms, *[self._cased] * self._table.has_exact]):
+                values[:, column] = forms(words, docs[0].vocab.strings)[places]
         elif len(values) and not values[: begins[begins > 0][0], 0].any():
             raise WeaknerError(Errors.WK670.format(name=self.name, attr=self.attr))
         kept = _compared_tokens(docs, begins, values)

@@ -71,10 +71,12 @@ class Forms:
     """Looks up the normal forms of words, as hashes, and remembers them.
 
     lang (str): Code of the language.
+    cased (bool): Keep case, for terms that match in exact case.
     """
 
-    def __init__(self, lang: str) -> None:
+    def __init__(self, lang: str, cased: bool = False) -> None:
         self.lang = lang
+        self.cased = cased
         self._known: Dict[int, int] = {}
 
     def __call__(self, orths: Ids, strings: StringStore) -> Ids:
@@ -91,7 +93,7 @@ class Forms:
             known = self._known = {}
             missing = {*keys}
         for key in missing:
-            form = normal_form(strings[key], self.lang)
+            form = _plain(strings[key]) if self.cased else normal_form(strings[key], self.lang)
             known[key] = get_string_id(form) if form.strip() else 0
         result: Ids = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))
         return result

@@ -79,7 +79,9 @@ class TermTable:
 
         others = numpy.flatnonzero(numpy.isin(columns.variant_of, selection.plain))
         every = columns.ids.take(selection.plain).plus(columns.variants.take(others))
-        plain = trie(every, numpy.concatenate([selection.plain, columns.variant_of[others]]))
+        owners = numpy.concatenate([selection.plain, columns.variant_of[others]])
+        in_order = numpy.argsort(owners, kind="stable")  # which label is the first, the order of the terms says
+        plain = trie(every.take(in_order), owners[in_order])
         exact = trie(columns.exact.take(selection.exact), selection.exact)
         return cls(settings, names, plain, exact, columns)
 

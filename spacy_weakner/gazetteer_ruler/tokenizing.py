@@ -50,6 +50,18 @@ def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
     return ids
 
 
+def exact_values(doc: Doc, attr: str, cased: Forms) -> Ids:
+    """Values that are compared in exact case.
+
+    doc (Doc): The Doc.
+    attr (str): The attribute that is compared otherwise.
+    cased (Forms): Looks up normal forms with their case.
+    RETURNS (Ids): One per token.
+    """
+    orths = raw_values(doc, "ORTH")
+    return cased(orths, doc.vocab.strings) if attr == FORM else orths
+
+
 def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str], name: str) -> TermColumns:
     """Tokenise terms as texts are.
 
@@ -62,7 +74,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     RAISES (WeaknerError): If `attr` is LEMMA and a term has no lemmas.
     """
     lang = nlp.lang or ""
-    builder, forms = ColumnBuilder(), Forms(lang)
+    builder, forms, cased = ColumnBuilder(), Forms(lang), Forms(lang, cased=True)
     exceptions = frozenset(key.lower() for key in getattr(nlp.tokenizer, "rules", None) or ())
     for batch in minibatch(Progress(terms, desc=name, unit="term"), size=_BATCH):
         # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
@@ -70,7 +82,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
             for term, doc in _term_docs(batch, nlp, attr, later):
                 ids = attr_values(doc, attr, name, forms)
                 words = _are_words(doc, ids)
-                orths = None if attr == "ORTH" else raw_values(doc, "ORTH")[words]
+                orths = None if attr == "ORTH" else exact_values(doc, attr, cased)[words]
                 others = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}

@@ -106,10 +106,11 @@ def crossfit(
     return result
 
 
-def _is_in(value: object, gold: Path) -> bool:
-    """Whether a value of the config is the path of the gold, or of a file in it."""
+def _reads(key: str, value: object, gold: Path) -> bool:
+    """Whether a value of the config is the path of the gold, of a file in it, or of a corpus that it lies in."""
     path = Path(value).resolve() if isinstance(value, (str, Path)) and value else None
-    return path is not None and (path == gold or gold in path.parents)
+    is_corpus = key.startswith("paths.") or key.endswith(".path")
+    return path is not None and (path == gold or gold in path.parents or (is_corpus and path in gold.parents))
 
 
 def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:
@@ -118,6 +119,6 @@ def _check_config(config: Path, gold: Path, overrides: Mapping[str, Any]) -> Non
     reads = any(isinstance(value, str) and "${paths.train}" in value for value in values.values())
     # Both are set for every fold.
     replaced = {"paths.train", "paths.dev"} - {*overrides}
-    others = [value for key, value in resolved_config(config, overrides).items() if key not in replaced]
-    if not reads or "paths.train" in overrides or any(_is_in(value, gold.resolve()) for value in others):
+    others = {key: value for key, value in resolved_config(config, overrides).items() if key not in replaced}
+    if not reads or "paths.train" in overrides or any(_reads(*item, gold.resolve()) for item in others.items()):
         raise WeaknerError(Errors.WK364.format(config=config))

@@ -19,7 +19,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from ..annotations.parts import Merge, Part, Parts, split_examples
 from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_range
-from ..files import is_text
+from ..files import is_text, reading_stored
 from ..shims import transformers_in
 from ..ty import Tick
 from .sparse import check_readable
@@ -97,7 +97,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
         RAISES (WeaknerError): If what is stored is damaged.
         """
-        super().from_bytes(bytes_data, exclude=exclude)
+        with reading_stored(self.name):
+            super().from_bytes(bytes_data, exclude=exclude)
         self._check_stored()
         return self
 
@@ -106,7 +107,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
         RAISES (WeaknerError): If what is stored is damaged.
         """
-        super().from_disk(path, exclude=exclude)
+        with reading_stored(self.name):
+            super().from_disk(path, exclude=exclude)
         self._check_stored()
         return self
 

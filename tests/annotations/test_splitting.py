@@ -65,3 +65,16 @@ def test_many_signs_take_one_look_each(n):
     words = ["."] * n
     doc = Doc(NLP.vocab, words=words)
     assert splitter.starts(doc, [token.orth for token in doc]) == [0] * bool(n)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("A heading\n\nIt goes on. So it does", ["A heading", "It goes on.", "So it does"]),
+        ("\n\n one\nline \r\n \r\n two\u2029\u2029three\n\n", ["one line", "two", "three"]),
+        ("one\nparagraph", ["one paragraph"]),
+        ("\n\n", []),
+    ],
+)
+def test_blank_lines_end_sentences(text, expected):
+    assert [doc.text for doc in SentenceSplitter(spacy.blank("en")).split(text)] == expected

@@ -132,10 +132,10 @@ def test_init_project_says_where_it_is(tmp_path):
 def test_what_is_wrong_leaves_no_project(tmp_path):
     gold = write_rows(tmp_path / "gold.jsonl", gold_rows(3))
     (tmp_path / "terms.txt").write_text("aspirin\n")
-    command = ["init", "project", tmp_path / "new", "--gold", gold, "--terms", tmp_path / "terms.txt"]
+    command = ["init", "project", tmp_path / "some" / "new", "--gold", gold, "--terms", tmp_path / "terms.txt"]
     result = invoke(*command)
     assert result.exit_code == 1 and "WK201" in result.output and "No project was written" in result.output
-    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "some").exists()
     assert invoke(*command, "--term-label", "PER").exit_code == 0
 
 

@@ -530,7 +530,7 @@ def test_no_processes():
         train_all([], processes=0)
 
 
-@pytest.mark.parametrize("how", ["override", "absolute", "config", "in the folder", "through a variable"])
+@pytest.mark.parametrize("how", ["override", "absolute", "config", "in the folder", "its folder", "through a variable"])
 def test_gold_that_the_config_reads_by_itself_is_not_held_out(tmp_path, gold, trainings, monkeypatch, how):
     monkeypatch.chdir(tmp_path)
     relative, config, overrides, given = gold.relative_to(tmp_path), CONFIG, {}, gold.relative_to(tmp_path)
@@ -538,6 +538,8 @@ def test_gold_that_the_config_reads_by_itself_is_not_held_out(tmp_path, gold, tr
         overrides = {"initialize.init_tok2vec": str(relative)}
     elif how == "absolute":
         overrides = {"initialize.init_tok2vec": str(gold)}
+    elif how == "its folder":
+        overrides = {"corpora.dev.path": "."}
     elif how == "in the folder":
         (tmp_path / "many").mkdir()
         write_docs(tmp_path / "many" / "a.spacy", read_docs(gold, NLP.vocab))

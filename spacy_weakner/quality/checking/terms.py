@@ -20,6 +20,7 @@ from ...stages.labelling.sources import Source
 from .corpora import Sentence
 from .findings import Findings, listed, plural
 from .language import stop_words
+from .variants import check_variants
 
 LIMIT = 100_000  # terms that are looked at one by one; labels are counted of all
 _SHOWN = 5
@@ -81,6 +82,7 @@ def check_terms(source: Source, where: str, lang: str, seen: Seen, findings: Fin
     used = [t for t in terms if len(t.text) >= source.min_length and _folded(t.text) not in stop]
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
+    check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
     return dict(labels)
 
 

@@ -101,10 +101,12 @@ class Endpoint:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         # Without TLS there is nothing to verify, and reading all certificates takes long. No redirect is followed.
-        with_tls = self._url.scheme == "https"
-        if key is not None and not with_tls and not insecure and not _is_local(self._url.host):
+        with_tls, local = self._url.scheme == "https", _is_local(self._url.host)
+        if key is not None and not with_tls and not insecure and not local:
             raise WeaknerError(Errors.WK443.format(host=self._url.host))
-        self._client = httpx.Client(headers=headers, timeout=timeout, limits=limits, verify=with_tls)
+        # A proxy of the environment is another machine: it would read what goes to this one without TLS.
+        trusted = with_tls or not local
+        self._client = httpx.Client(headers=headers, timeout=timeout, limits=limits, verify=with_tls, trust_env=trusted)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._random = random.Random()

@@ -8,6 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ...annotations.corpus import bare_copy
+from ...annotations.parts import merge_entities, split_doc
 from ...annotations.weak import (
     doc_entities,
     get_reliability,
@@ -138,9 +139,10 @@ class PatternLabeller(TermLabeller):
     """Patterns; the ruler is their `span_ruler`."""
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Found]:
-        # On copies: patterns could ask for entities, which may be gold.
-        for doc in self.ruler.pipe([bare_copy(doc) for doc in docs]):
-            entities = group_entities(doc, PATTERN_SPANS)
+        # On copies: patterns could ask for entities, which may be gold. White space is layout, as it is for terms.
+        for parts in [split_doc(bare_copy(doc)) for doc in docs]:
+            copies = self.ruler.pipe(part.doc for part in parts)
+            entities = merge_entities(parts, (group_entities(copy, PATTERN_SPANS) for copy in copies))
             yield Found(entities, [None] * len(entities))
 
 

@@ -129,3 +129,21 @@ def test_labels_of_large_lists_are_counted_in_all_of_it(write, findings, monkeyp
     rows = [*(f"A,{name}" for name in NAMES), "B,Kiel", "C,Anna", "C,the"]
     assert check(write("t.csv", ["label,term", *rows]), findings) == {"A": len(NAMES), "B": 1, "C": 2}
     assert "labels are counted in all 12 terms; 5 drawn at random" in found(findings, "info")[-1]
+
+
+@pytest.mark.parametrize(
+    "term, texts, is_counted",
+    [
+        ("Parkinson's disease", ["He has Parkinson’s\n disease."], True),
+        ("COVID‑19", ["COVID-19 again"], True),
+        ("Parkinson's disease", ["He has Parkinson’s disease.", "PARKINSON'S disease"], False),
+        ("Parkinson's disease", ["Crohn’s disease"], False),
+        ("aspirin", ["aspirin it’s"], False),
+    ],
+)
+@pytest.mark.parametrize("attr, level", [("FORM", "info"), ("ORTH", "warning")])
+def test_terms_that_only_a_variant_finds(write, findings, term, texts, is_counted, attr, level):
+    source = Source("t", "terms", str(write("t.csv", ["label,term", f"D,{term}"])), attr=attr)
+    check_terms(source, "--terms t", "en", Seen(spacy.blank("en"), texts=texts), findings)
+    messages = [message for message in found(findings, level) if "variants of characters" in message]
+    assert len(messages) == is_counted

@@ -204,6 +204,15 @@ def test_a_key_is_not_sent_in_the_clear(url, insecure, is_refused):
         connect("secret")
 
 
+def test_what_goes_to_this_machine_passes_no_proxy(server, run, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("MY_KEY", KEY)
+    server.answer = lambda body, number: reply("[]")
+    assert run(["a"], key_env="MY_KEY", retries=0)[0].answered == 1
+
+
 def test_a_request_that_fails_is_left_for_later(server, run):
     server.answer = lambda body, number: (500, {}, b"bad") if asked_text(body) == "b" else reply("[]")
     report, _ = run(["a", "b", "c"], retries=1)
