@@ -19,6 +19,7 @@ from ..annotations.parts import blank_lines
 from ..annotations.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing, is_text, parse_json
+from ..progress import Progress
 from ..training.batches import BatchPipe
 from ..training.factories import register_component
 from ..ty import Entity
@@ -30,7 +31,7 @@ from .hash_table import Ids
 from .home import Home
 from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms, term_row
-from .tokenizing import attr_values, exact_values, raw_values, tokenize_terms
+from .tokenizing import attr_values, raw_values, tokenize_terms
 from .trie import Index
 
 ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
@@ -301,7 +302,8 @@ class GazetteerRuler(BatchPipe):
         # Lemmas come from the components before this one; if it stands in no pipeline, from all of them.
         names = [name for name, _ in home.pipeline]
         own = next((i for i, (_, pipe) in enumerate(home.pipeline) if pipe is self), len(names))
-        return tokenize_terms(iter_terms(terms, self.name, label), home, self.attr, names[own:], self.name)
+        given = Progress(iter_terms(terms, self.name, label), desc=self.source, unit="term")
+        return tokenize_terms(given, home, self.attr, names[own:], self.name)
 
     # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
 

@@ -10,7 +10,6 @@ from spacy.util import minibatch
 
 from ..annotations.tags import BoolMask
 from ..errors import Errors, WeaknerError
-from ..progress import Progress
 from .columns import ColumnBuilder, TermColumns
 from .forms import FORM, Forms, variants
 from .hash_table import Ids
@@ -76,7 +75,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     lang = nlp.lang or ""
     builder, forms, cased = ColumnBuilder(), Forms(lang), Forms(lang, cased=True)
     exceptions = frozenset(key.lower() for key in getattr(nlp.tokenizer, "rules", None) or ())
-    for batch in minibatch(Progress(terms, desc=name, unit="term"), size=_BATCH):
+    for batch in minibatch(terms, size=_BATCH):
         # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):

@@ -11,16 +11,18 @@ from ...annotations.rows import MISALIGNED
 from ...errors import check_choice, check_range
 from ...files import existing
 from ...formats.reading import has_span_groups
+from ...stages.label import TERMS_SOURCE
 from ...stages.labelling.sources import Source
 from .completeness import check_annotated
 from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
 from .labels import Column, check_labels
 from .language import check_language
+from .matching import Seen
 from .overlap import check_overlap, check_text
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
-from .terms import Seen, check_terms
+from .terms import check_terms
 from .text import CheckedText, check_steps, read_text
 from .tokens import check_misaligned, check_tokens
 
@@ -129,7 +131,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     if "text" in there:
         text = read_text(there["text"], nlp, findings, columns=settings.columns)
     corpora = _check_annotated(there, nlp, settings, findings)
-    columns = [Column(c.name, c.where, c.labels()) for c in corpora]
+    columns = [Column(c.name, c.where, c.labels(), is_part=bool(c.note)) for c in corpora]
     if text is not None:
         _check_text(text, corpora, settings, findings)
     longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])
@@ -138,7 +140,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):
-            source = Source("terms", "terms", str(there["terms"]), term_label=settings.term_label)
+            source = Source(TERMS_SOURCE, "terms", str(there["terms"]), term_label=settings.term_label)
             counts = check_terms(source, where, settings.lang, seen, findings)
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:

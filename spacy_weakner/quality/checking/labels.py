@@ -19,12 +19,14 @@ class Column(NamedTuple):
     where (str): Option and file.
     counts (Mapping[str, Optional[int]]): How often each label occurs; None: it is declared, and was not counted.
     unit (str): What is counted: "entity" or "term".
+    is_part (bool): Whether only a part of the file was looked at, which may lack some of its labels.
     """
 
     name: str
     where: str
     counts: Mapping[str, Optional[int]]
     unit: str = "entity"
+    is_part: bool = False
 
 
 def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
@@ -142,6 +144,7 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
 
 def _check_against(column: Column, known: Column, findings: Findings) -> None:
     """Labels that are to teach or to be taught."""
+    problem = findings.warning if known.is_part else findings.error
     unknown = [label for label in column.counts if label not in known.counts]
     near_labels = {label: nearest(label, list(known.counts)) for label in unknown}
     others = []
@@ -150,17 +153,15 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
             message = (
                 f"The label '{label}' {_n(column, label)} does not occur in {known.name}; nearest there: '{near}' "
             )
-            findings.error(column.where, f"{message}{_n(known, near)}.", _mapping(column, label, near))
+            problem(column.where, f"{message}{_n(known, near)}.", _mapping(column, label, near))
         else:
             others.append(f"'{label}' {_n(column, label)}")
     if others and len(unknown) == len(column.counts) and not any(near_labels.values()):
         message = f"None of its labels occurs in {known.name}: {listed(others)}. {known.name} has: "
         cure = _mapping(column, unknown[0], f"NAME IN {known.name.upper()}")
-        findings.error(column.where, f"{message}{listed(list(known.counts))}.", cure)
+        problem(column.where, f"{message}{listed(list(known.counts))}.", cure)
     elif others:
-        message = (
-            f"Labels that do not occur in {known.name}, so that what a project combines and packages never gives them: "
-        )
+        message = f"Labels that do not occur in {known.name}, so that what a project packages hardly ever gives them: "
         cure = f"If they are wanted, annotate some in {known.name}; a term list by itself gives them all the same."
         findings.warning(column.where, f"{message}{listed(others)}.", cure)
 

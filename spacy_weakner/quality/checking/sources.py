@@ -15,8 +15,9 @@ from ...stages.labelling.sources import CORPUS, Source, declared_source, read_se
 from .corpora import Problems
 from .findings import Findings, listed
 from .labels import Column, nearest
+from .matching import Seen
 from .sampling import SampledLines
-from .terms import Seen, check_terms
+from .terms import check_terms
 
 # Labels of these are no entities.
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")

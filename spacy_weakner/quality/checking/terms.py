@@ -1,29 +1,25 @@
 """Term lists: what will match nearly everything, nothing, or under several labels."""
 
 import json
-import random
 import re
 import shlex
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import AbstractSet, Dict, List, NamedTuple, Sequence, Set, Tuple
-
-from spacy.language import Language
-from spacy.tokens import Doc
+from typing import AbstractSet, Dict, List, Sequence, Set
+from zlib import crc32
 
 from ...errors import WeaknerError
-from ...gazetteer_ruler.component import GazetteerRuler
 from ...gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
-from ...stages.labelling.preparing import ruler_settings
 from ...stages.labelling.sources import Source
-from .corpora import Sentence
 from .findings import Findings, listed, plural
 from .language import stop_words
+from .matching import Counts, Seen, count_in_gold, count_in_texts, folded
 from .variants import check_variants
 
 LIMIT = 100_000  # terms that are looked at one by one; labels are counted of all
 _SHOWN = 5
+_ENOUGH = 5  # matches by which a term is judged alone
 # Kinds of terms that may match too much.
 _DOUBTFUL = {
     "symbols": "without any letter or digit",
@@ -34,21 +30,6 @@ _DOUBTFUL = {
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
 _LABELS = 0.2  # share of different values below which a column is one of labels
-
-
-class Seen(NamedTuple):
-    """What is known of the texts that a list will match.
-
-    nlp (Language): Its vocabulary and tokenizer are used.
-    longest (int): Words of the longest text; 0: not known.
-    gold (Sequence[Sentence]): Annotated sentences.
-    texts (Sequence[str]): Some texts without annotation.
-    """
-
-    nlp: Language
-    longest: int = 0
-    gold: Sequence[Sentence] = ()
-    texts: Sequence[str] = ()
 
 
 def check_terms(source: Source, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
@@ -63,27 +44,31 @@ def check_terms(source: Source, where: str, lang: str, seen: Seen, findings: Fin
     """
     labels: Counter[str] = Counter()
     terms: List[Term] = []
-    draw = random.Random(0)
+    share = 1
     try:
-        for n, term in enumerate(read_terms(Path(source.path), source.term_label), start=1):
+        for term in read_terms(Path(source.path), source.term_label):
             labels[term.label] += 1
-            if len(terms) < LIMIT:
+            if _number(term) % share == 0:
                 terms.append(term)
-            elif (place := draw.randrange(n)) < LIMIT:
-                terms[place] = term
+            if len(terms) > LIMIT:
+                share *= 2
+                terms = [term for term in terms if _number(term) % share == 0]
     except WeaknerError as error:
         findings.error(where, str(error), _guess_columns(Path(source.path)))
-    if labels.total() > LIMIT:
-        message = (
-            f"Large: labels are counted in all {labels.total():,} terms; {LIMIT:,} drawn at random were looked at."
-        )
+    if share > 1:
+        message = f"Large: labels are counted in all {labels.total():,} terms; {len(terms):,} of them were looked at."
         findings.info(where, message)
-    stop = {_folded(term) for term in source.stop}
-    used = [t for t in terms if len(t.text) >= source.min_length and _folded(t.text) not in stop]
+    stop = {folded(term) for term in source.stop}
+    used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
     check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
     return dict(labels)
+
+
+def _number(term: Term) -> int:
+    """The same for all terms of one text, so that a sample has all of them or none."""
+    return crc32(folded(term.text).encode("utf-8", "surrogatepass"))
 
 
 def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, seen: Seen, findings: Findings) -> None:
@@ -98,63 +83,49 @@ def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, s
         message = f"{plural(len(long), 'term')} with more words than any text: {_shown(long)}."
         findings.warning(where, message, "They never match; descriptions in place of names? Shorten or remove them.")
     doubtful = [term for kind in _DOUBTFUL for term in kinds.get(kind, [])]
-    right, wrong = _matches(doubtful, source, seen) if doubtful else (Counter(), Counter())
+    if not doubtful:
+        return
+    judges = seen.judges()
+    counts = count_in_gold(doubtful, terms, source, judges, seen)
+    matches = Counter() if judges else count_in_texts(doubtful, source, seen)
     for kind, what in _DOUBTFUL.items():
         found = list(dict.fromkeys(term.text for term in kinds.get(kind, [])))
-        if found:
-            _report(findings, where, found, what.format(lang=lang), right, wrong, bool(seen.gold))
+        if found and judges:
+            _report_by_gold(findings, where, found, what.format(lang=lang), counts)
+        elif found:
+            _report_by_text(findings, where, found, what.format(lang=lang), matches)
 
 
-def _matches(terms: Sequence[Term], source: Source, seen: Seen) -> "Tuple[Counter[str], Counter[str]]":
-    """How often terms match right and wrong in gold; without gold, how often in the texts."""
-    right: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    settings = {**ruler_settings(source), "min_length": 1, "stop": []}
-    ruler = GazetteerRuler(seen.nlp.vocab, "check", nlp=seen.nlp, **settings)
-    ruler.add_terms(list(terms))
-    names = source.labels or {}
-    if not seen.gold:
-        for doc in map(seen.nlp.make_doc, seen.texts):
-            wrong.update(_folded(doc[start:end].text) for start, end, _ in ruler.match(doc))
-        return right, wrong
-    for sentence in seen.gold:
-        doc = Doc(seen.nlp.vocab, words=list(sentence.words))
-        entities = {*sentence.entities}
-        for start, end, label in ruler.match(doc):
-            is_right = (start, end, names.get(label, label)) in entities
-            (right if is_right else wrong)[_folded(doc[start:end].text)] += 1
-    return right, wrong
+def _report_by_gold(findings: Findings, where: str, found: Sequence[str], what: str, counts: Counts) -> None:
+    """Name the terms of a kind that match more often wrong than right; those with few matches by all of the kind."""
+    right, wrong = ([each[folded(text)] for text in found] for each in counts)
+    is_bad_kind = sum(wrong) > sum(right)
+    bad = [
+        f"{text} ({r} right, {w} wrong)"
+        for text, r, w in zip(found, right, wrong, strict=True)
+        if w > r and (is_bad_kind or r + w >= _ENOUGH)
+    ]
+    if not bad:
+        message = f"{plural(len(found), 'term')} {what}: {_shown(found)}."
+        every = f"Of their {plural(sum(right) + sum(wrong), 'match', 'matches')} in gold {sum(right):,} are right."
+        findings.info(where, f"{message} {every}")
+        return
+    message = f"{plural(len(bad), 'term')} {what}, more often wrong than right in gold: {_shown(bad)}."
+    findings.warning(where, message, f"Remove them, or set {_stop([text.rpartition(' (')[0] for text in bad])}.")
 
 
-def _report(
-    findings: Findings,
-    where: str,
-    found: List[str],
-    what: str,
-    right: "Counter[str]",
-    wrong: "Counter[str]",
-    by_gold: bool,
-) -> None:
-    """Name terms that may match too much. Where there is gold, it decides which do."""
-    keys = {text: _folded(text) for text in found}
-    if by_gold:
-        bad = [text for text in found if wrong[keys[text]] > right[keys[text]]]
-        good = sum(right[key] for key in {*keys.values()})
-        every = good + sum(wrong[key] for key in {*keys.values()})
-        if not bad:
-            message = f"{plural(len(found), 'term')} {what}: {_shown(found)}."
-            findings.info(where, f"{message} Of their {every:,} matches in gold {good:,} are right.")
-            return
-        shown = [f"{text} ({right[keys[text]]} right, {wrong[keys[text]]} wrong)" for text in bad]
-        message = f"{plural(len(bad), 'term')} {what}, more often wrong than right in gold: {_shown(shown)}."
-        cure = "Remove them, or set stop = [{few}]."
-    else:
-        bad = sorted(found, key=lambda text: -wrong[keys[text]])
-        shown = [f"{text} ({plural(wrong[keys[text]], 'match', 'matches')} in the text)" for text in bad]
-        message = f"{plural(len(bad), 'term')} {what}: {_shown(shown)}."
-        cure = "They may be right: look at their matches. Those that are not, leave out: stop = [{few}]."
-    few = ", ".join(json.dumps(text, ensure_ascii=False) for text in bad[:_SHOWN])
-    findings.warning(where, message, cure.format(few=few + (", ..." if len(bad) > _SHOWN else "")))
+def _report_by_text(findings: Findings, where: str, found: Sequence[str], what: str, matches: "Counter[str]") -> None:
+    """Name the terms of a kind with their matches, which nothing condemns."""
+    often = sorted(found, key=lambda text: -matches[folded(text)])
+    shown = [f"{text} ({plural(matches[folded(text)], 'match', 'matches')} in the text)" for text in often]
+    message = f"{plural(len(often), 'term')} {what}: {_shown(shown)}."
+    cure = f"They may be right: look at their matches. Those that are not, leave out: {_stop(often)}."
+    findings.warning(where, message, cure)
+
+
+def _stop(texts: Sequence[str]) -> str:
+    few = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts[:_SHOWN])
+    return f"stop = [{few}{', ...' if len(texts) > _SHOWN else ''}]"
 
 
 def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
@@ -171,7 +142,7 @@ def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
 def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings: Findings) -> None:
     by_text: Dict[str, Set[str]] = {}
     for term in terms:
-        by_text.setdefault(_folded(term.text), set()).add(term.label)
+        by_text.setdefault(folded(term.text), set()).add(term.label)
     several = [f"{text} ({', '.join(sorted(found))})" for text, found in by_text.items() if len(found) > 1]
     if several and ambiguity == "all":
         message = f"{plural(len(several), 'term')} with several labels: {_shown(several)}."
@@ -180,10 +151,6 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
     repeated = len(terms) - sum(map(len, by_text.values()))
     if repeated:
         findings.info(where, f"{plural(repeated, 'term')} more than once (whatever the case); each counts once.")
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _shown(found: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ import pytest
 import spacy
 
 from spacy_weakner.quality.checking.corpora import Sentence
-from spacy_weakner.quality.checking.terms import Seen, check_terms
+from spacy_weakner.quality.checking.matching import Seen
+from spacy_weakner.quality.checking.terms import check_terms
 from spacy_weakner.stages.labelling.sources import Source
 
 from .conftest import found
@@ -45,6 +46,9 @@ GOLD = [
     ("WAS is a gene", [(0, 1, "N")]),
     ("the year 1999", [(2, 3, "Y")]),
     ("of 12", []),
+    *[("12 and 12", [])] * 2,
+    ("All Saints sang at all", [(0, 2, "N")]),
+    *[("All Saints sang", [(0, 2, "N")])] * 8,
 ]
 
 
@@ -64,16 +68,31 @@ def seen_gold():
         (
             ["Y,1999", "Y,2001"],
             "info",
-            "2 terms without any letter: 1999, 2001. Of their 1 matches in gold 1 are right.",
+            "2 terms without any letter: 1999, 2001. Of their 1 match in gold 1 are right.",
         ),
-        (["Y,1999", "Y,12"], "warning", 'in gold: 12 (0 right, 1 wrong). -> Remove them, or set stop = ["12"].'),
+        (["Y,1999", "Y,12"], "warning", 'in gold: 12 (0 right, 5 wrong). -> Remove them, or set stop = ["12"].'),
         (["N,of"], "warning", "more often wrong than right in gold: of (0 right, 1 wrong)."),
+        # Few matches of one term say less than all of its kind.
+        (["N,of", "N,WAS"], "info", "of, WAS. Of their 3 matches in gold 2 are right."),
+        # Gold without a label does not tell where it is.
+        (["OTHER,of"], "info", "1 term that are stop words of 'en': of. Of their 0 matches in gold 0 are right."),
+        # The longest match of the whole list counts.
+        (["N,all", "N,All Saints"], "warning", "all (0 right, 1 wrong)."),
     ],
 )
 def test_gold_decides_on_doubtful_terms(write, findings, rows, level, expected):
     check(write("t.csv", ["label,term", *rows]), findings, seen_gold())
     (message,) = found(findings, "info") + found(findings, "warning")
     assert expected in message and len(found(findings, level)) == 1
+
+
+def test_only_complete_sentences_judge(write, findings):
+    seen = seen_gold()
+    partly = [Sentence("9", "WAS 12", ("WAS", "12"), [], missing, False, False, False) for missing in (1, 2) * 20]
+    check(write("t.csv", ["label,term", "N,WAS", "Y,12"]), findings, seen._replace(gold=[*partly, *seen.gold]))
+    (message,) = found(findings, "info")
+    assert "WAS. Of their 2 matches in gold 2 are right." in message
+    assert "12 (0 right, 5 wrong)" in found(findings, "warning")[0]
 
 
 def test_without_gold_their_matches_are_counted(write, findings):
@@ -124,11 +143,19 @@ def test_terms_without_header_but_with_a_label(write, findings):
     assert not findings.sorted()
 
 
+def test_a_sample_of_a_large_list_has_all_terms_of_one_text(write, findings, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.quality.checking.terms.LIMIT", 20)
+    check(write("t.csv", ["label,term", *(f"{label},term{i}" for label in "AB" for i in range(100))]), findings)
+    several = re.search(r"(\d+) terms with several labels", found(findings, "warning")[0])
+    looked_at = re.search(r"; (\d+) of them", found(findings, "info")[0])
+    assert 0 < 2 * int(several[1]) == int(looked_at[1]) <= 20
+
+
 def test_labels_of_large_lists_are_counted_in_all_of_it(write, findings, monkeypatch):
     monkeypatch.setattr("spacy_weakner.quality.checking.terms.LIMIT", 5)
     rows = [*(f"A,{name}" for name in NAMES), "B,Kiel", "C,Anna", "C,the"]
     assert check(write("t.csv", ["label,term", *rows]), findings) == {"A": len(NAMES), "B": 1, "C": 2}
-    assert "labels are counted in all 12 terms; 5 drawn at random" in found(findings, "info")[-1]
+    assert "labels are counted in all 12 terms; " in found(findings, "info")[-1]
 
 
 @pytest.mark.parametrize(

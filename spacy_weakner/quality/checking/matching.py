@@ -1,0 +1,123 @@
+"""How often the doubtful terms of a list match right and wrong."""
+
+import re
+from collections import Counter
+from typing import AbstractSet, List, NamedTuple, Sequence, Set, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ...aggregation.policies import Candidate, resolve
+from ...gazetteer_ruler.component import GazetteerRuler
+from ...gazetteer_ruler.terms import Term
+from ...stages.labelling.preparing import ruler_settings
+from ...stages.labelling.sources import Source
+from .corpora import Sentence
+
+SENTENCES = 1_000  # gold sentences that are looked at, evenly spread
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class Seen(NamedTuple):
+    """What is known of the texts that a list will match.
+
+    nlp (Language): Its vocabulary and tokenizer are used.
+    longest (int): Words of the longest text; 0: not known.
+    gold (Sequence[Sentence]): Annotated sentences.
+    texts (Sequence[str]): Some texts without annotation.
+    """
+
+    nlp: Language
+    longest: int = 0
+    gold: Sequence[Sentence] = ()
+    texts: Sequence[str] = ()
+
+    def judges(self) -> List[Sentence]:
+        """RETURNS (List[Sentence]): Completely annotated sentences, evenly spread: only they tell what is wrong."""
+        whole = [sentence for sentence in self.gold if not sentence.missing and not sentence.weak]
+        return whole[:: 1 + (len(whole) - 1) // SENTENCES] if whole else []
+
+
+class Counts(NamedTuple):
+    """Matches of terms, by their folded text.
+
+    right (Counter[str]): Those that are entities of the gold.
+    wrong (Counter[str]): The others.
+    """
+
+    right: "Counter[str]"
+    wrong: "Counter[str]"
+
+
+def folded(text: str) -> str:
+    """RETURNS (str): What two spellings of a term share: the text without case, with single blanks."""
+    return " ".join(text.split()).casefold()
+
+
+def count_in_texts(terms: Sequence[Term], source: Source, seen: Seen) -> "Counter[str]":
+    """Count the matches of doubtful terms in texts without annotation.
+
+    terms (Sequence[Term]): The terms.
+    source (Source): The list's settings.
+    seen (Seen): The texts.
+    RETURNS (Counter[str]): Matches by folded text.
+    """
+    docs = [seen.nlp.make_doc(text) for text in seen.texts]
+    found = zip(docs, _ruler(terms, source, seen).match_docs(docs), strict=True)
+    return Counter(folded(doc[start:end].text) for doc, matches in found for start, end, _ in matches)
+
+
+def count_in_gold(
+    doubtful: Sequence[Term], terms: Sequence[Term], source: Source, gold: Sequence[Sentence], seen: Seen
+) -> Counts:
+    """Count how often doubtful terms match right and wrong beside all others of the list, of which the longest match
+    counts. Matches with labels that the gold does not have are left out: it does not tell whether they are wrong.
+
+    doubtful (Sequence[Term]): The terms.
+    terms (Sequence[Term]): All terms of the list.
+    source (Source): The list's settings.
+    gold (Sequence[Sentence]): Completely annotated sentences.
+    seen (Seen): The pipeline.
+    RETURNS (Counts): The counts.
+    """
+    counts = Counts(Counter(), Counter())
+    words: Set[str] = {word for sentence in gold for word in _WORD.findall(sentence.text.casefold())}
+    # The others cannot match: a list of a million terms is not compiled for a thousand sentences.
+    there = [term for term in terms if words.issuperset(_WORD.findall(term.text.casefold()))]
+    wanted, names = {folded(term.text) for term in doubtful}, source.labels or {}
+    labels = {label for sentence in gold for _, _, label in sentence.entities}
+    docs = [Doc(seen.nlp.vocab, words=list(sentence.words)) for sentence in gold]
+    ruler = _ruler([*doubtful, *there], source, seen)
+    for doc, sentence, matches in zip(docs, gold, ruler.match_docs(docs), strict=True):
+        renamed = [(start, end, names.get(label, label)) for start, end, label in matches]
+        _count(doc, _longest(renamed), {*sentence.entities}, wanted, labels, counts)
+    return counts
+
+
+def _count(
+    doc: Doc,
+    found: Sequence[Tuple[int, int, str]],
+    entities: AbstractSet[Tuple[int, int, str]],
+    wanted: AbstractSet[str],
+    labels: AbstractSet[str],
+    counts: Counts,
+) -> None:
+    for start, end, label in found:
+        key = folded(doc[start:end].text)
+        if key in wanted and label in labels:
+            (counts.right if (start, end, label) in entities else counts.wrong)[key] += 1
+
+
+def _longest(matches: Sequence[Tuple[int, int, str]]) -> List[Tuple[int, int, str]]:
+    """Matches without overlaps; of a span with several labels each counts."""
+    spans = {(start, end) for start, end, _ in matches}
+    kept = resolve([Candidate(start, end, "", "terms", end - start) for start, end in spans], "longest", ["terms"])
+    places = {entity[:2] for entity in kept}
+    return [match for match in matches if match[:2] in places]
+
+
+def _ruler(terms: Sequence[Term], source: Source, seen: Seen) -> GazetteerRuler:
+    settings = {**ruler_settings(source), "min_length": 1, "stop": []}
+    ruler = GazetteerRuler(seen.nlp.vocab, source.name, nlp=seen.nlp, **settings)
+    ruler.add_terms(list(terms))
+    return ruler
