@@ -4,7 +4,7 @@ import unicodedata
 from typing import Optional, Sequence
 
 # Of a message; more of it would hide what matters.
-LONGEST = 500
+LONGEST = 1500
 _CUT = " [...] "
 # What ends a line, moves the cursor, turns the direction of writing round, or is half of a surrogate pair.
 _ESCAPED = frozenset(["Cc", "Cs", "Zl", "Zp"])
@@ -710,7 +710,7 @@ class Errors:
     )
     WK768 = "[WK768] {path} is in use by another run of 'ask'. Wait for it, stop it, or give another file."
     WK769 = (
-        "[WK769] {n} requests failed one after the other ({reason}). All answers so far are kept: run the same command "
+        "[WK769] Requests failed, {n} one after the other ({reason}). All answers so far are kept: run the same command "
         "again later."
     )
     WK770 = (

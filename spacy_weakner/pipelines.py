@@ -33,7 +33,8 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer}}}
     try:
         return spacy.blank(lang, config=config)
-    except ImportError as error:  # also raised where a language needs a package for its tokenizer
+    # Also raised where a language needs a package for its tokenizer, or another module of spaCy has its name.
+    except (ImportError, AttributeError) as error:
         raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
 
 

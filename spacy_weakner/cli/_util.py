@@ -81,7 +81,8 @@ def reporting() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     finally:
         if is_main:
-            signal.signal(signal.SIGTERM, before)
+            # None: what stood there was not set by Python.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def config_overrides(context: typer.Context) -> Dict[str, Any]:

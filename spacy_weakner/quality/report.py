@@ -194,7 +194,7 @@ def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
         signs = [(best.difference, 1, other.name), (other.difference, -1, best.name)]
         paired = [(found, sign) for found, sign, name in signs if found is not None and found.baseline == name]
         if not paired:
-            sure += " Nothing tells whether the difference is chance."
+            sure += " Whether that is chance, a comparison with bootstrap and one of the two as baseline tells."
         for found, sign in paired[:1]:
             low, high = sorted((sign * found.low, sign * found.high))
             interval = f"{low:.1f} to {high:.1f}, p = {found.p:.2g}"

@@ -209,7 +209,7 @@ def test_how_sure_an_answer_is():
     assert "other way round" in best_of([first, row("b", 50, "a", -6.0, -9.0, 2.0, 0.2)])[1][1]
     # The best one may be compared with the next.
     assert "2.0 to 9.0" in best_of([row("a", 90, "b", 6.0, 2.0, 9.0, 0.01), row("b", 50)])[1][1]
-    assert "Nothing tells" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
+    assert "as baseline tells" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
     assert "Nothing else" in best_of([first])[1][1]
 
 

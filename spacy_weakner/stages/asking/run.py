@@ -57,6 +57,7 @@ class Run:
         self.tally = tally
         self.outcome = Outcome()
         self._in_a_row = 0
+        self._is_refused = False
 
     def send(self, requests: Iterable[Request], concurrency: int, progress: "Progress[None]") -> Outcome:
         """Send requests until there are no more, or the budget does not suffice for the next one.
@@ -84,6 +85,8 @@ class Run:
                 # Those that are on their way are paid for: their answers are waited for, and kept.
                 self.endpoint.stop()
                 raise
+        if self._is_refused and not self.tally.rows:
+            raise self._hopeless()
         return self.outcome
 
     def _most(self, request: Request) -> float:
@@ -98,8 +101,7 @@ class Run:
             self.journal.append(row)
         except RefusedRequest as error:
             text = one_line(" ".join(request.text.split()), _SHOWN)
-            # Where others were answered, it is the text that the server does not like.
-            if error.is_about_text and self.tally.rows:
+            if error.is_about_text:
                 raise RefusedText(f"{error}, about '{text}'") from None
             raise WeaknerError(Errors.WK765.format(url=self.endpoint.name, text=text, reason=error)) from None
         finally:
@@ -113,9 +115,11 @@ class Run:
             if isinstance(error, FailedRequest):
                 self.outcome.failed += 1
                 self.outcome.failure = str(error)
-                self._in_a_row += not isinstance(error, RefusedText)
+                # Where others were answered, it is the text that the server does not like.
+                self._in_a_row += not (isinstance(error, RefusedText) and self.tally.rows)
+                self._is_refused = isinstance(error, RefusedText)
                 if self._in_a_row >= _HOPELESS:
-                    raise WeaknerError(Errors.WK769.format(n=self._in_a_row, reason=error))
+                    raise self._hopeless()
             elif error is not None:
                 raise error
             else:
@@ -125,6 +129,9 @@ class Run:
                 if self.price.is_known:
                     progress.note(cost=f"{self.budget.spent:.4g}")
         return left
+
+    def _hopeless(self) -> WeaknerError:
+        return WeaknerError(Errors.WK769.format(n=self._in_a_row, reason=self.outcome.failure))
 
     def _row(self, request: Request, reply: Reply) -> Dict[str, Any]:
         question = self.question

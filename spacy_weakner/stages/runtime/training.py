@@ -18,7 +18,7 @@ from ...errors import Errors, WeaknerError
 from ...files import existing, parse_json
 from ...scratch import scratch_folder, wanted
 from .child import said, start
-from .config_values import flat_config
+from .config_values import flat_config, resolved_config
 from .hashes import hash_path, hash_settings
 from .lock import locked
 from .receipts import Receipt
@@ -218,18 +218,20 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     # The config and its overrides, and the contents of the files that they name. Names of Transformers that are no
     # folder stand for themselves.
     values = flat_config(config, overrides)
-    contents = {key: hash_path(Path(value)) for key, value in values.items() if _names_input(key, value)}
+    every = [*values.items(), *resolved_config(config, overrides).items()]
+    contents = {path: hash_path(Path(path)) for path in {value for key, value in every if _names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
 
 
 def _names_input(key: str, value: object) -> bool:
-    """Whether a value of the config is the path of something that a training reads: anything in [paths]; elsewhere
-    files, and folders of models, so that a value such as "/" does not walk the disk."""
-    if not isinstance(value, str) or not value or not (os.sep in value or key.startswith("paths.")):
+    """Whether a value of the config is the path of something that a training reads: anything in [paths] and of corpora;
+    elsewhere files, and folders of models. A value such as "/" does not walk the disk."""
+    if not isinstance(value, str) or not value or not os.path.exists(value) or os.path.ismount(value):
         return False
-    is_model = any(os.path.isfile(os.path.join(value, name)) for name in ("config.json", "config.cfg"))
-    return os.path.exists(value) if key.startswith("paths.") else os.path.isfile(value) or is_model
+    if key.startswith("paths.") or key.endswith(".path") or os.path.isfile(value):
+        return True
+    return any(os.path.isfile(os.path.join(value, name)) for name in ("config.json", "config.cfg"))
 
 
 def _dev_score(model: Path) -> Optional[float]:

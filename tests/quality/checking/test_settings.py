@@ -35,6 +35,8 @@ def installed(monkeypatch):
             "--size cn: There is no encoder of this size. Did you mean 'cnn'.*cnn, static, bilstm, transformer, gpu",
         ),
         ({"lang": "qq"}, "--lang qq: .WK107"),
+        ({"lang": "char_classes"}, "--lang char_classes: .WK107"),
+        ({"lang": "en.stop_words"}, "--lang en.stop_words: .WK107"),
         ({"tokenizer": "qq"}, r"--tokenizer qq: .WK106.*spacy_weakner.WordTokenizer.v1"),
         ({"gpu_id": 99}, "--gpu-id 99: .WK432"),
         ({"gpu_id": -2}, "--gpu-id -2: .WK005"),

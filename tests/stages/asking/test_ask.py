@@ -156,7 +156,7 @@ def test_what_is_refused_ends_the_run_with_one_line(server, run, monkeypatch):
 
 
 def test_a_text_that_is_refused_does_not_end_the_run(server, run):
-    """A filter does not like it, or it is too long; who refuses the first one refuses all."""
+    """A filter does not like it, or it is too long; also where it is the first."""
     server.answer = lambda body, number: (400, {}, b"filter") if asked_text(body) == "b" else reply("[]")
     report, _ = run(["a", "b", "c"], concurrency=1)
     assert (report.answered, report.failed, report.left) == (2, 1, 1)
@@ -174,10 +174,18 @@ def test_many_texts_that_are_refused_do_not_end_a_resumed_run(server, run):
     assert (report.answered, report.failed) == (0, 9)
 
 
-def test_where_nothing_was_answered_a_refused_text_ends_the_run(server, run):
+def test_a_first_text_that_is_refused_does_not_end_the_run(server, run):
+    server.answer = lambda body, number: (400, {}, b"filter") if asked_text(body) == "a" else reply("[]")
+    for answered in (2, 0):
+        report, _ = run(["a", "b", "c"], concurrency=1)
+        assert (report.answered, report.failed) == (answered, 1)
+
+
+def test_where_nothing_was_answered_some_refused_texts_end_the_run(server, run):
     server.answer = lambda body, number: (400, {}, b"filter")
-    with pytest.raises(WeaknerError, match=r"WK765.*'a': 400 filter"):
-        run(["a"])
+    with pytest.raises(WeaknerError, match=r"WK769.*400 filter"):
+        run([f"text {n}" for n in range(20)], concurrency=1)
+    assert len(server.bodies) == 5
 
 
 @pytest.mark.parametrize(
