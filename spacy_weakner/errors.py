@@ -710,8 +710,8 @@ class Errors:
     )
     WK768 = "[WK768] {path} is in use by another run of 'ask'. Wait for it, stop it, or give another file."
     WK769 = (
-        "[WK769] Requests failed, {n} one after the other ({reason}). All answers so far are kept: run the same command "
-        "again later."
+        "[WK769] Requests failed, {n} one after the other ({reason}). All answers so far are kept: run the same "
+        "command again later."
     )
     WK770 = (
         "[WK770] A budget needs to know what requests cost at most: give the prices of a million tokens (--price-in, "
