@@ -43,7 +43,8 @@ class Column(NamedTuple):
     gold (str): The split that gold is drawn from; its other sentences are the text.
     terms (str): Where the term list comes from: "gazetteer" (as shipped), "half" of it, "labels" (phrases that the
         data set's weak labels mark, in exact case; the test is then a part of train), "others" (phrases of half of the
-        text).
+        text), "gold" (the gold's own entities), "mixed" (these, and half of the gazetteer); or the folder of lists that
+        were made elsewhere.
     texts (Tuple[str, ...]): Splits that are text besides.
     """
 
@@ -63,6 +64,11 @@ COLUMNS = {
     "oa-mine": Column("oa-mine", terms="others"),
     # Its list was made from train, where it is far better than anywhere else.
     "ec": Column("ec", gold="dev", texts=("weak", "train")),
+    "bc5cdr-independent": Column("bc5cdr", terms="gazetteer-bio"),
+    "bc5cdr-collected": Column("bc5cdr", terms="gold"),
+    "bc5cdr-mixed": Column("bc5cdr", terms="mixed"),
+    "conll03-collected": Column("conll03", terms="gold"),
+    "oa-mine-collected": Column("oa-mine", terms="gold"),
 }
 
 
@@ -71,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--columns", default=",".join(COLUMNS))
-    parser.add_argument("--size", default="cnn")
+    parser.add_argument("--size", default="linear")
     parser.add_argument("--transformer", default=None, help="folder of the Transformer")
     parser.add_argument("--gold", default="250")
     parser.add_argument("--seeds", default="0")
@@ -205,7 +211,7 @@ def make_files(
     write_rows(files["text"], [{key: row[key] for key in ("id", "tokens")} for row in others])
     write_rows(test, [{key: row[key] for key in ("id", "tokens", "ents")} for row in held_out])
     terms = folder / "terms.jsonl"
-    write_rows(terms, [{"label": label, "term": term} for label, term in make_terms(data, column, others)])
+    write_rows(terms, [{"label": label, "term": term} for label, term in make_terms(data, column, gold, others)])
     if column.terms != "labels":
         return {**files, "terms": terms}, test, len(others)
     declared = folder / "sources.cfg"
@@ -213,8 +219,11 @@ def make_files(
     return {**files, "sources": declared}, test, len(others)
 
 
-def make_terms(data: Path, column: Column, texts: Rows) -> List[Tuple[str, str]]:
+def make_terms(data: Path, column: Column, gold: Rows, texts: Rows) -> List[Tuple[str, str]]:
     """A term list: labels and terms."""
+    own = {(label, phrase(row, a, b)) for row in gold for a, b, label in row["ents"]}
+    if column.terms == "gold":
+        return sorted(own)
     if column.terms == "others":
         # Phrases of half of the text, as somebody may have written them down.
         return sorted({(label, phrase(row, a, b)) for row in texts[: len(texts) // 2] for a, b, label in row["ents"]})
@@ -223,11 +232,15 @@ def make_terms(data: Path, column: Column, texts: Rows) -> List[Tuple[str, str]]
         counts = Counter((phrase(row, a, b), label) for row in rows for a, b, label in row["weak_ents"])
         usual = {term: label for (term, label), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
         return sorted((label, term) for term, label in usual.items())
+    if column.terms.startswith("gazetteer-"):
+        lists = sorted({path.name.split(".")[0] for path in (data / column.terms).glob("gazetteer-*.jsonl*")})
+        rows = [row for name in lists for row in read_rows(data / column.terms, name)]
+        return [(row["label"], row["term"]) for row in rows]
     terms = [(row["label"], row["term"]) for row in read_rows(data / column.folder, "gazetteer")]
-    if column.terms == "half":
+    if column.terms in ("half", "mixed"):
         random.Random(7).shuffle(terms)
         terms = terms[: len(terms) // 2]
-    return terms
+    return sorted({*terms, *own}) if column.terms == "mixed" else terms
 
 
 def phrase(row: Dict[str, Any], start: int, end: int) -> str:

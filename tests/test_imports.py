@@ -31,6 +31,7 @@ ROWS = [
         "scores",
         "losses",
         "batching",
+        "remembering",
         "shims",
     },
     {"annotations", "configs", "linear_chain"},

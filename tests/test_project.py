@@ -72,7 +72,7 @@ def test_code_is_one_dependency(name):
 
 
 def test_project_files_are_short():
-    assert len((ROOT / "project.yml").read_text(encoding="utf-8").splitlines()) <= 500
+    assert len((ROOT / "project.yml").read_text(encoding="utf-8").splitlines()) <= 600
 
 
 @pytest.mark.parametrize("workflow", PROJECT["workflows"])

@@ -483,9 +483,15 @@ WAYS: Dict[str, Way] = {
         (edit("a.jsonl", '"my.list"', '"list"'), "again"),
     ),
     "configs of other settings": Way(
-        {"configs/crf_ner.cfg": ""},
-        "check --configs configs --lang de --size cnn",
+        {"configs/linear/crf_ner.cfg": ""},
+        "check --configs configs --lang de --size linear",
         r"→ spacy weakner (init config .*)",
+        ("<1>", "again"),
+    ),
+    "configs of another size": Way(
+        {"configs/linear/crf_ner.cfg": ""},
+        "check --configs configs --lang de --size linear-static",
+        r"→ spacy weakner (init configs .*)",
         ("<1>", "again"),
     ),
     # Other findings of `check`

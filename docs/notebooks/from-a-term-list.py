@@ -216,5 +216,6 @@ for ent in doc.ents:
 display(HTML(picture(doc, [*doc.ents], "what the pipeline finds")))
 
 # %% [markdown]
-# What next? With your own files, `spacy weakner init project` tries more candidates, combines them, and
-# packages the best. The 200 titles of raw text here are still unused: a student learns from them there.
+# What next? With your own files, `spacy weakner init project` tries more candidates, and packages a
+# combination of them. The 200 titles of raw text here are still unused: a project also trains a head on the list's
+# labels of them.

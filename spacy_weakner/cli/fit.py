@@ -14,17 +14,14 @@ if TYPE_CHECKING:
 def fit_cli(
     corpora: Annotated[Path, typer.Argument(help="Folder that 'prepare' and 'label' have filled")],
     output: Annotated[Path, typer.Argument(help="Folder for the pipelines and verdict.json")],
-    configs: Annotated[Path, typer.Option(help="Folder of the configs, RECIPE.cfg each (see 'init config')")],
+    configs: Annotated[Path, typer.Option(help="Folder of the configs, SIZE/RECIPE.cfg each (see 'init config')")],
     terms: Annotated[Optional[str], typer.Option(help="Term list that has labelled the text")] = None,
     sources: Annotated[Optional[str], typer.Option(help="Or the file that declares the sources")] = None,
-    size: Annotated[str, typer.Option(help="Size of the encoder in the configs")] = "cnn",
+    size: Annotated[str, typer.Option(help="Encoder: linear, linear-static, transformer or gpu")] = "linear",
     lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
     tokenizer: Tokenizer = None,
     minutes: Annotated[float, typer.Option(help="No training takes longer than about this")] = 10.0,
     max_steps: Annotated[str, typer.Option(help="Updates of each training; auto: from the size of the corpora")] = AUTO,
-    strong_share: Annotated[
-        str, typer.Option(help="Share of gold in the mix with weak labels; auto: from the quality of these")
-    ] = AUTO,
     negative_rate: Annotated[
         str, typer.Option(help="Share of the unknown tokens taken as 'O'; auto: from the recall of the labels")
     ] = AUTO,
@@ -41,7 +38,6 @@ def fit_cli(
             terms=given(terms),
             sources=given(sources),
             max_steps=number("max-steps", max_steps, int),
-            strong_share=number("strong-share", strong_share, float),
             negative_rate=number("negative-rate", negative_rate, float),
         )
         verdict = fit(**options, progress=True, say=lambda text: say("info", text[0].upper() + text[1:]))
@@ -53,12 +49,14 @@ def _show(verdict: "Verdict") -> None:
     from ..project.verdict import interval_text
 
     rows = [
-        (each.name, *(f"{each.scores[key]:.1f}" for key in ("p", "r", "f1")), interval_text(each.scores) or "-")
-        for each in verdict.contenders
-        if each.scores is not None
+        (each.name, *(f"{scores[key]:.1f}" for key in ("p", "r", "f1")), interval_text(scores) or "-")
+        for each in verdict.ranked()
+        if (scores := each.scores)
     ]
     if rows:
         on = "dev" if verdict.chosen_by == "dev" else "gold"
         show_table((f"on {on}", "P", "R", "F1", "F1 95 %"), rows)
-    for line in verdict.lines():
-        say("info", line)
+    for what, text in verdict.answer():
+        say("info", f"{what}: {text}")
+    for rule in verdict.left_out:
+        say("info", f"'{rule.name}' was not trained: {rule.why}.")

@@ -105,14 +105,19 @@ def init_project_cli(
     name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
     lang: _Lang = "en",
     tokenizer: _Tokenizer = None,
-    size: Annotated[str, typer.Option(help="Encoder: linear, linear-static, cnn, static, transformer or gpu")] = "cnn",
+    size: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Encoder: linear (default), linear-static (with --transformer the default), transformer or gpu"
+        ),
+    ] = None,
     transformer: _Transformer = None,
     columns: Columns = (1, -1),
 ) -> None:
     """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..project.new import SOURCES, init_project
+        from ..project.new import SOURCES, init_project, usual_size
         from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
         from .check import show_report
 
@@ -125,7 +130,7 @@ def init_project_cli(
         settings = CheckedSettings(
             lang=lang,
             tokenizer=tokenizer,
-            size=size,
+            size=size or usual_size(transformer),
             transformer=transformer,
             term_label=term_label,
             spans_key=spans_key,

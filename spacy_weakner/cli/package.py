@@ -30,10 +30,6 @@ def package_cli(
         # As a workflow says that there is none.
         given = parse_candidates([each for each in data or () if not each.endswith(("=", "=null"))])
         made = package(found, output, name=name, version=version, test=test, data=given)
-        for line in found.lines():
-            say("info", line)
-        for text in found.advice[:1]:
-            say("info", f"What would help most next: {text}")
         own = test.get(found.winner)
         say("good", f"The winner is '{found.winner}'{f': on test {scores_text(own)}' if own else ''}", found.best.path)
         for line in usage(made, example):

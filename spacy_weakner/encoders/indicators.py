@@ -12,6 +12,7 @@ from thinc.api import Model
 from thinc.types import Ints2d
 
 from ..errors import check_range
+from ..remembering import read_once
 from .words import BEYOND, Hashes, WordFeatures, mix
 
 # A feature of a token: names of some of `WordFeatures`, each with the place of the word that has it; 0 is the token
@@ -130,9 +131,11 @@ def _forward(
     docs: List[Doc],
     is_train: bool,
 ) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
-    ids: Any = indicators(docs, words, found, window, rows)
-    on_device: Any = list(map(model.ops.asarray, ids))
-    return on_device, _no_gradient
+    def read() -> List[Ints2d]:
+        ids: Any = indicators(docs, words, found, window, rows)
+        return [model.ops.asarray2i(own) for own in ids]
+
+    return read_once(model, docs, read), _no_gradient
 
 
 def _no_gradient(_: Any) -> List[Doc]:

@@ -85,7 +85,7 @@ def verdict_section(verdict: Verdict) -> Section:
         *verdict.lines(),
         *(f"What would help next, {i}: {text}" for i, text in enumerate(verdict.advice, start=1)),
     ]
-    rows = [_row(each) for each in verdict.contenders if each.scores is not None]
+    rows = [_row(each) for each in verdict.ranked()]
     where = "dev" if verdict.chosen_by == "dev" else "gold, by cross-validation"
     tables = []
     plots: List[Plot] = []

@@ -7,7 +7,6 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import read_docs
-from ..annotations.weak import weak_sources
 from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing, parse_json
@@ -19,18 +18,21 @@ from . import curve
 from .advice import advise
 from .arena import Arena, by_name
 from .best.blind import ON_PUBLIC_DATA, list_and_head
+from .best.collected import Collected, Key, collected_note, find_collected, hide
 from .best.recipe import Best, Head
 from .folds import make_folds
 from .layout import Corpora, has_docs, reading
-from .lists import TermList, label_with, make_lists, term_sources
+from .lists import TermList, label_with, listed, make_lists, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .rules import (
+    COMBINED,
     GOLD_ALONE,
+    LINEAR,
+    LINEAR_STATIC,
     LIST_AND_HEAD,
     PACES,
     TERM_LIST,
     WEAK_ALONE,
-    WITH_PIECES,
     Facts,
     Rule,
     choose_candidates,
@@ -47,7 +49,7 @@ Say = Callable[[str], None]
 
 class _Result(NamedTuple):
     """What was trained and measured: pipelines by name, scores, the winner, decisions made on the way, the learning
-    curve, why it is the winner where that was not measured here."""
+    curve, why it is the winner where that was not measured here, and how it was made."""
 
     pipelines: Dict[str, Path]
     rows: List[Comparison] = []
@@ -55,6 +57,7 @@ class _Result(NamedTuple):
     rules: List[Rule] = []
     points: List[curve.Point] = []
     reason: str = ""
+    notes: List[str] = []
 
 
 @holding("output")
@@ -65,12 +68,11 @@ def fit(
     configs: Path,
     terms: Optional[Path] = None,
     sources: Optional[Union[Path, str]] = None,
-    size: str = "cnn",
+    size: str = LINEAR,
     lang: str = "en",
     tokenizer: Optional[str] = None,
     minutes: float = 10.0,
     max_steps: Optional[int] = None,
-    strong_share: Optional[float] = None,
     negative_rate: Optional[float] = None,
     seed: int = 0,
     processes: int = 1,
@@ -83,13 +85,13 @@ def fit(
 
     corpora (Path): Folder that `prepare`, `label`, `judge` and `aggregate` have filled.
     output (Path): Folder for the pipelines and for `verdict.json`. Finished trainings are skipped.
-    configs (Path): Folder of the configs, `<recipe>.cfg` each; those of the linear CRF in its folder `linear`.
+    configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
     terms (Optional[Path]): The term list that has labelled the corpora.
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
     size (str): Size of the encoder in the configs.
     lang, tokenizer: See `convert`.
     minutes (float): No training takes longer than about this.
-    max_steps, strong_share, negative_rate: See `choose_settings`; None: from what was found.
+    max_steps, negative_rate: See `choose_settings`; None: from what was found.
     seed (int): Seed of all trainings and splits.
     processes (int): How many are trained at a time.
     gpu_id (int): -1 is the CPU.
@@ -101,7 +103,7 @@ def fit(
     check_range("minutes", minutes, 0, None)
     check_choice("size", size, tuple(PACES))
     folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
-    if size in WITH_PIECES:
+    if size == LINEAR_STATIC:
         existing(folders.pieces, "'spacy weakner pieces' makes it")
     output = Path(output)
     (output / VERDICT).unlink(missing_ok=True)
@@ -116,7 +118,6 @@ def fit(
         words_per_update(existing(Path(configs) / config_name(VOTES if facts.gold else GOLD, size)), {}),
         minutes,
         max_steps=max_steps,
-        strong_share=strong_share,
         negative_rate=negative_rate,
     )
     for note in (*prepared.notes, *notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
@@ -160,7 +161,7 @@ def fit(
         facts=facts,
         settings=settings,
         doubts=_doubts(judgement) if winner in listed else [],
-        notes=[*prepared.notes, *notes],
+        notes=[*prepared.notes, *notes, *result.notes],
         curve=result.points,
         advice=advise(
             facts,
@@ -181,40 +182,50 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     corpora, folder = workshop.corpora, workshop.models / "folds"
     # What the sources say of the gold stands beside it, if there are any.
     gold = corpora.gold_labelled if has_docs(corpora.gold_labelled) else corpora.gold
+    collected = _collected(corpora, gold, lists)
+    if collected:
+        gold = hide(gold, workshop.models / "gold-hidden.spacy", collected, workshop.seed)
+    notes = [collected_note(key, each) for key, each in collected.items()]
+    for note in notes:
+        say(note)
     by_dev = facts.chosen_by == DEV
     folds = make_folds(gold, folder, PACES[workshop.size].folds, seed=workshop.seed, needed=not by_dev)
     if len(folds) < 2 and not by_dev:
         raise WeaknerError(Errors.WK685.format(path=corpora.gold, docs=facts.gold))
     dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy") if by_dev else None
     arena = Arena(dev, folds if len(folds) > 1 else [], folder, workshop.seed, workshop.gpu_id)
-    listed = [each.title for each in lists]
     for each in lists:
-        arena.enter(each.title, each.pipeline)
+        found = listed(each, read_docs(arena.corpus, Vocab())) if collected else None
+        arena.enter(each.title, each.pipeline, found)
     parts = curve.make_parts(workshop, dev, workshop.seed)
-    best = Best(workshop, arena, gold, dev, lists, _other_sources(gold, lists), say)
-    weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
+    best = Best(workshop, arena, gold, dev, lists)
+    # What has learned the labels of such a list knows the gold's entities, too.
+    has_weak = WEAK_ALONE in wanted and not collected
+    weak = workshop.on_weak(workshop.models / "weak", dev) if has_weak else None
     with on_device(workshop.gpu_id):
-        best.run(_heads(workshop, facts), weak, [part.training for part in parts])
-    rows = arena.compare()
-    winner = choose(rows, listed, best.combinations)
-    if winner != max(rows, key=lambda row: row.counts.f1).name:
-        rows = arena.compare(baseline=winner)
+        best.run(_heads(workshop, facts, bool(collected)), weak, [part.training for part in parts])
+    rows = arena.compare(baseline=COMBINED if COMBINED in arena.pipelines else None)
+    winner = choose(rows, COMBINED)
     trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = (trained_on, by_name(rows)[GOLD_ALONE])
-    return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id))
+    if collected:
+        best.rules.append(Rule(WEAK_ALONE, False, "of a list that was collected from the gold it learns the gold"))
+    return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id), notes=notes)
 
 
-def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
-    """What is trained on gold."""
-    heads = [Head("gold", GOLD_ALONE, workshop.on_gold, reads=False, combined=not facts.lists)]
+def _collected(corpora: Corpora, gold: Path, lists: List[TermList]) -> Dict[Key, Collected]:
+    if not lists or not has_docs(corpora.weak):
+        return {}
+    return find_collected(gold, corpora.weak, [each.source for each in lists])
+
+
+def _heads(workshop: Workshop, facts: Facts, collected: bool) -> List[Head]:
+    """What is trained on gold. Where a list knows the gold too well, what does not read it has a say."""
+    alone = collected or not facts.lists
+    heads = [Head("gold", GOLD_ALONE, workshop.on_gold, reads=False, combined=alone)]
     for size in head_sizes(facts):
         heads.append(Head(size, with_list(size, facts), partial(workshop.with_lists, size=size)))
     return heads
-
-
-def _other_sources(gold: Path, lists: List[TermList]) -> List[str]:
-    found = {source for doc in read_docs(gold, Vocab()) for source in weak_sources(doc)}
-    return sorted(found - {each.source for each in lists})
 
 
 def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], say: Say) -> _Result:

@@ -1,13 +1,15 @@
 """Term lists as pipelines of their own: what every trained pipeline has to beat."""
 
 from pathlib import Path
-from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional, Union
+from typing import Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations.corpus import bare_copy, read_docs, write_docs
 from ..annotations.weak import copy_group, weak_group
 from ..files import atomic_path
+from ..gazetteer_ruler.entities import annotate_entities
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..pipelines import blank_pipeline, load_pipeline
 from ..stages.label import TERMS_SOURCE
@@ -66,6 +68,20 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
             nlp.to_disk(temporary)
         made.append(TermList(source.name, name, path))
     return made
+
+
+def listed(each: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
+    """What a list's pipeline finds, taken from what the list says of the Docs.
+
+    each (TermList): The list.
+    docs (Iterable[Doc]): Docs with a group for it.
+    YIELDS (Doc): Copies, with its matches as entities, the longest first.
+    """
+    for doc in docs:
+        copy = bare_copy(doc)
+        copy_group(doc, copy, weak_group(each.source))
+        annotate_entities(copy, list(copy.spans.get(weak_group(each.source), ())), "longest", True)
+        yield copy
 
 
 def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:

@@ -13,14 +13,14 @@ from ..annotations.conll import COLUMNS
 from ..annotations.weak import weak_sources
 from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
 from ..formats.reading import read_corpus
 from ..pipelines import blank_pipeline
 from ..stages.label import TERMS_SOURCE
 from ..stages.labelling.sources import CORPUS, Source, read_sources, usual_settings
-from .rules import LINEARS, WITH_PIECES, linear_beside
-from .workshop import GOLD, STUDENT, VOTES, config_name
+from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
+from .workshop import GOLD, VOTES, config_name
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
@@ -69,7 +69,7 @@ def init_project(
     name: Optional[str] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
-    size: str = "cnn",
+    size: Optional[str] = None,
     transformer: Optional[str] = None,
     columns: Tuple[int, int] = COLUMNS,
 ) -> Project:
@@ -85,13 +85,17 @@ def init_project(
     term_label (Optional[str]): Label of terms that come without one.
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
-    lang, tokenizer, size, transformer: See `make_config`. For the sizes "static" and "linear-static" the Transformer
-        whose vectors of word pieces are taken.
+    lang, tokenizer: See `make_config`.
+    size (Optional[str]): Size of the encoder: a key of `PACES`; None: "linear", or with a Transformer "linear-static".
+    transformer (Optional[str]): Name or folder of a Transformer. For "linear-static" its vectors of word pieces are
+        taken.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see `formats.reading.read_corpus`.
     RETURNS (Project): What was written.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.
     """
+    size = usual_size(transformer) if size is None else size
+    check_choice("size", size, tuple(PACES))
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise WeaknerError(Errors.WK688.format(path=folder))
@@ -127,8 +131,8 @@ def init_project(
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
-        "transformer": transformer or (_usual_transformer() if size in WITH_PIECES else None),
-        "pieces": size in WITH_PIECES,
+        "transformer": transformer or (_usual_transformer() if size == LINEAR_STATIC else None),
+        "pieces": size == LINEAR_STATIC,
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
     texts = {
@@ -137,7 +141,7 @@ def init_project(
             each,
             lang=lang,
             tokenizer=tokenizer,
-            transformer=None if each in (*LINEARS, *WITH_PIECES) else transformer,
+            transformer=None if each in LINEARS else transformer,
         )
         for recipe, each in _recipes(size, declared, files)
     }
@@ -153,6 +157,11 @@ def init_project(
     for path, content in texts.items():
         write_text(folder / path, content)
     return Project(folder, files, [each.name for each in declared])
+
+
+def usual_size(transformer: Optional[str]) -> str:
+    """RETURNS (str): The size of a project, if nobody says another: what a Transformer knows of words costs little."""
+    return LINEAR if transformer is None else LINEAR_STATIC
 
 
 def _usual_transformer() -> str:
@@ -256,7 +265,6 @@ def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> Lis
     if "gold" in files:
         linear = linear_beside(size)
         found += [(GOLD, linear), (VOTES, linear), (VOTES, size)]
-        found += [(STUDENT, size)] if "text" in files and size not in LINEARS else []
     return sorted({*found})
 
 

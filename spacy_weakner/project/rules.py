@@ -3,19 +3,18 @@ behind them are in docs/evidence."""
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import check_range
 from ..quality.judging.concerns import HARMFUL_PRECISION
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
-# The linear CRF; with vectors of word pieces beside its features; the small network that begins with such vectors.
-LINEAR, LINEAR_STATIC, STATIC = "linear", "linear-static", "static"
-LINEARS, WITH_PIECES = (LINEAR, LINEAR_STATIC), (LINEAR_STATIC, STATIC)
+COMBINED = "combined"
+# The linear CRF; with vectors of word pieces beside its features.
+LINEAR, LINEAR_STATIC = "linear", "linear-static"
+LINEARS = (LINEAR, LINEAR_STATIC)
 # Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
 LINEAR_TEXTS = 5000
 # Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
 MIN_PRECISION = HARMFUL_PRECISION
-# Beside gold, weak labels of F1 79 did best with a fifth of gold in the mix (foundation.md), poorer ones with half.
-_SHARES = ((65.0, 0.5), (80.0, 0.2))
 # Tokens that a list does not match are "O" more often the more it finds: 0.2 of them where half is missing, 0.6 where
 # four in five are found (foundation.md).
 _RATES = ((50.0, 0.2), (80.0, 0.6))
@@ -44,9 +43,6 @@ class Pace(NamedTuple):
 PACES = {
     "linear": Pace(20000, 1, 1, 1, 5),
     "linear-static": Pace(15000, 1, 1, 1, 5),
-    "cnn": Pace(8000, 150, 400, 10, 4),
-    "static": Pace(8000, 150, 400, 10, 4),
-    "bilstm": Pace(3000, 150, 400, 10, 4),
     "transformer": Pace(800, 200, 250, 5, 3),
     "gpu": Pace(8000, 500, 1000, 10, 4),
 }
@@ -86,14 +82,12 @@ class Settings(NamedTuple):
 
     gold_steps (int): Updates on gold alone.
     mixed_steps (int): Updates on text.
-    strong_share (float): Share of gold where gold and weak labels are mixed.
     negative_rate (float): Share of the unknown tokens that an update takes as "O".
     evaluations (int): How often a training is evaluated.
     """
 
     gold_steps: int
     mixed_steps: int
-    strong_share: float
     negative_rate: float
     evaluations: int
 
@@ -116,18 +110,17 @@ class Rule(NamedTuple):
 
 
 def choose_candidates(facts: Facts) -> List[Rule]:
-    """Decide what is trained. Whether the text is labelled by the combination of all these, for a student, is decided
-    later: see `best/recipe.py`.
+    """Decide what is trained.
 
     | candidate | is trained if |
     |---|---|
     | term list | there is one: it needs no training |
     | gold alone | there is gold |
     | linear with list | there is gold and a list |
-    | encoder, with list | there is gold, and the size is no linear CRF |
+    | Transformer with list | there is gold, and the size is a Transformer |
     | weak alone | there are weak labels, and at least 30 % of them are right on gold |
-    | list and head | there are weak labels and a list, and no gold: see `best/blind.py` |
-    | combined, student | see `best/recipe.py` |
+    | list and head | there are weak labels and a list: see `best/blind.py` |
+    | combined | there is gold: see `best/recipe.py` |
 
     facts (Facts): What was found.
     RETURNS (List[Rule]): In the order of the table; those that nobody would expect are left out.
@@ -143,15 +136,15 @@ def choose_candidates(facts: Facts) -> List[Rule]:
         rules.append(Rule(WEAK_ALONE, *_teaches(facts)))
     elif facts.weak:
         rules.append(Rule(WEAK_ALONE, True, "there is no gold"))
-        if facts.lists:
-            why = "what the list matches and what the head is sure of; where they overlap, the longest"
-            rules.append(Rule(LIST_AND_HEAD, True, why))
+    if facts.lists and rules[-1].name == WEAK_ALONE and rules[-1].trained:
+        why = "what the list matches and what the head is sure of; where they overlap, the longest"
+        rules.append(Rule(LIST_AND_HEAD, True, why))
     return rules
 
 
 def linear_beside(size: str) -> str:
     """RETURNS (str): Size of the linear CRF that is trained beside an encoder."""
-    return LINEAR_STATIC if size in WITH_PIECES else LINEAR
+    return size if size in LINEARS else LINEAR
 
 
 def head_sizes(facts: Facts) -> List[str]:
@@ -187,7 +180,6 @@ def choose_settings(
     minutes: float,
     *,
     max_steps: Optional[int] = None,
-    strong_share: Optional[float] = None,
     negative_rate: Optional[float] = None,
 ) -> Tuple[Settings, List[str]]:
     """Decide how long and with which settings is trained.
@@ -196,28 +188,21 @@ def choose_settings(
     words_per_update (float): Tokens of a batch.
     minutes (float): No training takes longer than about this.
     max_steps (Optional[int]): Updates of every training; None: from the size of the corpora.
-    strong_share, negative_rate (Optional[float]): See `Settings`; None: from what was measured of the labels.
+    negative_rate (Optional[float]): See `Settings`; None: from what was measured of the labels.
     RETURNS (Tuple[Settings, List[str]]): The settings, and why they are what they are.
     RAISES (WeaknerError): If one that is given is out of range.
     """
     if max_steps is not None:
         check_range("max_steps", max_steps, 1, None)
-    if strong_share is not None and not 0.0 < strong_share < 1.0:
-        raise WeaknerError(
-            Errors.WK005.format(setting="strong_share", value=strong_share, expected="more than 0 and less than 1")
-        )
     if negative_rate is not None:
         check_range("negative_rate", negative_rate, 0.0, 1.0)
     pace = PACES[facts.size]
     ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
-    share = _between(_SHARES, facts.f1, 0.5) if strong_share is None else strong_share
     rate = (
         _between(_RATES, facts.recall, 0.2 if facts.gold else _BLIND_RATE) if negative_rate is None else negative_rate
     )
-    # Gold takes its share of every pass over the text.
-    text_words = facts.text_words / (1.0 - share) if facts.gold else facts.text_words
     gold_steps = _steps(facts.gold_words, GOLD_PASSES, words_per_update, pace.gold_steps, ceiling)
-    mixed_steps = _steps(text_words, TEXT_PASSES, words_per_update, pace.text_steps, ceiling)
+    mixed_steps = _steps(facts.text_words, TEXT_PASSES, words_per_update, pace.text_steps, ceiling)
     if max_steps is not None:
         gold_steps = mixed_steps = max_steps
     notes = []
@@ -226,16 +211,15 @@ def choose_settings(
         passes = gold_steps * words_per_update / max(1, facts.gold_words)
         notes.append(f"gold: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
     if facts.text and trains:
-        passes = mixed_steps * words_per_update / max(1.0, text_words)
+        passes = mixed_steps * words_per_update / max(1, facts.text_words)
         limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
         less = ": less than one, so part of the text is never seen" if passes < 1 else ""
         notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
     if facts.weak and not trains and facts.text > LINEAR_TEXTS:
         notes.append(f"text: the linear CRF learns from the first {LINEAR_TEXTS:,} of {facts.text:,} sentences")
     if facts.weak:
-        mix = f"share of gold in the mix: {share:.2f}; " if facts.gold and trains else ""
-        notes.append(f"{mix}unknown tokens that are taken as 'O': {rate:.2f}")
-    return Settings(gold_steps, mixed_steps, round(share, 3), round(rate, 3), pace.evaluations), notes
+        notes.append(f"unknown tokens that are taken as 'O': {rate:.2f}")
+    return Settings(gold_steps, mixed_steps, round(rate, 3), pace.evaluations), notes
 
 
 def _steps(words: float, passes: float, words_per_update: float, floor: int, ceiling: int) -> int:

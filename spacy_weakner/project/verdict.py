@@ -4,17 +4,17 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Collection, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..files import existing, parse_json, write_text
 from ..quality.bootstrap import Difference
 from ..quality.compare import Comparison
 from ..scores import Counts
 from .layout import reading
-from .rules import Facts, Rule, Settings
+from .rules import COMBINED, Facts, Rule, Settings
 
-# Points of F1 by which a head alone must be better than a combination.
-CLEARLY = 1.0
+# Points of F1 by which a part must be better than the combination, beside being so by more than chance (best.md).
+CLEARLY = 3.0
 
 
 @dataclass
@@ -70,6 +70,11 @@ class Verdict:
         """RETURNS (Contender): The winner."""
         return next(contender for contender in self.contenders if contender.name == self.winner)
 
+    def ranked(self) -> List[Contender]:
+        """RETURNS (List[Contender]): Those that were compared: the winner, then the others, the best first."""
+        known = [each for each in self.contenders if each.scores is not None]
+        return sorted(known, key=lambda each: (each is not self.best, -(each.scores or {})["f1"]))
+
     def save(self, path: Path) -> None:
         """Write it as JSON."""
         data = asdict(self)
@@ -110,8 +115,10 @@ class Verdict:
             ]
         on = {"dev": f"on {self.facts.dev} dev sentences", "cross-validation": "in cross-validation of the gold"}
         lines = [f"'{best.name}' is the one to use. It has {scores_text(best.scores)} {on[self.chosen_by]}."]
-        for rival in self.contenders:
-            if rival is not best and rival.scores is not None:
+        if best.name == COMBINED and len(self.contenders) > 1:
+            lines.append("The others are its parts: it decides between them.")
+        for rival in self.ranked()[1:]:
+            if rival.scores is not None:
                 lines.append(f"'{rival.name}' has {scores_text(rival.scores)}{_certainty(rival.scores)}.")
         if self.facts.f1 is not None and self.facts.sources > 1:
             lines.append(
@@ -128,13 +135,13 @@ class Verdict:
         RETURNS (List[Tuple[str, str]]): Sentences, each with a word for what it answers.
         """
         best = self.lines()[0]
-        rivals = [each for each in self.contenders if each.name != self.winner and each.scores is not None]
+        rivals = self.ranked()[1:]
         if self.best.scores is None:
             sure = "Nothing was compared: there is no gold."
         elif not rivals:
             sure = "Nothing else was compared with it."
         else:
-            rival = max(rivals, key=lambda each: each.scores["f1"] if each.scores else 0.0)
+            rival = rivals[0]
             assert rival.scores is not None
             sure = f"The next one, '{rival.name}', has {scores_text(rival.scores)}{_certainty(rival.scores)}."
         sure = " ".join([sure, *(f"Careful: {text}." for text in self.doubts)])
@@ -189,21 +196,19 @@ def interval_text(scores: Dict[str, Any]) -> str:
     return f"{interval['low']:.1f} to {interval['high']:.1f}" if interval else ""
 
 
-def choose(rows: List[Comparison], lists: Collection[str] = (), combined: Collection[str] = ()) -> str:
-    """The winner: the best F1. Of equals the first, and term lists, which cost nothing, come first: no winner is worse
-    than the list on what it was chosen by. A head alone must be clearly better than the combination that it is part of:
-    the best of many is partly the luckiest.
+def choose(rows: List[Comparison], combined: Optional[str] = None) -> str:
+    """The winner. That is what all others are parts of, unless one of them is better by more than chance, and by more
+    than `CLEARLY`: a few hundred sentences cannot choose between candidates, and what contains them need not.
 
-    rows (List[Comparison]): The scores, in the order of the rules.
-    lists (Collection[str]): Which of them are term lists.
-    combined (Collection[str]): Which of them are combinations of others.
+    rows (List[Comparison]): The scores, compared with those of the combination, in the order of the rules.
+    combined (Optional[str]): The combination; if it is none of them, the best F1 wins, of equals the first.
     RETURNS (str): Name of the winner.
     """
-    best = max(rows, key=lambda row: row.counts.f1)
-    together = max((row for row in rows if row.name in combined), key=lambda row: row.counts.f1, default=best)
-    of_lists = max((row.counts.f1 for row in rows if row.name in lists), default=-1.0)
-    close = together.counts.f1 > max(best.counts.f1 - CLEARLY, of_lists)
-    return together.name if close else best.name
+    names = [row.name for row in rows]
+    if combined is None or combined not in names:
+        return max(rows, key=lambda row: row.counts.f1).name
+    better = [row for row in rows if row.difference and row.difference.low > 0 and row.difference.f1 > CLEARLY]
+    return max(better, key=lambda row: row.counts.f1).name if better else combined
 
 
 def _certainty(scores: Dict[str, Any]) -> str:

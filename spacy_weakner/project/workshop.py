@@ -10,11 +10,10 @@ from ..files import existing
 from ..stages.runtime.config_values import config_differences
 from ..stages.runtime.training import BEST, LAST, Member
 from ..stages.runtime.trainings import Training, train_all
-from .layout import Corpora, has_docs
-from .prepare import read_preparation
-from .rules import LINEAR, LINEAR_TEXTS, LINEARS, WITH_PIECES, Settings, linear_beside
+from .layout import Corpora
+from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
 
-GOLD, VOTES, STUDENT = "crf_ner", "best.gold", "best.student"
+GOLD, VOTES = "crf_ner", "best.gold"
 # Of L-BFGS on thousands of sentences; by then F1 does not change any more.
 TEXT_ITERATIONS = 50
 
@@ -25,7 +24,7 @@ class Workshop:
 
     corpora (Corpora): The corpora.
     models (Path): Folder for the pipelines.
-    configs (Path): Folder of the configs, one file per recipe.
+    configs (Path): Folder of the configs, by size and recipe.
     settings (Settings): Steps and the like.
     size, lang, tokenizer: What the configs are for: see `fit`.
     seed (int): Seed of all trainings.
@@ -39,7 +38,7 @@ class Workshop:
     models: Path
     configs: Path
     settings: Settings
-    size: str = "cnn"
+    size: str = LINEAR
     lang: str = "en"
     tokenizer: Optional[str] = None
     seed: int = 0
@@ -47,13 +46,6 @@ class Workshop:
     gpu_id: int = -1
     progress: bool = False
     lists: Tuple[str, ...] = ()
-
-    @property
-    def text(self) -> Optional[Path]:
-        """RETURNS (Optional[Path]): The text, labelled if there is a source for that; None if there is no text."""
-        if not read_preparation(self.corpora).text:  # labels of text that is gone are nobody's
-            return None
-        return next((path for path in (self.corpora.weak, self.corpora.text) if has_docs(path)), None)
 
     def config(self, recipe: str, size: str) -> Path:
         """The config of a recipe.
@@ -93,7 +85,7 @@ class Workshop:
         """
         given = {"paths.train": gold, "paths.dev": dev}
         steps = 0 if size in LINEARS else self.settings.gold_steps
-        return self._training(VOTES, size, output, steps, given, self._votes("train"))
+        return self._training(VOTES, size, output, steps, given, self._votes())
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A training on weak labels alone.
@@ -109,22 +101,8 @@ class Workshop:
             more["corpora.train.limit"] = LINEAR_TEXTS
         return self._training(GOLD, self.size, output, self.settings.mixed_steps, given, more, once=dev is None)
 
-    def student(self, gold: Path, text: Path, dev: Path, output: Path) -> Training:
-        """A training on gold and on text with soft labels, of a head that reads what the term lists say of the gold.
-
-        gold, dev (Path): As in `with_lists`.
-        text (Path): The text.
-        output (Path): Folder of the pipelines.
-        RETURNS (Training): The training.
-        """
-        given = {"paths.strong": gold, "paths.weak": text, "paths.dev": dev}
-        more = self._votes("train.strong")
-        if self.size not in LINEARS:
-            more["corpora.train.strong_share"] = self.settings.strong_share
-        return self._training(STUDENT, self.size, output, self.settings.mixed_steps, given, more)
-
-    def _votes(self, corpus: str) -> Dict[str, Any]:
-        keys = ("components.crf_ner.model.votes.sources", f"corpora.{corpus}.sources", "corpora.dev.sources")
+    def _votes(self) -> Dict[str, Any]:
+        keys = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")
         return {key: list(self.lists) for key in keys}
 
     def train(self, trainings: List[Training]) -> List[Member]:
@@ -156,7 +134,7 @@ class Workshop:
             overrides["training.max_steps"] = steps
             # All trainings take as long as was decided. (Evaluations also say how far one has come.)
             overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
-        if size in WITH_PIECES:
+        if size == LINEAR_STATIC:
             overrides["paths.pieces"] = str(self.corpora.pieces)
         overrides["training.patience"] = 0
         overrides["system.seed"] = self.seed
@@ -168,9 +146,9 @@ def config_name(recipe: str, size: str) -> str:
 
     recipe (str): The recipe.
     size (str): Size of the encoder.
-    RETURNS (str): A relative path; those of the linear CRF, which is trained beside the encoder, have a folder.
+    RETURNS (str): A relative path.
     """
-    return f"{LINEAR}/{recipe}.cfg" if size in LINEARS else f"{recipe}.cfg"
+    return f"{size}/{recipe}.cfg"
 
 
 def pipeline_of(training: Training, *, select: bool = True) -> Path:

@@ -103,7 +103,7 @@ def compare(
 
 
 def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...]]]:
-    """Lay a comparison out.
+    """Lay a comparison out, the best F1 first.
 
     rows (List[Comparison]): The scores.
     RETURNS (Tuple[List[str], List[Tuple[str, ...]]]): Header and cells.
@@ -115,7 +115,7 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
     scored = any(row.ece is not None for row in rows)
     header += ["ECE"] if scored else []
     cells = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: -row.counts.f1):
         line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
         if certain:
             line.append("-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}")

@@ -4,17 +4,20 @@ For models with few weights that matter, above all a CRF on indicator features: 
 and gives the one set of weights at which the penalised loss is lowest.
 """
 
+import math
 import time
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import logger
+from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
+from ..remembering import remembered
 from ..errors import Errors, WeaknerError, check_range
 from ..progress import Progress
 from .annotating import annotated
@@ -86,13 +89,17 @@ class LBFGS:
             no end.
         """
         name, pipe = _find_head(nlp, self.component)
+        if pipe.needs_clock:
+            raise WeaknerError(Errors.WK004.format(name=name))
         examples = self._read(nlp, name, pipe)
         batches = [
             [examples[i] for i in group] for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
         ]
-        objective = Objective(pipe, batches, self.l2)
         started = time.monotonic()
-        first, last, iterations = minimise(objective, self.max_iterations, self.tolerance)
+        set_dropout_rate(pipe.model, 0.0)
+        with remembered(pipe.model):
+            objective = Objective(pipe, batches, self.l2)
+            first, last, iterations = minimise(objective, self.max_iterations, self.tolerance)
         seconds = time.monotonic() - started
         message = "L-BFGS: %s learned from %d sentences: %.2f after %d iterations, %.2f at the start (%.1f s)"
         logger.info(message, name, len(examples), last, iterations, first, seconds)
@@ -109,6 +116,14 @@ class LBFGS:
         return examples
 
 
+class _Batch(NamedTuple):
+    """A batch, what the model reads of it, and its targets."""
+
+    examples: List[Example]
+    inputs: Any
+    targets: List[Any]
+
+
 class Objective:
     """The penalised loss as a function of all weights.
 
@@ -119,7 +134,10 @@ class Objective:
 
     def __init__(self, pipe: TrainableHead, batches: List[List[Example]], l2: float) -> None:
         self.pipe = pipe
-        self.batches = batches
+        # What is the same at every evaluation is made once.
+        self.batches = [
+            _Batch(batch, pipe.model_inputs(pipe.training_docs(batch)), pipe.encode_targets(batch)) for batch in batches
+        ]
         self.l2 = l2
         self.weights = FlatWeights(pipe.model, _used_rows(pipe, batches))
         self.start = self.weights.read()
@@ -137,8 +155,13 @@ class Objective:
         # Losses draw from numpy's global generator: always the same, or this would be no function of the weights.
         numpy.random.set_state(self._state)
         for batch in self.batches:
-            losses = pipe.update(batch, drop=0.0)
-            total += losses[pipe.name] * len(batch)  # heads report the mean, and differentiate the sum
+            with pipe.during_update(batch.examples):
+                outputs, backprop = pipe.model.begin_update(batch.inputs)
+                loss, gradient = pipe.compute_loss(outputs, batch.targets)
+                backprop(gradient)
+            total += loss * len(batch.examples)  # heads report the mean, and differentiate the sum
+        if not math.isfinite(total):
+            raise WeaknerError(Errors.WK006.format(name=pipe.name, loss=total))
         away = values - self.start
         total += self.l2 / 2 * float(away @ away)
         return total, self.weights.read_gradient() + self.l2 * away

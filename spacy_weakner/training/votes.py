@@ -28,6 +28,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..annotations.weak import is_weak, set_weak
+from ..remembering import read_once
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
 from .matches import UNKNOWN, BoolMask, Ints, Matches, read_matches
@@ -261,7 +262,10 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
 def _forward(
     model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
-    active = read_votes(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
+    def read() -> Active:
+        return read_votes(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
+
+    active = read_once(model, docs, read)
     ends = numpy.cumsum([0, *map(len, docs)]).tolist()
     scores, add_gradient = sum_votes(model, active, ends[-1])
 

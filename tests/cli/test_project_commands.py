@@ -20,7 +20,7 @@ OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
     "--spans-key sc --seed 3",
     "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
-    "--strong-share 0.3 --negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
+    "--negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
 }
 
 
@@ -86,16 +86,13 @@ def test_package_ends_with_the_winner_and_its_use(tmp_path, monkeypatch):
         return Package("en_ner", Path("packages/en_ner.whl"))
 
     monkeypatch.setattr("spacy_weakner.project.packaging.package", fake)
-    verdict = make_verdict(tmp_path / "list")
-    verdict.advice = ["First.", "Second."]
-    verdict.save(tmp_path / "verdict.json")
+    make_verdict(tmp_path / "list").save(tmp_path / "verdict.json")
     data = ["--data", "gold=my gold.jsonl", "--data", "text=null", "--data", "dev="]
     options = ["--name", "ner", "--version", "2", "--scores", tmp_path / "none.json", "--example", "A text"]
     result = invoke("package", tmp_path / "verdict.json", "out", *options, *data)
     assert result.exit_code == 0, result.output
     assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}}
     output = " ".join(result.output.split())
-    assert "What would help most next: First." in output and "Second." not in output
     assert "The winner is 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
     assert [line.strip() for line in result.output.splitlines()[-4:]] == [
         "pip install --force-reinstall --no-deps packages/en_ner.whl",
@@ -184,6 +181,15 @@ def test_a_report_replaces_no_verdict(tmp_path):
 def test_configs_of_a_size_that_is_not_there(tmp_path):
     result = invoke("init", "configs", tmp_path / "configs", "--size", "tranformer")
     assert result.exit_code == 1 and "WK005" in result.stderr and not (tmp_path / "configs").exists()
+
+
+@pytest.mark.parametrize("command", ["init project new --gold gold.jsonl", "fit corpus training --configs configs"])
+def test_encoders_that_projects_do_not_have(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "gold.jsonl", gold_rows(3))
+    result = invoke(*command.split(), "--size", "cnn")
+    assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1 and not (tmp_path / "new").exists()
+    assert "[WK005]" in result.stderr and "linear or linear-static or transformer or gpu" in result.stderr
 
 
 @pytest.mark.parametrize("value", ["", "null", "None", " none "])

@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "configs.md"
 
 
 # Recipes that came later.
-NEW = {"best.gold", "best.student", "cofee.labels", "crf_ner.votes", "span_ner.oracle"}
+NEW = {"best.gold", "cofee.labels", "crf_ner.votes", "span_ner.oracle"}
 # What is something else now, on purpose: the paper's C is the number of epochs of a training, whatever that is.
 ADDED = {"components.tok2vec.model.gate", "components.mrc_ner.relabel.at_start"}
 CHANGED = {"components.span_ner.sampler.n_epochs": None}

@@ -11,7 +11,7 @@ from weasel.cli.run import project_run
 from spacy_weakner.annotations import weak
 from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.configs import render_config
-from spacy_weakner.project.workshop import GOLD, STUDENT, VOTES, config_name
+from spacy_weakner.project.workshop import GOLD, VOTES, config_name
 from spacy_weakner.stages.soften import soften
 
 from ..util import crf_pipeline, make_doc, make_examples, train
@@ -70,11 +70,10 @@ def make_inputs(folder: Path) -> None:
     pipeline = crf_pipeline()
     train(pipeline, make_examples(pipeline))
     pipeline.to_disk(folder / "pipeline")
-    for recipe in (GOLD, VOTES, STUDENT):
-        for size in ("cnn", "linear"):
-            path = folder / "configs" / config_name(recipe, size)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(render_config(recipe, size, lang="xx"))
+    for recipe in (GOLD, VOTES):
+        path = folder / "configs" / config_name(recipe, "linear")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render_config(recipe, "linear", lang="xx"))
     (folder / "crf_ner.cfg").write_text(render_config("crf_ner", "cnn", lang="xx"))
 
 

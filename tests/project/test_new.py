@@ -85,6 +85,7 @@ def check_project(folder):
     return commands
 
 
+@pytest.mark.parametrize("size", ["linear", "transformer"])
 @pytest.mark.parametrize(
     "keys, commands",
     [
@@ -101,18 +102,17 @@ def check_project(folder):
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_project_of_what_there_is(tmp_path, files, quick, keys, commands):
-    made = init_project(tmp_path / "home" / "projekt", **given(files, *keys))
+def test_a_project_of_what_there_is(tmp_path, files, quick, keys, commands, size):
+    made = init_project(tmp_path / "home" / "projekt", **given(files, *keys), size=size)
     assert [*check_project(made.folder)] == commands.split()
     assert {*made.files} == {*keys} - {"terms", "answers"}
     assert made.sources == [name for name, key in (("gazetteer", "terms"), ("answers", "answers")) if key in keys]
     assert (made.folder / "sources.cfg").exists() == bool(made.sources)
     if made.sources:
         assert [source.name for source in read_sources(made.folder / "sources.cfg")] == made.sources
-    wanted = {"crf_ner.cfg"} if made.sources and "text" in keys else set()
+    wanted = {f"{size}/crf_ner.cfg"} if made.sources and "text" in keys else set()
     if "gold" in keys:
-        wanted |= {"best.gold.cfg", "linear/best.gold.cfg", "linear/crf_ner.cfg"}
-        wanted |= {"best.student.cfg"} if "text" in keys else set()
+        wanted |= {f"{size}/best.gold.cfg", "linear/best.gold.cfg", "linear/crf_ner.cfg"}
     configs = made.folder / "configs"
     assert {path.relative_to(configs).as_posix() for path in configs.rglob("*.cfg")} == wanted
     readme = (made.folder / "README.md").read_text(encoding="utf-8")
@@ -121,9 +121,11 @@ def test_a_project_of_what_there_is(tmp_path, files, quick, keys, commands):
 
 def test_configs_are_those_of_init_config(tmp_path, files):
     made = init_project(tmp_path / "p", **given(files, "gold"), lang="de", size="gpu", tokenizer="spacy.Tokenizer.v1")
-    text = (made.folder / "configs" / "best.gold.cfg").read_text(encoding="utf-8")
-    assert text == render_config("best.gold", "gpu", lang="de", tokenizer="spacy.Tokenizer.v1")
-    assert load_config(made.folder / "configs" / "best.gold.cfg")["nlp"]["lang"] == "de"
+    path = made.folder / "configs" / "gpu" / "best.gold.cfg"
+    assert path.read_text(encoding="utf-8") == render_config(
+        "best.gold", "gpu", lang="de", tokenizer="spacy.Tokenizer.v1"
+    )
+    assert load_config(path)["nlp"]["lang"] == "de"
     project = load_project_config(made.folder)
     assert project["vars"]["language"] == "--lang de --tokenizer spacy.Tokenizer.v1"
 
@@ -140,10 +142,24 @@ def test_a_transformer_and_its_place(tmp_path, files, quick):
     assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][0])
 
 
-@pytest.mark.parametrize("size", ["static", "linear-static"])
-def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch, size):
-    made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size=size)
-    assert {"linear/crf_ner.cfg", "linear/best.gold.cfg"} <= {*contents(made.folder / "configs")}
+@pytest.mark.parametrize(
+    "options, size",
+    [
+        ({}, "linear"),
+        ({"transformer": "bert"}, "linear-static"),
+        ({"transformer": "bert", "size": "transformer"}, "transformer"),
+        ({"size": "linear-static"}, "linear-static"),
+    ],
+)
+def test_the_usual_size(tmp_path, files, quick, options, size):
+    made = init_project(tmp_path / "p", **given(files, "gold"), **options)
+    assert load_project_config(made.folder)["vars"]["size"] == size
+    assert f"{size}/best.gold.cfg" in contents(made.folder / "configs")
+
+
+def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
+    made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size="linear-static")
+    assert {*contents(made.folder / "configs")} == {"linear-static/crf_ner.cfg", "linear-static/best.gold.cfg"}
     commands = check_project(made.folder)
     assert [*commands] == ["code", "check", "prepare", "label", "judge", "pieces", "fit", "verdict", "package"]
     wanted = render_config("crf_ner", "transformer")
@@ -157,7 +173,7 @@ def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch, 
     # A folder is named as the project says files.
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
-    init_project(Path("q"), **given(files, "gold"), size=size, transformer="bert")
+    init_project(Path("q"), **given(files, "gold"), size="linear-static", transformer="bert")
     assert load_project_config(tmp_path / "q")["vars"]["transformer"] == "../bert"
     assert "corpus/text" not in check_project(tmp_path / "q")["pieces"]["script"][0]
 
@@ -166,7 +182,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, files, quick):
     one, two = (
         init_project(tmp_path / "home" / place / "p", **given(files, *EVERYTHING)).folder for place in ("a", "b")
     )
-    assert {*contents(one)} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/best.gold.cfg"}
+    assert {*contents(one)} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/linear/best.gold.cfg"}
     assert contents(one).keys() == contents(two).keys()
     folder = tmp_path / "home" / "p"
     first = contents(init_project(folder, **given(files, *EVERYTHING)).folder)
@@ -229,11 +245,10 @@ def test_paths_with_quotes(tmp_path, files, quick, name, key):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"size": "huge"}, r"WK601.*'huge'.*cnn"),
-        ({"size": "bilstm"}, r"WK601.*'bilstm'.*cnn"),
+        ({"size": "huge"}, "WK005.*size.*huge.*linear or linear-static or transformer or gpu"),
+        ({"size": "cnn"}, "WK005.*size.*cnn.*linear or linear-static or transformer or gpu"),
         ({"lang": "q"}, "WK603"),
         ({"tokenizer": "nothing.v1"}, "WK604"),
-        ({"transformer": "bert"}, "WK602"),
         ({"gold": "none.jsonl"}, r"WK100.*none\.jsonl.*--gold"),
         ({"terms": "none.csv"}, r"WK100.*none\.csv.*--terms"),
         ({"gold": None}, "WK680"),

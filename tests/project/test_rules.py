@@ -3,18 +3,15 @@
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.project.rules import (
-    MIN_PRECISION,
-    PACES,
-    choose_candidates,
-    choose_settings,
-)
+from spacy_weakner.project.rules import MIN_PRECISION, PACES, choose_candidates, choose_settings
 
 from .util import make_facts
 
-LEARNED = {"gold alone": True, "linear with list": True, "cnn with list": True, "weak alone": True}
-EVERYTHING = {"term list": True, **LEARNED}
-BARE = {"gold alone": True, "cnn": True, "weak alone": True}
+LEARNED = {"gold alone": True, "linear with list": True, "transformer with list": True, "weak alone": True}
+LISTED = {"term list": True, **LEARNED}
+EVERYTHING = {**LISTED, "list and head": True}
+LINEAR = {name: True for name in EVERYTHING if name != "transformer with list"}
+BARE = {"gold alone": True, "transformer": True, "weak alone": True}
 
 
 @pytest.mark.parametrize(
@@ -23,12 +20,12 @@ BARE = {"gold alone": True, "cnn": True, "weak alone": True}
         ({}, EVERYTHING),
         ({"lists": 0}, BARE),
         ({"lists": 3}, EVERYTHING),
-        ({"size": "linear"}, {name: True for name in EVERYTHING if name != "cnn with list"}),
+        ({"size": "linear"}, LINEAR),
         ({"size": "linear", "lists": 0}, {"gold alone": True, "weak alone": True}),
-        ({"size": "linear-static"}, {name: True for name in EVERYTHING if name != "cnn with list"}),
-        ({"weak": False}, {**EVERYTHING, "weak alone": False}),
-        ({"text": 0}, {**EVERYTHING, "weak alone": False}),
-        ({"precision": MIN_PRECISION - 0.1}, {**EVERYTHING, "weak alone": False}),
+        ({"size": "linear-static"}, LINEAR),
+        ({"weak": False}, {**LISTED, "weak alone": False}),
+        ({"text": 0}, {**LISTED, "weak alone": False}),
+        ({"precision": MIN_PRECISION - 0.1}, {**LISTED, "weak alone": False}),
         ({"precision": MIN_PRECISION}, EVERYTHING),
         ({"precision": None}, EVERYTHING),
         ({"gold": 0}, {"term list": True, "weak alone": True, "list and head": True}),
@@ -68,25 +65,15 @@ def test_less_time_is_fewer_steps():
     assert steps == sorted(steps) and steps[0] == 1 and 2 * steps[1] == steps[2]
 
 
-def test_gold_takes_its_share_of_the_text():
-    alone = choose_settings(make_facts(gold=0, text_words=10**6), 1000, 60)[0].mixed_steps
-    beside = choose_settings(make_facts(text_words=10**6), 1000, 60, strong_share=0.5)[0].mixed_steps
-    assert beside == 2 * alone
-
-
-@pytest.mark.parametrize(
-    "measured, setting, low, high",
-    [("f1", "strong_share", (65.0, 0.5), (80.0, 0.2)), ("recall", "negative_rate", (50.0, 0.2), (80.0, 0.6))],
-)
-def test_settings_follow_the_quality_of_the_labels(measured, setting, low, high):
+def test_the_more_a_list_finds_the_more_is_outside():
     def value(x):
-        return getattr(choose_settings(make_facts(**{measured: x}), 1000, 10)[0], setting)
+        return choose_settings(make_facts(recall=x), 1000, 10)[0].negative_rate
 
     values = [value(float(x)) for x in range(0, 101, 5)]
-    assert values in (sorted(values), sorted(values, reverse=True))
-    assert value(low[0]) == value(0.0) == low[1] and value(high[0]) == value(100.0) == high[1]
-    assert value((low[0] + high[0]) / 2) == pytest.approx((low[1] + high[1]) / 2, abs=0.001)
-    assert value(None) == low[1]
+    assert values == sorted(values)
+    assert value(50.0) == value(0.0) == 0.2 and value(80.0) == value(100.0) == 0.6
+    assert value(65.0) == pytest.approx(0.4, abs=0.001)
+    assert value(None) == 0.2
 
 
 def test_more_unknown_tokens_are_outside_where_nobody_knows_better():
@@ -95,24 +82,21 @@ def test_more_unknown_tokens_are_outside_where_nobody_knows_better():
 
 
 def test_what_is_given_is_taken():
-    settings, _ = choose_settings(make_facts(), 1000, 10, max_steps=7, strong_share=0.3, negative_rate=0.0)
-    assert (settings.gold_steps, settings.mixed_steps) == (7, 7)
-    assert (settings.strong_share, settings.negative_rate) == (0.3, 0.0)
-    assert settings.frequency(7) == 1 and settings.frequency(100) == 10
+    settings, _ = choose_settings(make_facts(), 1000, 10, max_steps=7, negative_rate=0.0)
+    assert settings[:3] == (7, 7, 0.0)
+    assert settings.frequency(2) == 1 and settings.frequency(100) == 20
 
 
-@pytest.mark.parametrize(
-    "given", [{"max_steps": 0}, {"strong_share": 1.0}, {"strong_share": 0.0}, {"negative_rate": 1.1}]
-)
+@pytest.mark.parametrize("given", [{"max_steps": 0}, {"negative_rate": 1.1}])
 def test_what_is_out_of_range(given):
     with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(given))}"):
         choose_settings(make_facts(), 1000, 10, **given)
 
 
 def test_notes_say_how_often_the_text_is_seen():
-    _, notes = choose_settings(make_facts(gold_words=1000, text_words=2000), 100, 10, max_steps=60, strong_share=0.5)
+    _, notes = choose_settings(make_facts(gold_words=1000, text_words=2000), 100, 10, max_steps=60)
     assert notes[0] == "gold: 60 updates, 6 passes over 1,000 words"
-    assert notes[1] == "text: 60 updates, 1.5 passes over 2,000 words"
+    assert notes[1] == "text: 60 updates, 3.0 passes over 2,000 words"
     _, notes = choose_settings(make_facts(text_words=10**6), 100, 10, max_steps=600)
     assert "less than one" in notes[1] and "never seen" in notes[1]
     _, notes = choose_settings(make_facts(text_words=10**9), 100, 3)

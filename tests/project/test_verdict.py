@@ -5,16 +5,17 @@ import json
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.project.rules import Rule
+from spacy_weakner.project.rules import COMBINED, Rule
 from spacy_weakner.project.verdict import Contender, Verdict, choose
+from spacy_weakner.quality.bootstrap import Difference
 from spacy_weakner.quality.compare import Comparison
 from spacy_weakner.scores import Accuracy, Counts
 
 from .util import SCORES, make_verdict
 
 
-def row(name, tp, fp=0, fn=0):
-    return Comparison(name, Counts(tp, fp, fn), {}, None, Accuracy())
+def row(name, tp, fp=0, fn=0, difference=None):
+    return Comparison(name, Counts(tp, fp, fn), {}, None, Accuracy(), difference=difference)
 
 
 @pytest.mark.parametrize(
@@ -32,22 +33,32 @@ def test_the_best_wins_and_of_equals_the_first(rows, winner):
 
 
 @pytest.mark.parametrize(
-    "of_list, alone, together, winner",
+    "parts, winner",
     [
-        (500, 600, 604, "combined"),
-        # The best of many is partly the luckiest.
-        (500, 604, 600, "combined"),
-        (500, 630, 600, "head"),
-        # No winner is worse than the list.
-        (602, 604, 600, "head"),
-        (604, 604, 600, "term list"),
-        (604, 600, 604, "term list"),
+        ({}, "combined"),
+        ({"head": (-3.5, -5.0)}, "combined"),
+        # A few hundred sentences cannot tell.
+        ({"head": (3.5, -0.5)}, "combined"),
+        ({"head": (3.5, 0.0)}, "combined"),
+        ({"head": (2.5, 0.5)}, "combined"),
+        ({"head": (3.0, 0.5)}, "combined"),
+        ({"head": (3.5, 0.5)}, "head"),
+        # Of those that are clearly better the best.
+        ({"list": (3.5, 0.5), "head": (4.5, 0.5)}, "head"),
+        ({"list": (3.5, 0.5), "head": (4.5, -0.5)}, "list"),
+        ({"list": (3.5, 0.5), "head": (3.5, 0.5)}, "list"),
     ],
 )
-def test_a_combination_wins_unless_a_head_alone_is_clearly_better(of_list, alone, together, winner):
-    found = {"term list": of_list, "head": alone, "combined": together}
-    rows = [row(name, tp, 0, 1000 - tp) for name, tp in found.items()]
-    assert choose(rows, ["term list"], ["combined"]) == winner
+def test_the_combination_wins_unless_a_part_is_clearly_better(parts, winner):
+    rows = [
+        row(name, 600 + round(10 * f1), 0, 400 - round(10 * f1), Difference("combined", f1, low, 9.0, 0.1))
+        for name, (f1, low) in parts.items()
+    ]
+    assert choose([*rows, row("combined", 600, 0, 400)], "combined") == winner
+
+
+def test_a_combination_that_there_is_not():
+    assert choose([row("list", 5, 0, 5), row("head", 6, 0, 4)], "combined") == "head"
 
 
 def full(tmp_path):
@@ -75,9 +86,19 @@ def test_a_verdict_comes_back(tmp_path):
 def test_what_is_said(tmp_path):
     first, *others = full(tmp_path).lines()
     assert first == "'gold alone' is the one to use. It has F1 80.0 (70.0 to 90.0), P 80.0, R 80.0 on 50 dev sentences."
-    assert others[0].endswith("5.0 less.") and "5.0 less, which may be chance" in others[1]
-    assert others[2].endswith(", as good.")
+    # The best first.
+    assert others[0].endswith(", as good.")
+    assert others[1].endswith("5.0 less.") and "5.0 less, which may be chance" in others[2]
     assert others[3] == "'NEEDLE' was not trained: there is no dev."
+
+
+def test_what_a_combination_consists_of(tmp_path):
+    verdict = make_verdict(tmp_path, COMBINED)
+    assert len(verdict.lines()) == 1
+    verdict.contenders.insert(0, Contender("term list", "list", "there", {**SCORES, "f1": 85.0}))
+    _, parts, other = verdict.lines()
+    assert "its parts" in parts and other.startswith("'term list' has F1 85.0")
+    assert [each.name for each in verdict.ranked()] == [COMBINED, "term list"]
 
 
 def test_nothing_was_compared(tmp_path):

@@ -28,14 +28,14 @@ SCORES = {
 
 def make_facts(**changes: Any) -> Facts:
     """What was found in a project that has everything."""
-    found = Facts("cnn", 100, 50, 1000, 2000, 20000, 1, 80.0, 60.0, 68.6, True, DEV)
+    found = Facts("transformer", 100, 50, 1000, 2000, 20000, 1, 80.0, 60.0, 68.6, True, DEV)
     return found._replace(**changes)
 
 
 def make_verdict(path: Path, name: str = "term list", scores: Optional[Dict[str, Any]] = SCORES) -> Verdict:
     """A verdict with one candidate."""
     chosen_by = NOTHING if scores is None else DEV
-    settings = Settings(300, 400, 0.5, 0.2, 10)
+    settings = Settings(300, 400, 0.2, 10)
     best = Contender(name, str(path), "it is there", scores)
     return Verdict(name, chosen_by, [best], [], make_facts(chosen_by=chosen_by), settings, code="1.0 abc")
 

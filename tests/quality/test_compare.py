@@ -57,7 +57,8 @@ def test_calibration_stands_beside_where_there_are_scores(files):
     rows = compare(files / "test.spacy", candidates, bootstrap=0)
     assert rows[0].ece == pytest.approx(0.25) and rows[1].ece is None
     header, cells = format_table(rows)
-    assert header[4] == "ECE" and [line[4] for line in cells] == ["0.250", "-"]
+    # The best first.
+    assert header[4] == "ECE" and [(line[0], line[4]) for line in cells] == [("weak", "-"), ("llm", "0.250")]
     assert rows[0].to_json()["ece"] == 0.25 and rows[1].to_json()["ece"] is None
 
 
@@ -71,7 +72,7 @@ def test_confidence_intervals_and_differences_to_the_best(files):
     assert ruler.difference.low <= ruler.difference.f1 <= ruler.difference.high
     header, cells = format_table([ruler, weak])
     assert header == ["", "P", "R", "F1", "F1 95 %", "vs weak", "p", "tokens", "sentences", "words/s"]
-    assert cells[1][5:7] == ("-", "-") and "(" in cells[0][5]
+    assert cells[0][5:7] == ("-", "-") and "(" in cells[1][5]
     assert ruler.to_json()["difference"]["baseline"] == "weak"
 
 

@@ -1,12 +1,15 @@
 """One pipeline of several: term lists, heads that only propose, and perhaps what decides between them."""
 
 from pathlib import Path
-from typing import Any, Dict, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.util import load_config
 
+from ...annotations.corpus import bare_copy
+from ...annotations.weak import copy_group, weak_group, weak_sources
 from ...pipelines import add_sentences
 from ..lists import RULER
 
@@ -16,14 +19,14 @@ N_BEST = 5
 
 
 def assemble(
-    lists: Mapping[str, Path], members: Mapping[str, Path], *, decides: bool = False, threshold: float = 0.0
+    lists: Mapping[str, Path], members: Mapping[str, Path], *, decides: bool = False, **settings: Any
 ) -> Language:
     """Put term lists and heads into one pipeline. They write span groups: `weak:<source>` and `pred:<name>`.
 
     lists (Mapping[str, Path]): Pipelines of term lists, by source.
     members (Mapping[str, Path]): Pipelines with a `crf_ner`, by the name that it gets.
     decides (bool): Whether the heads write `doc.ents`, and no candidates.
-    threshold (float): What is less probable they do not write there.
+    **settings (Any): Settings that the heads have here.
     RETURNS (Language): The pipeline, which splits texts into sentences; its tokenizer and vectors are those of the
         member, or list, with most vectors.
     """
@@ -35,9 +38,25 @@ def assemble(
     add_lists(nlp, lists, annotate_ents=False)
     add_sentences(nlp)
     for name, path in members.items():
-        writes = {"scores": True, "threshold": threshold} if decides else {"annotate_ents": False, "n_best": N_BEST}
-        _add_part(nlp, path, HEAD, name, **writes)
+        writes = {"scores": True} if decides else {"annotate_ents": False, "n_best": N_BEST}
+        _add_part(nlp, path, HEAD, name, **{**writes, **settings})
     return nlp
+
+
+def ask(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
+    """Let the heads of a pipeline say what they find. What lists say of the Docs is taken from these.
+
+    nlp (Language): The pipeline.
+    docs (Sequence[Doc]): Docs of its vocabulary, with a group for each weak source; they stay as they are.
+    RETURNS (List[Doc]): Copies, as the pipeline leaves them.
+    """
+    copies = []
+    for doc in docs:
+        copies.append(bare_copy(doc))
+        for source in weak_sources(doc):
+            copy_group(doc, copies[-1], weak_group(source))
+    rulers = [name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory == RULER]
+    return list(nlp.pipe(copies, disable=rulers))
 
 
 def add_lists(nlp: Language, lists: Mapping[str, Path], **changes: Any) -> None:

@@ -8,9 +8,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...annotations.corpus import bare_copy, read_docs
+from ...annotations.corpus import read_docs
 from ...stages.runtime.held_out import complete
 from ...stages.temperature import find_temperature
+from .assembling import ask
 
 
 class Judged(NamedTuple):
@@ -30,11 +31,11 @@ def judge(nlp: Language, gold: Path) -> Judged:
     """Let a pipeline find what is in gold.
 
     nlp (Language): The pipeline.
-    gold (Path): The gold.
+    gold (Path): The gold, with what weak sources say of it.
     RETURNS (Judged): What it finds.
     """
     docs = list(read_docs(gold, nlp.vocab))
-    return Judged(nlp, docs, list(nlp.pipe([bare_copy(doc) for doc in docs])))
+    return Judged(nlp, docs, ask(nlp, docs))
 
 
 def calibrate(nlp: Language, name: str, judged: Iterable[Judged]) -> None:

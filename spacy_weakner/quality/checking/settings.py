@@ -64,24 +64,26 @@ def check_size(size: Optional[str], findings: Findings) -> None:
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
         message = f"This encoder needs what is not installed: {listed(absent)}."
-        findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size cnn.')
+        findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size linear.')
 
 
 def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optional[str], findings: Findings) -> None:
     """Check that the configs of a project belong to its settings.
 
-    folder (Path): Folder of the configs.
+    folder (Path): Folder of the configs, with one for each size.
     lang, tokenizer, size: The settings.
     findings (Findings): Takes what is wrong.
     """
-    for path in sorted(folder.glob("*.cfg")):
+    options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
+    if size and folder.is_dir() and not (folder / size).is_dir():
+        cure = f"spacy weakner init configs {shlex.quote(str(folder / size))} crf_ner best.gold --size {size} {options}"
+        findings.error(f"--configs {folder}", f"There are none of the size '{size}'.", cure)
+    for path in sorted(folder.glob("*/*.cfg")):
         with findings.guard(f"--configs {path}"):
-            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=size)
+            own = path.parent.name
+            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=own)
             if differences:
-                options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
-                cure = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --force {options}" + (
-                    f" --size {size}" if size else ""
-                )
+                cure = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --force {options} --size {own}"
                 findings.error(f"--configs {path}", f"{listed(differences)}.", cure)
 
 
@@ -100,7 +102,7 @@ def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
         cure = 'CuPy comes with: pip install "spacy_weakner[cuda12x]" (or cuda13x).' if "CuPy" in str(error) else ""
         findings.error(where, str(error), cure)
     if gpu_id < 0 and size == "gpu":
-        findings.warning(where, "The size 'gpu' on a CPU takes hours.", "--gpu-id 0, or --size transformer or cnn.")
+        findings.warning(where, "The size 'gpu' on a CPU takes hours.", "--gpu-id 0, or another size.")
 
 
 def check_transformer(name: Optional[str], size: Optional[str], findings: Findings) -> None:

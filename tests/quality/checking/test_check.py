@@ -66,7 +66,7 @@ def test_the_command(write, tmp_path):
 
 
 def test_the_command_without_errors(write):
-    result = invoke("--gold", write("gold.jsonl", GOLD), "--max-steps", "null", "--size", "cnn")
+    result = invoke("--gold", write("gold.jsonl", GOLD), "--max-steps", "null", "--size", "linear")
     assert result.exit_code == 0 and "No errors; warnings: 0" in result.output
 
 
@@ -90,7 +90,7 @@ def test_every_option_is_passed_on(monkeypatch):
 
     monkeypatch.setattr(module, "examine", fake)
     options = (
-        "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size cnn --transformer m "
+        "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --transformer m "
     )
     options += (
         "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --spans-key sc "
@@ -105,17 +105,34 @@ def test_every_option_is_passed_on(monkeypatch):
     }
 
 
+def about_configs(settings):
+    return [each for each in examine(CheckedFiles(), settings).findings if each.where.startswith("--configs")]
+
+
 def test_configs_have_to_fit(tmp_path):
     folder = tmp_path / "configs"
-    write_text(folder / "crf_ner.cfg", render_config("crf_ner", "cnn", lang="de"))
-    fine = CheckedSettings(lang="de", size="cnn", tokenizer="spacy.Tokenizer.v1", configs=folder)
-    assert not [finding for finding in examine(CheckedFiles(), fine).findings if finding.level == "error"]
+    fine = CheckedSettings(lang="de", size="linear", tokenizer="spacy.Tokenizer.v1", configs=folder)
+    assert not about_configs(fine)  # those of a folder that is not there are made later
+    path = folder / "linear" / "crf_ner.cfg"
+    write_text(path, render_config("crf_ner", "linear", lang="de"))
+    assert not about_configs(fine)
     for changed, told in (
         ({"lang": "en"}, "language is 'de'"),
         ({"tokenizer": "spacy_weakner.WordTokenizer.v1"}, "WordTokenizer"),
-        ({"size": "transformer"}, "no Transformer"),
     ):
-        (found,) = [
-            f for f in examine(CheckedFiles(), replace(fine, **changed)).findings if f.where.startswith("--configs")
-        ]
+        (found,) = about_configs(replace(fine, **changed))
         assert told in found.message and "init config crf_ner" in found.cure and "--force" in found.cure
+    # Each folder has those of one size, whatever the size of the project is.
+    write_text(path, render_config("crf_ner", "linear-static", lang="de"))
+    (folder / "gpu").mkdir()
+    for size in ("linear", "gpu"):
+        (found,) = about_configs(replace(fine, size=size))
+        assert "vectors of word pieces" in found.message and "--size linear" in found.cure
+
+
+def test_configs_of_another_size(tmp_path):
+    folder = tmp_path / "configs"
+    write_text(folder / "linear" / "crf_ner.cfg", render_config("crf_ner", "linear", lang="de"))
+    (found,) = about_configs(CheckedSettings(lang="de", size="gpu", configs=folder))
+    assert found.level == "error" and "none of the size 'gpu'" in found.message
+    assert found.cure.endswith(f"init configs {folder}/gpu crf_ner best.gold --size gpu --lang de")

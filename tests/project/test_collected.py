@@ -1,0 +1,93 @@
+"""Lists that were collected from the gold: found by their density, and made as silent as they are elsewhere."""
+
+import pytest
+import spacy
+
+from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.annotations.weak import doc_entities, group_entities, set_source
+from spacy_weakner.project.best.assembling import ask
+from spacy_weakner.project.best.collected import Collected, collected_note, find_collected, hide
+from spacy_weakner.project.lists import TermList, listed
+
+from ..util import make_doc
+
+NLP = spacy.blank("xx")
+KEY = ("list", "PER")
+
+
+def write(path, n, matched, wrong=0):
+    """n sentences of a person each, of whom a list knows some; and some matches that are wrong."""
+    docs = []
+    for i in range(n):
+        doc = make_doc(NLP, f"Anna {i} went to Paris", [(0, 1, "PER")])
+        found = [(0, 1, "PER")] if i < matched else []
+        set_source(doc, "list", [*found, *([(4, 5, "PER")] if i < wrong else [])], reliability=0.7)
+        docs.append(doc)
+    write_docs(path, docs)
+    return path
+
+
+@pytest.mark.parametrize(
+    "gold, text, ratio",
+    [
+        ((200, 200), (400, 100), 4.0),
+        ((200, 100), (400, 190), None),  # may be chance
+        ((200, 50), (400, 200), None),  # less often than in the text
+        ((6, 6), (400, 200), None),  # too few to tell
+        ((200, 0), (400, 200), None),
+        ((200, 200), (400, 0), 800.0),
+    ],
+)
+def test_they_match_more_often_in_the_gold(tmp_path, gold, text, ratio):
+    found = find_collected(write(tmp_path / "g.spacy", *gold), write(tmp_path / "t.spacy", *text), ["list", "other"])
+    assert set(found) == (set() if ratio is None else {KEY})
+    if ratio is not None:
+        assert found[KEY].ratio == pytest.approx(ratio, rel=0.01)
+        assert "hidden" in collected_note(KEY, found[KEY])
+
+
+def test_right_matches_are_hidden_until_it_matches_as_often_as_in_the_text(tmp_path):
+    gold, text = write(tmp_path / "g.spacy", 500, 450, wrong=50), write(tmp_path / "t.spacy", 1000, 250, wrong=50)
+    found = find_collected(gold, text, ["list"])
+    # 500 matches where 150 are to be expected, of which 50 are wrong.
+    assert found[KEY].kept == pytest.approx(100 / 450, abs=0.01)
+    docs = list(read_docs(hide(gold, tmp_path / "hidden.spacy", found), NLP.vocab))
+    matches = [entity for doc in docs for entity in group_entities(doc, "weak:list")]
+    assert matches.count((4, 5, "PER")) == 50 and matches.count((0, 1, "PER")) == pytest.approx(100, abs=45)
+    # The gold itself stays, and what a source says of itself.
+    assert all(doc_entities(doc) == [(0, 1, "PER")] for doc in docs)
+    assert {doc.spans["weak:list"].attrs["reliability"] for doc in docs} == {0.7}
+    again = list(read_docs(hide(gold, tmp_path / "again.spacy", found), NLP.vocab))
+    assert [group_entities(doc, "weak:list") for doc in again] == [group_entities(doc, "weak:list") for doc in docs]
+
+
+@pytest.mark.parametrize("kept, n", [(0.0, 0), (1.0, 20)])
+def test_all_or_nothing_is_hidden(tmp_path, kept, n):
+    gold = write(tmp_path / "g.spacy", 20, 20)
+    output = hide(gold, tmp_path / "h.spacy", {KEY: Collected(2.0, kept)})
+    assert sum(len(doc.spans["weak:list"]) for doc in read_docs(output, NLP.vocab)) == n
+
+
+def test_other_labels_and_sources_stay(tmp_path):
+    gold = write(tmp_path / "g.spacy", 5, 5)
+    output = hide(
+        gold, tmp_path / "h.spacy", {("other", "PER"): Collected(2.0, 0.0), ("list", "LOC"): Collected(2.0, 0.0)}
+    )
+    assert sum(len(doc.spans["weak:list"]) for doc in read_docs(output, NLP.vocab)) == 5
+
+
+def test_what_a_list_finds_is_taken_from_what_it_says(tmp_path):
+    doc = make_doc(NLP, "New York Times", [])
+    set_source(doc, "list", [(0, 2, "LOC"), (0, 3, "ORG")])
+    (found,) = listed(TermList("list", "term list", tmp_path), [doc])
+    assert doc_entities(found) == [(0, 3, "ORG")] and not doc.ents
+
+
+def test_lists_of_a_pipeline_are_not_asked():
+    nlp = spacy.blank("xx")
+    ruler = nlp.add_pipe("gazetteer_ruler", config={"source": "list"})
+    ruler.initialize(lambda: [], nlp=nlp, terms={"PER": ["Anna"]})
+    doc = nlp.make_doc("Anna and Bob")
+    set_source(doc, "list", [(2, 3, "PER")])
+    (said,) = ask(nlp, [doc])
+    assert group_entities(said, "weak:list") == [(2, 3, "PER")] and said is not doc
