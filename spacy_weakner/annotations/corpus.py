@@ -85,7 +85,7 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
             with converters:
                 doc = next(docs, None)
             if doc is not None:
-                _check_labels(doc, labels)
+                _check_spans(doc, labels)
                 check_stored(doc)
         except Exception as error:  # wrong contents can fail anywhere in spaCy
             raise _damaged(path, error) from error
@@ -155,11 +155,16 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     return len(bin_)
 
 
-def _check_labels(doc: Doc, seen: Set[int]) -> None:
-    """Check that the labels of all spans are those of strings; `seen` are labels that were looked up before."""
+def _check_spans(doc: Doc, seen: Set[int]) -> None:
+    """Check that all spans stand where tokens do, and their labels are those of strings; `seen` are labels that were
+    looked up before."""
     strings: Any = doc.vocab.strings
-    for group in doc.spans.values():
+    for name, group in doc.spans.items():
         for span in group:
+            # Its places in the text are stored beside those among the tokens.
+            own = doc[span.start : span.end] if 0 <= span.start <= span.end <= len(doc) else None
+            if own is None or (own.start_char, own.end_char) != (span.start_char, span.end_char):
+                raise ValueError(f"a span of the group '{name}' does not stand where its tokens do")
             if span.label not in seen:
                 _ = strings[span.label]
                 seen.add(span.label)

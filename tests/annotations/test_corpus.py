@@ -1,10 +1,12 @@
 """`.spacy` files: what is kept, what is not, and what is left when something fails."""
 
 import math
+import struct
 
 import numpy
 import pytest
 import spacy
+import srsly
 from spacy.attrs import HEAD, SPACY
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus
@@ -192,6 +194,23 @@ def test_hashes_of_no_string_are_refused(tmp_path, attr):
     bin_.tokens[0][0, bin_.attrs.index(attr)] = 12345
     bin_.to_disk(tmp_path / "a.spacy")
     with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*12345"):
+        list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_spans_that_stand_nowhere_are_refused(tmp_path, place):
+    doc = Doc(Vocab(), words=["a", "b"])
+    doc.spans["x"] = [Span(doc, 0, 1, label="SOME")]
+    bin_ = DocBin(store_user_data=True, docs=[doc])
+    ((stored, names),) = srsly.msgpack_loads(bin_.span_groups[0]).items()
+    group = srsly.msgpack_loads(stored)
+    # id, kb_id, label, first token, end, first character, end
+    values = list(struct.unpack(">QQQllll", group["spans"][0]))
+    values[3 + place] += 119 << 24
+    group["spans"][0] = struct.pack(">QQQllll", *values)
+    bin_.span_groups[0] = srsly.msgpack_dumps({srsly.msgpack_dumps(group): names})
+    bin_.to_disk(tmp_path / "a.spacy")
+    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from ...scratch import DISK_ERRORS, disk_error
 from .child import FAILED
@@ -19,6 +19,8 @@ def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     from spacy.cli import setup_cli
 
     sys.argv = ["spacy", *arguments[1:]]
+    if not _names_transformers(arguments):
+        _without_transformers()
     try:
         setup_cli()
     except OSError as error:
@@ -27,3 +29,19 @@ def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
         tell(disk_error(Path(arguments[0]), error))
         os._exit(FAILED)  # without a last try to write to the log
     return 0
+
+
+def _names_transformers(arguments: Sequence[str]) -> bool:
+    files = [Path(argument) for argument in arguments if argument.endswith(".cfg")]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
+    return any("transformer" in text.lower() for text in (*arguments, *texts))
+
+
+def _without_transformers() -> None:
+    """spaCy loads the factories of all installed packages for every pipeline: that of spacy-transformers takes longer
+    than a linear CRF."""
+    from spacy import registry
+
+    factories: Any = registry._entry_point_factories
+    others = [point for point in factories._get_entry_points() if not point.value.startswith("spacy_transformers.")]
+    factories._get_entry_points = lambda: others
