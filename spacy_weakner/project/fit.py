@@ -11,6 +11,7 @@ from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing, parse_json
 from ..quality.compare import SAMPLES, Comparison, compare
+from ..quality.judging.collected import Collected, Key, find_collected
 from ..stages.runtime.config_values import words_per_update
 from ..stages.runtime.devices import on_device
 from ..stages.runtime.lock import holding
@@ -18,7 +19,7 @@ from . import curve
 from .advice import advise
 from .arena import Arena, by_name
 from .best.blind import ON_PUBLIC_DATA, list_and_head
-from .best.collected import Collected, Key, collected_note, find_collected, hide
+from .best.hiding import hidden_note, hide
 from .best.recipe import Best, Head
 from .folds import make_folds
 from .layout import Corpora, has_docs, reading
@@ -185,7 +186,7 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     collected = _collected(corpora, gold, lists)
     if collected:
         gold = hide(gold, workshop.models / "gold-hidden.spacy", collected, workshop.seed)
-    notes = [collected_note(key, each) for key, each in collected.items()]
+    notes = [hidden_note(key, each) for key, each in collected.items()]
     for note in notes:
         say(note)
     by_dev = facts.chosen_by == DEV

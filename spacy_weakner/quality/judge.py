@@ -17,6 +17,7 @@ from ..pipelines import blank_pipeline
 from ..scores import Counts, as_json
 from ..stages.aggregate import METHODS, UNION
 from .bootstrap import Bootstrap, Interval, f1, precision, recall
+from .judging.collected import find_collected
 from .judging.combining import Labels, combined_labels
 from .judging.concerns import Concern, Figures, concerns
 from .judging.matches import Sentence, choose_matches, count_labels, read_sentence
@@ -115,7 +116,7 @@ def judge(
     method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of
         this gold.
     fit_on (Optional[Path]): Labelled text that a label model is fitted on; None: this corpus, without its gold. Sources
-        that are in it and have no answers on gold are named.
+        that are in it and have no answers on gold are named, and lists that match in it far less often than in gold.
     lang (str): Language of the texts.
     bootstrap (int): Number of resampled test sets that tell how certain the figures are.
     top (int): Number of worst terms.
@@ -134,6 +135,7 @@ def judge(
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled, lang)
     names, absent = _find_sources(labelled, docs, sources, fit_on)
+    text = fit_on
     # Only a label model learns from text; the other methods know those that have looked at gold.
     fit_on = fit_on if method == "label_model" else None
     used = [*names, *absent] if fit_on is not None else names
@@ -169,6 +171,7 @@ def judge(
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
         found={name: _share_found(sentences) for name, sentences in looked.items()},
+        collected={} if text is None else find_collected(labelled, text, lists),
         docs=len(docs),
         unlabelled=len(docs) - scores.docs,
     )

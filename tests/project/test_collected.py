@@ -6,8 +6,10 @@ import spacy
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import doc_entities, group_entities, set_source
 from spacy_weakner.project.best.assembling import ask
-from spacy_weakner.project.best.collected import Collected, collected_note, find_collected, hide
+from spacy_weakner.project.best.hiding import hidden_note, hide
 from spacy_weakner.project.lists import TermList, listed
+from spacy_weakner.quality.judge import judge
+from spacy_weakner.quality.judging.collected import Collected, find_collected
 
 from ..util import make_doc
 
@@ -21,7 +23,7 @@ def write(path, n, matched, wrong=0):
     for i in range(n):
         doc = make_doc(NLP, f"Anna {i} went to Paris", [(0, 1, "PER")])
         found = [(0, 1, "PER")] if i < matched else []
-        set_source(doc, "list", [*found, *([(4, 5, "PER")] if i < wrong else [])], reliability=0.7)
+        set_source(doc, "list", [*found, *([(4, 5, "PER")] if i < wrong else [])], reliability=0.7, terms="ORTH")
         docs.append(doc)
     write_docs(path, docs)
     return path
@@ -43,7 +45,7 @@ def test_they_match_more_often_in_the_gold(tmp_path, gold, text, ratio):
     assert set(found) == (set() if ratio is None else {KEY})
     if ratio is not None:
         assert found[KEY].ratio == pytest.approx(ratio, rel=0.01)
-        assert "hidden" in collected_note(KEY, found[KEY])
+        assert "hidden" in hidden_note(KEY, found[KEY])
 
 
 def test_right_matches_are_hidden_until_it_matches_as_often_as_in_the_text(tmp_path):
@@ -59,6 +61,13 @@ def test_right_matches_are_hidden_until_it_matches_as_often_as_in_the_text(tmp_p
     assert {doc.spans["weak:list"].attrs["reliability"] for doc in docs} == {0.7}
     again = list(read_docs(hide(gold, tmp_path / "again.spacy", found), NLP.vocab))
     assert [group_entities(doc, "weak:list") for doc in again] == [group_entities(doc, "weak:list") for doc in docs]
+
+
+def test_the_judge_warns_of_them(tmp_path):
+    gold, text = write(tmp_path / "g.spacy", 200, 200), write(tmp_path / "t.spacy", 400, 100)
+    assert [each.kind for each in judge(gold, fit_on=text, bootstrap=2).warnings].count("known") == 1
+    same = write(tmp_path / "s.spacy", 400, 400)
+    assert "matches" not in "".join(each.text for each in judge(gold, fit_on=same, bootstrap=2).warnings)
 
 
 @pytest.mark.parametrize("kept, n", [(0.0, 0), (1.0, 20)])

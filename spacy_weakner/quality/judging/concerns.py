@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
 from ...scores import Counts
+from .collected import Collected, Key
 
 # Where these numbers come from (docs/evidence, weak-labels.md, foundation.md, needle.md and roster.md):
 # labels with P 90.0, 82.4 and 78.7 taught models that gained from them, or came near gold; those with P 42.7 (UniNER
@@ -46,6 +47,7 @@ class Figures(NamedTuple):
     better (Dict[str, float]): Sources that are better alone, and by how many points of F1, for certain.
     unanswered (Dict[str, int]): Docs that a source has not looked at, of those with gold; only where there are any.
     found (Dict[str, float]): Per term list: percent of the gold entities that are among its matches.
+    collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
     docs (int): Docs with gold.
     unlabelled (int): Those that no source has looked at.
     """
@@ -57,6 +59,7 @@ class Figures(NamedTuple):
     better: Dict[str, float]
     unanswered: Dict[str, int]
     found: Dict[str, float]
+    collected: Dict[Key, Collected]
     docs: int
     unlabelled: int
 
@@ -71,7 +74,15 @@ def concerns(judged: Figures) -> List[Concern]:
 
 
 def _known(judged: Figures) -> Iterator[Concern]:
+    for (source, label), each in judged.collected.items():
+        yield Concern(
+            "known",
+            f"'{source}' matches {each.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
+            "its terms seem to be collected from these very sentences, and its figures here are far too high",
+        )
     for source, found in judged.found.items():
+        if source in {name for name, _ in judged.collected}:
+            continue
         if found >= KNOWN_RECALL and judged.per_source[source].tp >= 10 * MIN_SEEN:
             yield Concern(
                 "known",

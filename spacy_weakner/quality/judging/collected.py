@@ -1,21 +1,15 @@
-"""Term lists that were collected from the gold: they match there more often than anywhere else.
-
-What is learned beside such a list, trusts it far too much. So in the gold as many of its right matches are hidden at
-random as make it match as often as in the text.
-"""
+"""Term lists that were collected from the gold: they match there more often than anywhere else."""
 
 import math
-import random
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, NamedTuple, Sequence, Tuple
 
-from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ...annotations.corpus import read_docs, write_docs
-from ...annotations.weak import doc_entities, group_entities, set_spans, weak_group
+from ...annotations.corpus import read_docs
+from ...annotations.weak import doc_entities, group_entities, weak_group
 
 # The ratio of densities was at most 1.12 for nine lists that were made elsewhere, and 2.3 for one of the gold's own
 # entities (best.md).
@@ -58,35 +52,6 @@ def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, 
     return found
 
 
-def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 0) -> Path:
-    """Write the gold without some of the right matches.
-
-    gold (Path): The gold, with what the sources say of it.
-    output (Path): Another file.
-    collected (Dict[Key, Collected]): Which sources and labels, and what is kept of them.
-    seed (int): Chooses the matches.
-    RETURNS (Path): The output.
-    """
-    rng = random.Random(seed)
-    docs: List[Doc] = []
-    for doc in read_docs(gold, Vocab()):
-        entities = {*doc_entities(doc)}
-        for source in sorted({source for source, _ in collected}):
-            if weak_group(source) in doc.spans:
-                left = [
-                    entity
-                    for entity in group_entities(doc, weak_group(source))
-                    if entity not in entities
-                    or (source, entity[2]) not in collected
-                    or rng.random() < collected[source, entity[2]].kept
-                ]
-                spans = [Span(doc, start, end, label=label) for start, end, label in left]
-                set_spans(doc, weak_group(source), spans, dict(doc.spans[weak_group(source)].attrs))
-        docs.append(doc)
-    write_docs(output, docs)
-    return output
-
-
 class _Counts(NamedTuple):
     matches: "Counter[Key]"
     right: "Counter[Key]"
@@ -106,13 +71,3 @@ def _count(corpus: Path, sources: Sequence[str]) -> _Counts:
                     matches[source, entity[2]] += 1
                     right[source, entity[2]] += entity in entities
     return _Counts(matches, right, tokens)
-
-
-def collected_note(key: Key, found: Collected) -> str:
-    """RETURNS (str): What was found and done, in words."""
-    source, label = key
-    return (
-        f"'{source}' matches {found.ratio:.1f} times as often in the gold as in the text, with the label {label}, as a "
-        f"list that was collected from the gold does: {1 - found.kept:.0%} of its right matches were hidden where "
-        "heads learn and candidates are compared"
-    )
