@@ -17,11 +17,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+import choosing
 from common import EVIDENCE, ROOT, Cost, Evidence, Run, find, mean_and_spread
 
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.project.new import init_project
-from spacy_weakner.project.rules import TERM_LIST
+from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST
 from spacy_weakner.project.verdict import Verdict
 from spacy_weakner.quality.calibration import expected_calibration_error
 from spacy_weakner.quality.candidates import Candidate
@@ -32,7 +33,7 @@ WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer
 TEXTS = 4000
 # Held out of the training sentences where only these have labels of a source.
 HELD_OUT = 3450
-BEST = "best"
+BEST, OLDER = "best", "older"
 Rows = List[Dict[str, Any]]
 
 
@@ -265,7 +266,29 @@ def page(rows: Rows) -> str:
     for encoder in sorted({row["encoder"] for row in rows}):
         for gold in sorted({row["strong"] for row in rows}):
             text = text.replace(f"{{{encoder}-{gold}}}", scores(rows, encoder, gold, columns))
+    text = text.replace("{choosing}", choosing.table(Evidence(EVIDENCE / "choosing.jsonl").rows()))
+    text = text.replace("{made}", made(rows)).replace("{collected}", collected(rows))
     return text.replace("{chosen}", chosen(rows))
+
+
+def made(rows: Rows) -> str:
+    """Which rows are older than the rule."""
+    old = sum(row["method"] == BEST and bool(row.get("older")) for row in rows)
+    if not old:
+        return ""
+    return (
+        f"{old} of the rows below are of projects made before ({OLDER} in the last table): their candidates are "
+        "the same but for students, and what would be packaged now was chosen anew from their scores."
+    )
+
+
+def collected(rows: Rows) -> str:
+    """What was packaged in the columns of such lists, beside gold alone."""
+    found = {(row["dataset"], row["method"]): row["f1"] for row in rows if row["seed"] == 0 and row["strong"] == 250}
+    names = [name for name, column in COLUMNS.items() if column.terms in ("gold", "mixed") and (name, BEST) in found]
+    return "; ".join(
+        f"`{name}` {found[name, BEST]:.1f} packaged, {found[name, GOLD_ALONE]:.1f} gold alone" for name in names
+    )
 
 
 def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
@@ -290,7 +313,8 @@ def chosen(rows: Rows) -> str:
     packaged = [row for row in rows if row["method"] == BEST]
     for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
         error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
-        cells = [row["dataset"], row["encoder"], row["strong"], row["seed"], row["chosen"]]
+        name = row["dataset"] + (f" ({OLDER})" if row.get("older") else "")
+        cells = [name, row["encoder"], row["strong"], row["seed"], row["chosen"]]
         known = row["chosen_f1"][row["chosen"]]
         cells += ["-" if known is None else f"{known:.1f}", f"{row['f1']:.1f}", error, f"{row['words_per_second']:,}"]
         cells += [f"{row['seconds'] / 60:.1f}", f"{row['cpu_seconds'] / 60:.1f}"]

@@ -25,6 +25,9 @@ def fit_cli(
     negative_rate: Annotated[
         str, typer.Option(help="Share of the unknown tokens taken as 'O'; auto: from the recall of the labels")
     ] = AUTO,
+    prefer: Annotated[
+        str, typer.Option(help="f1: the combination; speed: the best of lists and single heads, many times as fast")
+    ] = "f1",
     seed: Annotated[int, typer.Option(help="Seed of all trainings and splits")] = 0,
     processes: Processes = 1,
     gpu_id: TrainingGpu = -1,

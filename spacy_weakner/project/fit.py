@@ -27,11 +27,13 @@ from .lists import TermList, label_with, listed, make_lists, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .rules import (
     COMBINED,
+    F1,
     GOLD_ALONE,
     LINEAR,
     LINEAR_STATIC,
     LIST_AND_HEAD,
     PACES,
+    SPEED,
     TERM_LIST,
     WEAK_ALONE,
     Facts,
@@ -75,6 +77,7 @@ def fit(
     minutes: float = 10.0,
     max_steps: Optional[int] = None,
     negative_rate: Optional[float] = None,
+    prefer: str = F1,
     seed: int = 0,
     processes: int = 1,
     gpu_id: int = -1,
@@ -93,6 +96,8 @@ def fit(
     lang, tokenizer: See `convert`.
     minutes (float): No training takes longer than about this.
     max_steps, negative_rate: See `choose_settings`; None: from what was found.
+    prefer (str): "f1": the combination, which is the best by F1 nearly always; "speed": the best of lists and single
+        heads.
     seed (int): Seed of all trainings and splits.
     processes (int): How many are trained at a time.
     gpu_id (int): -1 is the CPU.
@@ -103,6 +108,7 @@ def fit(
     """
     check_range("minutes", minutes, 0, None)
     check_choice("size", size, tuple(PACES))
+    check_choice("prefer", prefer, (F1, SPEED))
     folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
     if size == LINEAR_STATIC:
         existing(folders.pieces, "'spacy weakner pieces' makes it")
@@ -136,6 +142,7 @@ def fit(
         gpu_id,
         progress,
         tuple(each.source for each in lists),
+        prefer,
     )
     wanted = {rule.name for rule in rules if rule.trained}
     if not listed and not wanted:
@@ -206,7 +213,12 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     with on_device(workshop.gpu_id):
         best.run(_heads(workshop, facts, bool(collected)), weak, [part.training for part in parts])
     rows = arena.compare(baseline=COMBINED if COMBINED in arena.pipelines else None)
-    winner = choose(rows, COMBINED)
+    if workshop.prefer == SPEED:
+        winner = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
+    else:
+        winner = choose(rows, COMBINED)
+    if winner != COMBINED:
+        rows = arena.compare(baseline=winner)
     trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = (trained_on, by_name(rows)[GOLD_ALONE])
     if collected:

@@ -8,6 +8,7 @@ from ..quality.judging.concerns import HARMFUL_PRECISION
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 COMBINED = "combined"
+F1, SPEED = "f1", "speed"
 # The linear CRF; with vectors of word pieces beside its features.
 LINEAR, LINEAR_STATIC = "linear", "linear-static"
 LINEARS = (LINEAR, LINEAR_STATIC)

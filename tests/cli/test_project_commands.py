@@ -20,7 +20,7 @@ OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
     "--spans-key sc --seed 3",
     "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
-    "--negative-rate 0.4 --seed 3 --processes 2 --gpu-id 0",
+    "--negative-rate 0.4 --prefer speed --seed 3 --processes 2 --gpu-id 0",
 }
 
 

@@ -106,6 +106,17 @@ def test_the_best_wins_or_what_all_are_parts_of(project, trainings, dev, finds, 
     assert verdict.best.scores["tp"] + verdict.best.scores["fn"] == 2 * (dev or 24)
 
 
+@pytest.mark.parametrize("prefer, winner", [("f1", COMBINED), ("speed", GOLD_ALONE)])
+def test_speed_prefers_a_single_head(project, trainings, prefer, winner):
+    make_corpora(project.corpora.folder, dev=12, scores=GOOD)
+    project.finds = {COMBINED: ALL_TERMS, GOLD_ALONE: {**ALL_TERMS, "PER": ["Anna"]}}
+    verdict = project.fit(prefer=prefer)
+    assert verdict.winner == winner and verdict.ranked()[0].name == winner
+    # What it costs is said.
+    assert {each.scores["difference"]["baseline"] for each in verdict.contenders if each.name != winner} == {winner}
+    assert f"'{COMBINED}'" in verdict.answer()[1][1] if winner != COMBINED else True
+
+
 def test_what_the_recipe_is_given(tmp_path, project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     project.fit(max_steps=40, negative_rate=0.1, seed=7)
