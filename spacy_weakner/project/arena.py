@@ -30,7 +30,6 @@ class Arena:
         self.gpu_id = gpu_id
         self.pipelines: Dict[str, Path] = {}
         self._compared: Dict[str, Path] = {}
-        self._f1: Dict[str, float] = {}
 
     @property
     def corpus(self) -> Path:
@@ -60,13 +59,6 @@ class Arena:
         return compare(
             self.corpus, self._compared, bootstrap=SAMPLES, baseline=baseline, seed=self.seed, gpu_id=self.gpu_id
         )
-
-    def f1(self, name: str) -> float:
-        """RETURNS (float): F1 of one candidate."""
-        if name not in self._f1:
-            (row,) = compare(self.corpus, {name: self._compared[name]}, bootstrap=0, gpu_id=self.gpu_id)
-            self._f1[name] = row.counts.f1
-        return self._f1[name]
 
 
 def by_name(rows: Sequence[Comparison]) -> Mapping[str, float]:

@@ -24,7 +24,7 @@ METHODS: Tuple[Tuple[str, str], ...] = (
     (r"roster|RoSTER|full", PLUM),
     (r"cofee|CoFEE|mrc|pretrained", BROWN),
     (r"joint.*|pretrained/.*", ROSE),
-    (r"best|combined.*|student|list and head|suggest", VERMILION),
+    (r"best|combined.*|list and head|suggest", VERMILION),
 )
 # What a picture is made of, on light and on dark pages.
 ROLES: Dict[str, Tuple[str, str]] = {
