@@ -113,7 +113,7 @@ class Workshop:
         trainings (List[Training]): The trainings.
         RETURNS (List[Member]): In the same order.
         """
-        return train_all(trainings, processes=self.processes, gpu_id=self.gpu_id, progress=self.progress)
+        return train_all(trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit", progress=self.progress)
 
     def _training(
         self,

@@ -101,7 +101,7 @@ def anchors(
     with PageReader(max_page, max_seconds) as reader:
         sentences = Sentences(blank_pipeline(lang, tokenizer), reader, label, min_anchors, max_length, report)
         docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
-        docs = iter(Progress(docs, desc=output.name, unit="doc", enabled=progress))
+        docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))
         if is_folder(output):
             report.files = write_shards(docs, output, shard_size)
         else:

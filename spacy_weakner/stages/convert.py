@@ -114,7 +114,7 @@ def convert(
         counts=report,
     )
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
-    docs = iter(Progress(docs, desc=output_path.name, unit="doc", enabled=progress))
+    docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
         report.written = write_shards(docs, output_path, shard_size)
     else:

@@ -92,7 +92,9 @@ def distil_pieces(
     different = set()
     nlp = blank_pipeline(lang, tokenizer)
     for path in paths:
-        for doc in Progress(read_corpus(path, nlp, format=format), desc=path.name, unit="doc", enabled=progress):
+        for doc in Progress(
+            read_corpus(path, nlp, format=format), desc=f"pieces {path.name}", unit="doc", enabled=progress
+        ):
             for token in doc:
                 if not token.is_space:
                     different.add(token.orth)

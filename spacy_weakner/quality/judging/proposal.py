@@ -123,7 +123,7 @@ def propose(
         return None
     fold_of = numpy.random.default_rng(seed).permutation(len(sentences)) % folds
     counts = numpy.zeros((2, len(sentences), 3), dtype="int64")
-    for fold in Progress(range(folds), desc=source, unit="fold", enabled=progress):
+    for fold in Progress(range(folds), desc=f"judge {source}", unit="fold", enabled=progress):
         chosen = choose([sentences[i] for i in numpy.flatnonzero(fold_of != fold).tolist()], policy)
         for i in numpy.flatnonzero(fold_of == fold).tolist():
             counts[0, i] = _count(sentences[i], Settings(), policy)

@@ -187,7 +187,9 @@ class Shards:
         def read() -> Iterator[Doc]:
             for input_ in job.inputs:
                 docs, total = input_.read(stage.vocab)
-                for doc in Progress(docs, total=total, desc=input_.name, unit="doc", enabled=progress):
+                for doc in Progress(
+                    docs, total=total, desc=f"{self.stage} {input_.name}", unit="doc", enabled=progress
+                ):
                     stats.docs_in += 1
                     yield doc
 
