@@ -29,7 +29,7 @@ def remembered(model: Model) -> Iterator[None]:
         yield
     finally:
         for layer in layers:
-            del layer.attrs[_MEMORY]
+            layer.attrs.pop(_MEMORY, None)
 
 
 def read_once(layer: Model, docs: List[Doc], read: Callable[[], T]) -> T:

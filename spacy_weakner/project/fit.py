@@ -52,7 +52,7 @@ Say = Callable[[str], None]
 
 class _Result(NamedTuple):
     """What was trained and measured: pipelines by name, scores, the winner, decisions made on the way, the learning
-    curve, why it is the winner where that was not measured here, and how it was made."""
+    curve, why it is the winner where that was not measured here."""
 
     pipelines: Dict[str, Path]
     rows: List[Comparison] = []
@@ -60,7 +60,6 @@ class _Result(NamedTuple):
     rules: List[Rule] = []
     points: List[curve.Point] = []
     reason: str = ""
-    notes: List[str] = []
 
 
 @holding("output")
@@ -119,6 +118,12 @@ def fit(
     lists = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
     listed = {each.title: each.pipeline for each in lists}
     facts = _facts(folders, prepared, judgement, len(listed), size)
+    # What the sources say of the gold stands beside it, if there are any.
+    gold = folders.gold_labelled if has_docs(folders.gold_labelled) else folders.gold
+    collected: Dict[Key, Collected] = {}
+    if facts.gold and facts.weak:
+        collected = find_collected(gold, folders.weak, [each.source for each in lists])
+        facts = facts._replace(collected=bool(collected))
     rules = choose_candidates(facts)
     settings, notes = choose_settings(
         facts,
@@ -142,13 +147,17 @@ def fit(
         gpu_id,
         progress,
         tuple(each.source for each in lists),
-        prefer,
     )
     wanted = {rule.name for rule in rules if rule.trained}
     if not listed and not wanted:
         raise WeaknerError(Errors.WK684.format(path=folders.folder))
-    strategy = _with_gold if facts.gold else _without_gold
-    result = strategy(workshop, facts, lists, wanted, say)
+    for note in (hidden_note(key, each) for key, each in collected.items()):
+        notes.append(note)
+        say(note)
+    if collected:
+        gold = hide(gold, workshop.models / "gold-hidden.spacy", collected, seed)
+    strategy = partial(_with_gold, gold=gold) if facts.gold else _without_gold
+    result = strategy(workshop, facts, lists, wanted, prefer)
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
     scores = {row.name: row.to_json() for row in result.rows}
@@ -169,12 +178,13 @@ def fit(
         facts=facts,
         settings=settings,
         doubts=_doubts(judgement) if winner in listed else [],
-        notes=[*prepared.notes, *notes, *result.notes],
+        notes=[*prepared.notes, *notes],
         curve=result.points,
         advice=advise(
             facts,
             result.points,
-            None if judgement is None else judgement.get("proposal"),
+            # Stop terms of a list that knows the gold were chosen by what it knows.
+            None if judgement is None or collected else judgement.get("proposal"),
             of_lists,
             trained,
             _suggestion(folders, facts, result.pipelines[winner], winner in listed),
@@ -186,16 +196,10 @@ def fit(
     return verdict
 
 
-def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], say: Say) -> _Result:
+def _with_gold(
+    workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str, *, gold: Path
+) -> _Result:
     corpora, folder = workshop.corpora, workshop.models / "folds"
-    # What the sources say of the gold stands beside it, if there are any.
-    gold = corpora.gold_labelled if has_docs(corpora.gold_labelled) else corpora.gold
-    collected = _collected(corpora, gold, lists)
-    if collected:
-        gold = hide(gold, workshop.models / "gold-hidden.spacy", collected, workshop.seed)
-    notes = [hidden_note(key, each) for key, each in collected.items()]
-    for note in notes:
-        say(note)
     by_dev = facts.chosen_by == DEV
     folds = make_folds(gold, folder, PACES[workshop.size].folds, seed=workshop.seed, needed=not by_dev)
     if len(folds) < 2 and not by_dev:
@@ -203,17 +207,15 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
     dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy") if by_dev else None
     arena = Arena(dev, folds if len(folds) > 1 else [], folder, workshop.seed, workshop.gpu_id)
     for each in lists:
-        found = listed(each, read_docs(arena.corpus, Vocab())) if collected else None
+        found = listed(each, read_docs(arena.corpus, Vocab())) if facts.collected else None
         arena.enter(each.title, each.pipeline, found)
     parts = curve.make_parts(workshop, dev, workshop.seed)
     best = Best(workshop, arena, gold, dev, lists)
-    # What has learned the labels of such a list knows the gold's entities, too.
-    has_weak = WEAK_ALONE in wanted and not collected
-    weak = workshop.on_weak(workshop.models / "weak", dev) if has_weak else None
+    weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
     with on_device(workshop.gpu_id):
-        best.run(_heads(workshop, facts, bool(collected)), weak, [part.training for part in parts])
+        best.run(_heads(workshop, facts), weak, [part.training for part in parts])
     rows = arena.compare(baseline=COMBINED if COMBINED in arena.pipelines else None)
-    if workshop.prefer == SPEED:
+    if prefer == SPEED:
         winner = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
     else:
         winner = choose(rows, COMBINED)
@@ -221,34 +223,26 @@ def _with_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: 
         rows = arena.compare(baseline=winner)
     trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = (trained_on, by_name(rows)[GOLD_ALONE])
-    if collected:
-        best.rules.append(Rule(WEAK_ALONE, False, "of a list that was collected from the gold it learns the gold"))
-    return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id), notes=notes)
+    return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id))
 
 
-def _collected(corpora: Corpora, gold: Path, lists: List[TermList]) -> Dict[Key, Collected]:
-    if not lists or not has_docs(corpora.weak):
-        return {}
-    return find_collected(gold, corpora.weak, [each.source for each in lists])
-
-
-def _heads(workshop: Workshop, facts: Facts, collected: bool) -> List[Head]:
+def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
     """What is trained on gold. Where a list knows the gold too well, what does not read it has a say."""
-    alone = collected or not facts.lists
+    alone = facts.collected or not facts.lists
     heads = [Head("gold", GOLD_ALONE, workshop.on_gold, reads=False, combined=alone)]
     for size in head_sizes(facts):
         heads.append(Head(size, with_list(size, facts), partial(workshop.with_lists, size=size)))
     return heads
 
 
-def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], say: Say) -> _Result:
+def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str) -> _Result:
     pipelines = {each.title: each.pipeline for each in lists}
     dev = workshop.corpora.dev if facts.chosen_by == DEV else None
     if WEAK_ALONE in wanted:
         training = workshop.on_weak(workshop.models / "weak", dev)
         workshop.train([training])
         pipelines[WEAK_ALONE] = head = pipeline_of(training, select=dev is not None)
-        if lists:
+        if lists and prefer != SPEED:
             sources = {each.source: each.pipeline for each in lists}
             pipelines[LIST_AND_HEAD] = list_and_head(sources, head, workshop.models / "list-and-head")
     if dev is None:

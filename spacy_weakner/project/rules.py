@@ -61,6 +61,7 @@ class Facts(NamedTuple):
     weak (bool): Whether there are weak labels of the text.
     chosen_by (str): What candidates are compared on: "dev", "cross-validation" or "nothing".
     sources (int): Sources of weak labels that were measured on gold.
+    collected (bool): Whether a list seems to be collected from the gold: see `quality/judging/collected.py`.
     """
 
     size: str
@@ -76,6 +77,7 @@ class Facts(NamedTuple):
     weak: bool
     chosen_by: str
     sources: int = 0
+    collected: bool = False
 
 
 class Settings(NamedTuple):
@@ -165,6 +167,8 @@ def _teaches(facts: Facts) -> Tuple[bool, str]:
         return False, "there is no text that could be labelled (--text)"
     if not facts.weak:
         return False, "there are no weak labels"
+    if facts.collected:
+        return False, "it would learn the gold itself from a list that was collected from it"
     if facts.precision is not None and facts.precision < MIN_PRECISION:
         return False, (
             f"only {facts.precision:.1f} % of the weak labels are right on gold, and below {MIN_PRECISION:.0f} % they "

@@ -116,7 +116,7 @@ class Verdict:
         on = {"dev": f"on {self.facts.dev} dev sentences", "cross-validation": "in cross-validation of the gold"}
         lines = [f"'{best.name}' is the one to use. It has {scores_text(best.scores)} {on[self.chosen_by]}."]
         if best.name == COMBINED and len(self.contenders) > 1:
-            lines.append("The others are its parts: it decides between them.")
+            lines.append("It decides between lists and heads, which stand below with others.")
         for rival in self.ranked()[1:]:
             if rival.scores is not None:
                 lines.append(f"'{rival.name}' has {scores_text(rival.scores)}{_certainty(rival.scores)}.")

@@ -11,7 +11,7 @@ from ..stages.runtime.config_values import config_differences
 from ..stages.runtime.training import BEST, LAST, Member
 from ..stages.runtime.trainings import Training, train_all
 from .layout import Corpora
-from .rules import F1, LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
+from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
 
 GOLD, VOTES = "crf_ner", "best.gold"
 # Of L-BFGS on thousands of sentences; by then F1 does not change any more.
@@ -32,7 +32,6 @@ class Workshop:
     gpu_id (int): -1 is the CPU.
     progress (bool): Show bars.
     lists (Tuple[str, ...]): Sources whose labels heads read beside the words.
-    prefer (str): What the choice is made by.
     """
 
     corpora: Corpora
@@ -47,7 +46,6 @@ class Workshop:
     gpu_id: int = -1
     progress: bool = False
     lists: Tuple[str, ...] = ()
-    prefer: str = F1
 
     def config(self, recipe: str, size: str) -> Path:
         """The config of a recipe.

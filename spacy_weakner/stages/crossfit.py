@@ -109,7 +109,7 @@ def crossfit(
 def _reads(key: str, value: object, gold: Path) -> bool:
     """Whether a value of the config is the path of the gold, of a file in it, or of a corpus that it lies in."""
     path = Path(value).resolve() if isinstance(value, (str, Path)) and value else None
-    is_corpus = key.startswith("paths.") or key.endswith(".path")
+    is_corpus = key.endswith(".path")  # with what stands for its variables
     return path is not None and (path == gold or gold in path.parents or (is_corpus and path in gold.parents))
 
 

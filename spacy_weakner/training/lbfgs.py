@@ -50,7 +50,7 @@ class LBFGS:
 
     Training has nothing left to do then: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
-    corpus (Reader): The sentences; kept in memory.
+    corpus (Reader): The sentences; kept in memory with their features, about 100 bytes per token.
     l2 (float): Strength of the pull towards the first weights.
     max_iterations (int): Iterations at most.
     tolerance (float): Stop where no element of the gradient is larger. (It also stops where float32 weights can lower the

@@ -33,9 +33,10 @@ def write(path, n, matched, wrong=0):
     "gold, text, ratio",
     [
         ((200, 200), (400, 100), 4.0),
-        ((200, 100), (400, 190), None),  # may be chance
-        ((200, 50), (400, 200), None),  # less often than in the text
-        ((6, 6), (400, 200), None),  # too few to tell
+        ((200, 200), (400, 390), None),  # may be chance
+        ((200, 160), (400, 100), None),  # it does not know enough
+        ((200, 190), (400, 400), None),  # less often than in the text
+        ((6, 6), (400, 20), None),  # too few to tell
         ((200, 0), (400, 200), None),
         ((200, 200), (400, 0), 800.0),
     ],
@@ -46,6 +47,15 @@ def test_they_match_more_often_in_the_gold(tmp_path, gold, text, ratio):
     if ratio is not None:
         assert found[KEY].ratio == pytest.approx(ratio, rel=0.01)
         assert "hidden" in hidden_note(KEY, found[KEY])
+
+
+def test_texts_that_a_list_has_not_looked_at_say_nothing(tmp_path):
+    gold, text = write(tmp_path / "g.spacy", 200, 200), write(tmp_path / "t.spacy", 400, 380)
+    others = [make_doc(NLP, f"Anna {i} went to Paris") for i in range(2000)]
+    write_docs(tmp_path / "half.spacy", [*read_docs(text, NLP.vocab), *others])
+    write_docs(tmp_path / "none.spacy", others)
+    for name in ("half.spacy", "none.spacy"):
+        assert not find_collected(gold, tmp_path / name, ["list"])
 
 
 def test_right_matches_are_hidden_until_it_matches_as_often_as_in_the_text(tmp_path):

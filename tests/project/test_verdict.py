@@ -97,7 +97,7 @@ def test_what_a_combination_consists_of(tmp_path):
     assert len(verdict.lines()) == 1
     verdict.contenders.insert(0, Contender("term list", "list", "there", {**SCORES, "f1": 85.0}))
     _, parts, other = verdict.lines()
-    assert "its parts" in parts and other.startswith("'term list' has F1 85.0")
+    assert "between lists and heads" in parts and other.startswith("'term list' has F1 85.0")
     assert [each.name for each in verdict.ranked()] == [COMBINED, "term list"]
 
 

@@ -2,20 +2,21 @@
 
 import re
 from collections import Counter
-from typing import AbstractSet, List, NamedTuple, Sequence, Set, Tuple
+from typing import AbstractSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...aggregation.policies import Candidate, resolve
 from ...gazetteer_ruler.component import GazetteerRuler
+from ...gazetteer_ruler.forms import normal_form
 from ...gazetteer_ruler.terms import Term
 from ...stages.labelling.preparing import ruler_settings
 from ...stages.labelling.sources import Source
 from .corpora import Sentence
 
 SENTENCES = 1_000  # gold sentences that are looked at, evenly spread
-_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"\w+")
 
 
 class Seen(NamedTuple):
@@ -63,7 +64,10 @@ def count_in_texts(terms: Sequence[Term], source: Source, seen: Seen) -> "Counte
     RETURNS (Counter[str]): Matches by folded text.
     """
     docs = [seen.nlp.make_doc(text) for text in seen.texts]
-    found = zip(docs, _ruler(terms, source, seen).match_docs(docs), strict=True)
+    ruler = _ruler(terms, source, seen)
+    if ruler is None:
+        return Counter()
+    found = zip(docs, ruler.match_docs(docs), strict=True)
     return Counter(folded(doc[start:end].text) for doc, matches in found for start, end, _ in matches)
 
 
@@ -81,17 +85,24 @@ def count_in_gold(
     RETURNS (Counts): The counts.
     """
     counts = Counts(Counter(), Counter())
-    words: Set[str] = {word for sentence in gold for word in _WORD.findall(sentence.text.casefold())}
+    words: Set[str] = {word for sentence in gold for word in _words(sentence.text)}
     # The others cannot match: a list of a million terms is not compiled for a thousand sentences.
-    there = [term for term in terms if words.issuperset(_WORD.findall(term.text.casefold()))]
+    there = [term for term in terms if source.attr == "LEMMA" or words.issuperset(_words(term.text))]
     wanted, names = {folded(term.text) for term in doubtful}, source.labels or {}
     labels = {label for sentence in gold for _, _, label in sentence.entities}
     docs = [Doc(seen.nlp.vocab, words=list(sentence.words)) for sentence in gold]
     ruler = _ruler([*doubtful, *there], source, seen)
+    if ruler is None:
+        return counts
     for doc, sentence, matches in zip(docs, gold, ruler.match_docs(docs), strict=True):
-        renamed = [(start, end, names.get(label, label)) for start, end, label in matches]
+        kept = (match for match in matches if source.labels is None or match[2] in names)
+        renamed = [(start, end, names.get(label, label)) for start, end, label in kept]
         _count(doc, _longest(renamed), {*sentence.entities}, wanted, labels, counts)
     return counts
+
+
+def _words(text: str) -> List[str]:
+    return _WORD.findall(normal_form(text).casefold())
 
 
 def _count(
@@ -116,8 +127,12 @@ def _longest(matches: Sequence[Tuple[int, int, str]]) -> List[Tuple[int, int, st
     return [match for match in matches if match[:2] in places]
 
 
-def _ruler(terms: Sequence[Term], source: Source, seen: Seen) -> GazetteerRuler:
+def _ruler(terms: Sequence[Term], source: Source, seen: Seen) -> Optional[GazetteerRuler]:
+    """A ruler of the terms that have something visible; None if none has."""
+    visible = [term for term in terms if normal_form(term.text).strip()]
+    if not visible:
+        return None
     settings = {**ruler_settings(source), "min_length": 1, "stop": []}
     ruler = GazetteerRuler(seen.nlp.vocab, source.name, nlp=seen.nlp, **settings)
-    ruler.add_terms(list(terms))
+    ruler.add_terms(visible)
     return ruler

@@ -98,6 +98,7 @@ def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, s
 
 def _report_by_gold(findings: Findings, where: str, found: Sequence[str], what: str, counts: Counts) -> None:
     """Name the terms of a kind that match more often wrong than right; those with few matches by all of the kind."""
+    found = list({folded(text): text for text in reversed(found)}.values())[::-1]
     right, wrong = ([each[folded(text)] for text in found] for each in counts)
     is_bad_kind = sum(wrong) > sum(right)
     bad = [

@@ -8,7 +8,7 @@ from spacy.language import Language
 from ...annotations.sentences import sentence_key
 from ...gazetteer_ruler.columns import folded
 from ...gazetteer_ruler.component import GazetteerRuler
-from ...gazetteer_ruler.forms import FORM
+from ...gazetteer_ruler.forms import FORM, normal_form
 from ...gazetteer_ruler.terms import Term
 from ...stages.labelling.sources import Source
 from .findings import Findings, listed, plural
@@ -31,7 +31,8 @@ def check_variants(
     """
     # Looked up are only terms that have a variant on one of the two sides.
     words = {w for text in texts for chunk in text.split() if _is_variant(chunk) for w in _WORD.findall(folded(chunk))}
-    wanted = [t for t in terms if _is_variant(t.text) or any(folded(w) in words for w in _WORD.findall(t.text))]
+    visible = [t for t in terms if normal_form(t.text).strip()]
+    wanted = [t for t in visible if _is_variant(t.text) or any(folded(w) in words for w in _WORD.findall(t.text))]
     only = _only_variants(wanted, nlp, texts) if wanted else {}
     if not only:
         return

@@ -1,6 +1,7 @@
 """`spacy train` in a process that `child.start` has started."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Callable, Sequence
@@ -19,7 +20,7 @@ def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     from spacy.cli import setup_cli
 
     sys.argv = ["spacy", *arguments[1:]]
-    if not _names_transformers(arguments):
+    if not _may_need_transformers(arguments):
         _without_transformers()
     try:
         setup_cli()
@@ -31,10 +32,14 @@ def main(arguments: Sequence[str], tell: Callable[[object], None]) -> int:
     return 0
 
 
-def _names_transformers(arguments: Sequence[str]) -> bool:
+def _may_need_transformers(arguments: Sequence[str]) -> bool:
+    """Whether a config names a Transformer, or another pipeline, which may have one."""
     files = [Path(argument) for argument in arguments if argument.endswith(".cfg")]
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
-    return any("transformer" in text.lower() for text in (*arguments, *texts))
+    values = [*arguments, *(value for text in texts for value in re.findall(r'"([^"]*)"', text))]
+    if any(os.path.isfile(os.path.join(value, "config.cfg")) for value in values if value):
+        return True
+    return any("transformer" in text.lower() or re.search(r"^source *=", text, re.M) for text in (*arguments, *texts))
 
 
 def _without_transformers() -> None:
@@ -42,6 +47,8 @@ def _without_transformers() -> None:
     than a linear CRF."""
     from spacy import registry
 
-    factories: Any = registry._entry_point_factories
-    others = [point for point in factories._get_entry_points() if not point.value.startswith("spacy_transformers.")]
-    factories._get_entry_points = lambda: others
+    factories: Any = getattr(registry, "_entry_point_factories", None)
+    points = getattr(factories, "_get_entry_points", None)
+    if points is not None:
+        others = [point for point in points() if not point.value.startswith("spacy_transformers.")]
+        factories._get_entry_points = lambda: others

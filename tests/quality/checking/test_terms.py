@@ -76,7 +76,7 @@ def seen_gold():
         (["N,of", "N,WAS"], "info", "of, WAS. Of their 3 matches in gold 2 are right."),
         # Gold without a label does not tell where it is.
         (["OTHER,of"], "info", "1 term that are stop words of 'en': of. Of their 0 matches in gold 0 are right."),
-        # The longest match of the whole list counts.
+        # The longest match of the whole list counts, however it is spelled.
         (["N,all", "N,All Saints"], "warning", "all (0 right, 1 wrong)."),
     ],
 )
@@ -84,6 +84,34 @@ def test_gold_decides_on_doubtful_terms(write, findings, rows, level, expected):
     check(write("t.csv", ["label,term", *rows]), findings, seen_gold())
     (message,) = found(findings, "info") + found(findings, "warning")
     assert expected in message and len(found(findings, level)) == 1
+
+
+def test_spellings_of_one_term_count_once(write, findings):
+    check(write("t.csv", ["label,term", "N,of", "N,Of", "N,OF"]), findings, seen_gold())
+    assert "of (0 right, 1 wrong)." in found(findings, "warning")[0]
+
+
+def test_a_longer_match_counts_in_any_spelling(write, findings):
+    words = ("the", "-", "foo")
+    gold = [Sentence(str(n), "the - foo", words, [(0, 3, "N")], 0, False, False, False) for n in range(6)]
+    check(write("t.csv", ["label,term", "N,the", "N,the \u2010 foo"]), findings, Seen(spacy.blank("en"), 20, gold))
+    assert not found(findings, "warning")
+
+
+def test_labels_that_the_source_leaves_out_do_not_count(write, findings):
+    gold = [Sentence(str(n), "the foo", ("the", "foo"), [(1, 2, "X")], 0, False, False, False) for n in range(6)]
+    seen = Seen(spacy.blank("en"), 20, gold)
+    check(write("t.csv", ["label,term", "A,the", "B,the foo"]), findings, seen, labels={"A": "X"})
+    assert "the (0 right, 6 wrong)" in found(findings, "warning")[0]
+
+
+@pytest.mark.parametrize("seen", [None, "gold", "text"])
+def test_terms_without_anything_visible_are_passed_over(write, findings, seen):
+    gold = [Sentence("1", "in Paris", ("in", "Paris"), [], 0, False, False, False)]
+    nlp = spacy.blank("en")
+    given = {None: Seen(nlp), "gold": Seen(nlp, 20, gold), "text": Seen(nlp, 20, (), ["in Rome"])}[seen]
+    check(write("t.csv", ["label,term", "N,\u200b", "N,\ufe0f", "N,\u00ad", "N,Paris"]), findings, given)
+    assert not found(findings, "error")
 
 
 def test_only_complete_sentences_judge(write, findings):
