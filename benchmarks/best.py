@@ -222,9 +222,9 @@ def make_files(
 
 def make_terms(data: Path, column: Column, gold: Rows, texts: Rows) -> List[Tuple[str, str]]:
     """A term list: labels and terms."""
-    own = {(label, phrase(row, a, b)) for row in gold for a, b, label in row["ents"]}
+    gold_terms = {(label, phrase(row, a, b)) for row in gold for a, b, label in row["ents"]}
     if column.terms == "gold":
-        return sorted(own)
+        return sorted(gold_terms)
     if column.terms == "others":
         # Phrases of half of the text, as somebody may have written them down.
         return sorted({(label, phrase(row, a, b)) for row in texts[: len(texts) // 2] for a, b, label in row["ents"]})
@@ -241,7 +241,7 @@ def make_terms(data: Path, column: Column, gold: Rows, texts: Rows) -> List[Tupl
     if column.terms in ("half", "mixed"):
         random.Random(7).shuffle(terms)
         terms = terms[: len(terms) // 2]
-    return sorted({*terms, *own}) if column.terms == "mixed" else terms
+    return sorted({*terms, *gold_terms}) if column.terms == "mixed" else terms
 
 
 def phrase(row: Dict[str, Any], start: int, end: int) -> str:

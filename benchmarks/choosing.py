@@ -10,8 +10,10 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple
 
 from common import EVIDENCE, Evidence
 
-CLEARLY = 0.5
-COMBINED = "combined"
+from spacy_weakner.project.rules import COMBINED
+from spacy_weakner.project.verdict import CLEARLY
+
+WORSE = 0.5  # points of F1 below the best candidate
 Scores = Dict[str, float]
 
 
@@ -45,7 +47,7 @@ RULES: Dict[str, Callable[[Project], str]] = {
     "highest F1, but the combination where it is less than one point behind": lambda project: project.packaged,
     "highest F1, students left out": lambda project: by_f1(project, students=False),
     'always "combined"': lambda project: COMBINED,
-    "combined, unless another is 3 points above it": lambda project: unless_better(project, 3.0),
+    "combined, unless another is 3 points above it": lambda project: unless_better(project, CLEARLY),
 }
 
 
@@ -66,14 +68,14 @@ def table(rows: List[Dict[str, Any]]) -> str:
     found = list(projects(rows))
     lines = [
         "| rule | mean F1 on test | mean regret (best candidate - packaged) | largest | "
-        f"worse than the best by more than {CLEARLY} |",
+        f"worse than the best by more than {WORSE} |",
         "|---" * 5 + "|",
     ]
     for name, rule in RULES.items():
         packaged = [project.test[rule(project)] for project in found]
         regret = [max(project.test.values()) - f1 for project, f1 in zip(found, packaged, strict=True)]
         means = f"{sum(packaged) / len(found):.1f} | {sum(regret) / len(found):.2f} | {max(regret):.1f}"
-        lines.append(f"| {name} | {means} | {sum(each > CLEARLY for each in regret)} of {len(found)} |")
+        lines.append(f"| {name} | {means} | {sum(each > WORSE for each in regret)} of {len(found)} |")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, visible_files
 from .packing import DocPacker, check_bin
-from .weak import check_stored, stored_user_data
+from .weak import check_stored, copy_group, stored_user_data
 
 SUFFIX = ".spacy"
 # A folder is being filled, or was when its run ended.
@@ -121,6 +121,20 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
 
 
+def copy_with_groups(doc: Doc, groups: Iterable[str], vocab: Optional[Vocab] = None) -> Doc:
+    """A Doc with the same words and some of the same span groups, and nothing else.
+
+    doc (Doc): The Doc.
+    groups (Iterable[str]): Names of groups; those that the Doc does not have are passed over.
+    vocab (Optional[Vocab]): Vocabulary of the copy; None: that of the Doc.
+    RETURNS (Doc): The copy.
+    """
+    copy = bare_copy(doc, vocab)
+    for group in groups:
+        copy_group(doc, copy, group)
+    return copy
+
+
 def read_bin(path: Path) -> DocBin:
     """Read one `.spacy` file.
 
@@ -162,8 +176,8 @@ def _check_spans(doc: Doc, seen: Set[int]) -> None:
     for name, group in doc.spans.items():
         for span in group:
             # Its places in the text are stored beside those among the tokens.
-            own = doc[span.start : span.end] if 0 <= span.start <= span.end <= len(doc) else None
-            if own is None or (own.start_char, own.end_char) != (span.start_char, span.end_char):
+            tokens = doc[span.start : span.end] if 0 <= span.start <= span.end <= len(doc) else None
+            if tokens is None or (tokens.start_char, tokens.end_char) != (span.start_char, span.end_char):
                 raise ValueError(f"a span of the group '{name}' does not stand where its tokens do")
             if span.label not in seen:
                 _ = strings[span.label]

@@ -133,7 +133,7 @@ def _forward(
 ) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
     def read() -> List[Ints2d]:
         ids: Any = indicators(docs, words, found, window, rows)
-        return [model.ops.asarray2i(own) for own in ids]
+        return [model.ops.asarray2i(rows_of_doc) for rows_of_doc in ids]
 
     return read_once(model, docs, read), _no_gradient
 

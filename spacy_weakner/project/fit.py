@@ -123,7 +123,9 @@ def fit(
     collected: Dict[Key, Collected] = {}
     if facts.gold and facts.weak:
         collected = find_collected(gold, folders.weak, [each.source for each in lists])
-        facts = facts._replace(collected=bool(collected))
+    if collected:
+        facts = facts._replace(collected=True)
+        gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
     rules = choose_candidates(facts)
     settings, notes = choose_settings(
         facts,
@@ -132,6 +134,7 @@ def fit(
         max_steps=max_steps,
         negative_rate=negative_rate,
     )
+    notes += [hidden_note(key, each) for key, each in collected.items()]
     for note in (*prepared.notes, *notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
     workshop = Workshop(
@@ -151,13 +154,10 @@ def fit(
     wanted = {rule.name for rule in rules if rule.trained}
     if not listed and not wanted:
         raise WeaknerError(Errors.WK684.format(path=folders.folder))
-    for note in (hidden_note(key, each) for key, each in collected.items()):
-        notes.append(note)
-        say(note)
-    if collected:
-        gold = hide(gold, workshop.models / "gold-hidden.spacy", collected, seed)
-    strategy = partial(_with_gold, gold=gold) if facts.gold else _without_gold
-    result = strategy(workshop, facts, lists, wanted, prefer)
+    if facts.gold:
+        result = _with_gold(workshop, gold, facts, lists, wanted, prefer)
+    else:
+        result = _without_gold(workshop, facts, lists, wanted, prefer)
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
     scores = {row.name: row.to_json() for row in result.rows}
@@ -197,7 +197,7 @@ def fit(
 
 
 def _with_gold(
-    workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str, *, gold: Path
+    workshop: Workshop, gold: Path, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str
 ) -> _Result:
     corpora, folder = workshop.corpora, workshop.models / "folds"
     by_dev = facts.chosen_by == DEV

@@ -6,7 +6,7 @@ from typing import Callable, Iterable, Iterator, List, Mapping, NamedTuple, Opti
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import bare_copy, read_docs, write_docs
+from ..annotations.corpus import bare_copy, copy_with_groups, read_docs, write_docs
 from ..annotations.weak import copy_group, weak_group
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import annotate_entities
@@ -78,8 +78,7 @@ def listed(each: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
     YIELDS (Doc): Copies, with its matches as entities, the longest first.
     """
     for doc in docs:
-        copy = bare_copy(doc)
-        copy_group(doc, copy, weak_group(each.source))
+        copy = copy_with_groups(doc, [weak_group(each.source)])
         annotate_entities(copy, list(copy.spans.get(weak_group(each.source), ())), "longest", True)
         yield copy
 

@@ -84,13 +84,13 @@ class Settings(NamedTuple):
     """What trainings are given.
 
     gold_steps (int): Updates on gold alone.
-    mixed_steps (int): Updates on text.
+    text_steps (int): Updates on text.
     negative_rate (float): Share of the unknown tokens that an update takes as "O".
     evaluations (int): How often a training is evaluated.
     """
 
     gold_steps: int
-    mixed_steps: int
+    text_steps: int
     negative_rate: float
     evaluations: int
 
@@ -207,24 +207,24 @@ def choose_settings(
         _between(_RATES, facts.recall, 0.2 if facts.gold else _BLIND_RATE) if negative_rate is None else negative_rate
     )
     gold_steps = _steps(facts.gold_words, GOLD_PASSES, words_per_update, pace.gold_steps, ceiling)
-    mixed_steps = _steps(facts.text_words, TEXT_PASSES, words_per_update, pace.text_steps, ceiling)
+    text_steps = _steps(facts.text_words, TEXT_PASSES, words_per_update, pace.text_steps, ceiling)
     if max_steps is not None:
-        gold_steps = mixed_steps = max_steps
+        gold_steps = text_steps = max_steps
     notes = []
     trains = facts.size not in LINEARS  # until it converges
     if facts.gold and trains:
         passes = gold_steps * words_per_update / max(1, facts.gold_words)
         notes.append(f"gold: {gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
     if facts.text and trains:
-        passes = mixed_steps * words_per_update / max(1, facts.text_words)
-        limit = f" (limited to about {minutes:g} minutes)" if mixed_steps == ceiling and max_steps is None else ""
+        passes = text_steps * words_per_update / max(1, facts.text_words)
+        limit = f" (limited to about {minutes:g} minutes)" if text_steps == ceiling and max_steps is None else ""
         less = ": less than one, so part of the text is never seen" if passes < 1 else ""
-        notes.append(f"text: {mixed_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
+        notes.append(f"text: {text_steps} updates, {passes:.1f} passes over {facts.text_words:,} words{limit}{less}")
     if facts.weak and not trains and facts.text > LINEAR_TEXTS:
         notes.append(f"text: the linear CRF learns from the first {LINEAR_TEXTS:,} of {facts.text:,} sentences")
     if facts.weak:
         notes.append(f"unknown tokens that are taken as 'O': {rate:.2f}")
-    return Settings(gold_steps, mixed_steps, round(rate, 3), pace.evaluations), notes
+    return Settings(gold_steps, text_steps, round(rate, 3), pace.evaluations), notes
 
 
 def _steps(words: float, passes: float, words_per_update: float, floor: int, ceiling: int) -> int:

@@ -99,7 +99,7 @@ class Workshop:
         more: Dict[str, Any] = {"components.crf_ner.loss.negative_rate": self.settings.negative_rate}
         if self.size in LINEARS:
             more["corpora.train.limit"] = LINEAR_TEXTS
-        return self._training(GOLD, self.size, output, self.settings.mixed_steps, given, more, once=dev is None)
+        return self._training(GOLD, self.size, output, self.settings.text_steps, given, more, once=dev is None)
 
     def _votes(self) -> Dict[str, Any]:
         keys = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")

@@ -12,8 +12,8 @@ import numpy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.corpus import bare_copy
-from ..annotations.weak import copy_group, weak_group
+from ..annotations.corpus import copy_with_groups
+from ..annotations.weak import weak_group
 from ..errors import Errors, WeaknerError
 from ..pipelines import load_pipeline, run_before
 from .candidates import Spans
@@ -53,9 +53,6 @@ class Oracle:
         spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
         RETURNS (List[Floats]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
         """
-        copies = [bare_copy(doc, self.nlp.vocab) for doc in docs]
-        for doc, copy in zip(docs, copies, strict=True):
-            for group in self._groups:
-                copy_group(doc, copy, group)
+        copies = [copy_with_groups(doc, self._groups, self.nlp.vocab) for doc in docs]
         found = self._pipe.span_log_probabilities(run_before(self.nlp, self.name, copies), spans)
         return [numpy.asarray(own[:, self._columns], dtype="float64") for own in found]

@@ -17,9 +17,9 @@ from spacy.util import logger
 from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
-from ..remembering import remembered
 from ..errors import Errors, WeaknerError, check_range
 from ..progress import Progress
+from ..remembering import remembered
 from .annotating import annotated
 from .flat import FlatWeights, Vector
 from .head import TrainableHead

@@ -28,9 +28,9 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..annotations.weak import is_weak, set_weak
-from ..remembering import read_once
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
+from ..remembering import read_once
 from .matches import UNKNOWN, BoolMask, Ints, Matches, read_matches
 
 # Lengths of matches that are told apart; the last one is "and more".

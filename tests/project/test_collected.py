@@ -5,7 +5,7 @@ import spacy
 
 from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.annotations.weak import doc_entities, group_entities, set_source
-from spacy_weakner.project.best.assembling import ask
+from spacy_weakner.project.best.assembling import predict_docs
 from spacy_weakner.project.best.hiding import hidden_note, hide
 from spacy_weakner.project.lists import TermList, listed
 from spacy_weakner.quality.judge import judge
@@ -108,5 +108,5 @@ def test_lists_of_a_pipeline_are_not_asked():
     ruler.initialize(lambda: [], nlp=nlp, terms={"PER": ["Anna"]})
     doc = nlp.make_doc("Anna and Bob")
     set_source(doc, "list", [(2, 3, "PER")])
-    (said,) = ask(nlp, [doc])
+    (said,) = predict_docs(nlp, [doc])
     assert group_entities(said, "weak:list") == [(2, 3, "PER")] and said is not doc

@@ -53,7 +53,7 @@ def test_steps_grow_with_the_corpus_between_floor_and_ceiling(size):
     for words in (0, 100, 10**4, 10**5, 10**6, 10**9):
         settings, _ = choose_settings(make_facts(size=size, gold_words=words, text_words=words), 1000, 10)
         gold.append(settings.gold_steps)
-        mixed.append(settings.mixed_steps)
+        mixed.append(settings.text_steps)
     for steps, floor in ((gold, pace.gold_steps), (mixed, pace.text_steps)):
         assert steps == sorted(steps)
         assert steps[0] == min(floor, ceiling) and steps[-1] == ceiling
@@ -61,7 +61,7 @@ def test_steps_grow_with_the_corpus_between_floor_and_ceiling(size):
 
 
 def test_less_time_is_fewer_steps():
-    steps = [choose_settings(make_facts(text_words=10**7), 1000, minutes)[0].mixed_steps for minutes in (0, 1, 2, 30)]
+    steps = [choose_settings(make_facts(text_words=10**7), 1000, minutes)[0].text_steps for minutes in (0, 1, 2, 30)]
     assert steps == sorted(steps) and steps[0] == 1 and 2 * steps[1] == steps[2]
 
 

@@ -564,3 +564,10 @@ def test_a_value_of_the_config_does_not_walk_the_disk(tmp_path, gold, trainings,
     others |= {"initialize.vectors": str(model), "initialize.init_tok2vec": str(tmp_path)}
     training._made_from(CONFIG, {**paths(gold), **others})
     assert sorted(seen) == sorted([str(gold), str(model)])
+
+
+def test_a_config_without_paths_is_trained(tmp_path, trainings):
+    config = tmp_path / "c.cfg"
+    config.write_text("[training]\nmax_steps = 1\n")
+    assert not training.train_member(config, tmp_path / "out", {}).skipped
+    assert training.train_member(config, tmp_path / "out", {}).skipped

@@ -8,8 +8,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_config
 
-from ...annotations.corpus import bare_copy
-from ...annotations.weak import copy_group, weak_group, weak_sources
+from ...annotations.corpus import copy_with_groups
+from ...annotations.weak import weak_group, weak_sources
 from ...pipelines import add_sentences
 from ..lists import RULER
 
@@ -43,18 +43,14 @@ def assemble(
     return nlp
 
 
-def ask(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
+def predict_docs(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
     """Let the heads of a pipeline say what they find. What lists say of the Docs is taken from these.
 
     nlp (Language): The pipeline.
     docs (Sequence[Doc]): Docs of its vocabulary, with a group for each weak source; they stay as they are.
     RETURNS (List[Doc]): Copies, as the pipeline leaves them.
     """
-    copies = []
-    for doc in docs:
-        copies.append(bare_copy(doc))
-        for source in weak_sources(doc):
-            copy_group(doc, copies[-1], weak_group(source))
+    copies = [copy_with_groups(doc, map(weak_group, weak_sources(doc))) for doc in docs]
     rulers = [name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory == RULER]
     return list(nlp.pipe(copies, disable=rulers))
 

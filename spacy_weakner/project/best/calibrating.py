@@ -11,7 +11,7 @@ from spacy.training import Example
 from ...annotations.corpus import read_docs
 from ...stages.runtime.held_out import complete
 from ...stages.temperature import find_temperature
-from .assembling import ask
+from .assembling import predict_docs
 
 
 class Judged(NamedTuple):
@@ -35,7 +35,7 @@ def judge(nlp: Language, gold: Path) -> Judged:
     RETURNS (Judged): What it finds.
     """
     docs = list(read_docs(gold, nlp.vocab))
-    return Judged(nlp, docs, ask(nlp, docs))
+    return Judged(nlp, docs, predict_docs(nlp, docs))
 
 
 def calibrate(nlp: Language, name: str, judged: Iterable[Judged]) -> None:

@@ -7,12 +7,12 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...annotations.corpus import bare_copy, read_docs
+from ...annotations.corpus import copy_with_groups, read_docs
 from ...annotations.weak import copy_group
 from ...files import atomic_path
 from ...training.readers import make_example
 from ..folds import Fold
-from .assembling import add_combiner, ask, assemble
+from .assembling import add_combiner, assemble, predict_docs
 
 
 class Member(NamedTuple):
@@ -50,9 +50,9 @@ class Stack:
     def _propose(self, fold: int) -> List[Doc]:
         nlp = assemble({}, {member.name: member.folds[fold] for member in self.members})
         gold = list(read_docs(self.folds[fold].held_out, nlp.vocab))
-        for doc, said in zip(gold, ask(nlp, gold), strict=True):
-            for group in said.spans:
-                copy_group(said, doc, group)
+        for doc, predicted in zip(gold, predict_docs(nlp, gold), strict=True):
+            for group in predicted.spans:
+                copy_group(predicted, doc, group)
         return gold
 
     def decide(self) -> List[Doc]:
@@ -64,10 +64,7 @@ class Stack:
         for n, docs in enumerate(self.held_out):
             combiner = self._combiner(spacy.blank("xx"), without=n)
             for doc in docs:
-                copy = bare_copy(doc)
-                for group in doc.spans:
-                    copy_group(doc, copy, group)
-                decided.append(combiner(copy))
+                decided.append(combiner(copy_with_groups(doc, doc.spans)))
         return decided
 
     def save(self, output: Path) -> Path:

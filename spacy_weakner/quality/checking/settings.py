@@ -80,11 +80,11 @@ def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optio
         findings.error(f"--configs {folder}", f"There are none of the size '{size}'.", cure)
     for path in sorted(folder.glob("*/*.cfg")):
         with findings.guard(f"--configs {path}"):
-            own = path.parent.name
-            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=own)
+            made_for = path.parent.name
+            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=made_for)
             if differences:
-                cure = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --force {options} --size {own}"
-                findings.error(f"--configs {path}", f"{listed(differences)}.", cure)
+                command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --force"
+                findings.error(f"--configs {path}", f"{listed(differences)}.", f"{command} {options} --size {made_for}")
 
 
 def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:

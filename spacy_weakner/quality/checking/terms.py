@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections import Counter
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import AbstractSet, Dict, List, Sequence, Set
@@ -86,36 +87,39 @@ def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, s
     if not doubtful:
         return
     judges = seen.judges()
-    counts = count_in_gold(doubtful, terms, source, judges, seen)
-    matches = Counter() if judges else count_in_texts(doubtful, source, seen)
+    if judges:
+        report = partial(_report_by_gold, count_in_gold(doubtful, terms, source, judges, seen))
+    else:
+        report = partial(_report_by_text, count_in_texts(doubtful, source, seen))
     for kind, what in _DOUBTFUL.items():
         found = list(dict.fromkeys(term.text for term in kinds.get(kind, [])))
-        if found and judges:
-            _report_by_gold(findings, where, found, what.format(lang=lang), counts)
-        elif found:
-            _report_by_text(findings, where, found, what.format(lang=lang), matches)
+        if found:
+            report(findings, where, found, what.format(lang=lang))
 
 
-def _report_by_gold(findings: Findings, where: str, found: Sequence[str], what: str, counts: Counts) -> None:
+def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Sequence[str], what: str) -> None:
     """Name the terms of a kind that match more often wrong than right; those with few matches by all of the kind."""
-    found = list({folded(text): text for text in reversed(found)}.values())[::-1]
-    right, wrong = ([each[folded(text)] for text in found] for each in counts)
-    is_bad_kind = sum(wrong) > sum(right)
+    spellings: Dict[str, str] = {}  # of several that match the same, the first
+    for text in found:
+        spellings.setdefault(folded(text), text)
+    right, wrong = ({key: each[key] for key in spellings} for each in counts)
+    n_right, n_wrong = sum(right.values()), sum(wrong.values())
     bad = [
-        f"{text} ({r} right, {w} wrong)"
-        for text, r, w in zip(found, right, wrong, strict=True)
-        if w > r and (is_bad_kind or r + w >= _ENOUGH)
+        key
+        for key in spellings
+        if wrong[key] > right[key] and (n_wrong > n_right or right[key] + wrong[key] >= _ENOUGH)
     ]
     if not bad:
-        message = f"{plural(len(found), 'term')} {what}: {_shown(found)}."
-        every = f"Of their {plural(sum(right) + sum(wrong), 'match', 'matches')} in gold {sum(right):,} are right."
+        message = f"{plural(len(spellings), 'term')} {what}: {_shown([*spellings.values()])}."
+        every = f"Of their {plural(n_right + n_wrong, 'match', 'matches')} in gold {n_right:,} are right."
         findings.info(where, f"{message} {every}")
         return
-    message = f"{plural(len(bad), 'term')} {what}, more often wrong than right in gold: {_shown(bad)}."
-    findings.warning(where, message, f"Remove them, or set {_stop([text.rpartition(' (')[0] for text in bad])}.")
+    shown = [f"{spellings[key]} ({right[key]} right, {wrong[key]} wrong)" for key in bad]
+    message = f"{plural(len(bad), 'term')} {what}, more often wrong than right in gold: {_shown(shown)}."
+    findings.warning(where, message, f"Remove them, or set {_stop([spellings[key] for key in bad])}.")
 
 
-def _report_by_text(findings: Findings, where: str, found: Sequence[str], what: str, matches: "Counter[str]") -> None:
+def _report_by_text(matches: "Counter[str]", findings: Findings, where: str, found: Sequence[str], what: str) -> None:
     """Name the terms of a kind with their matches, which nothing condemns."""
     often = sorted(found, key=lambda text: -matches[folded(text)])
     shown = [f"{text} ({plural(matches[folded(text)], 'match', 'matches')} in the text)" for text in often]

@@ -6,8 +6,8 @@ from typing import Any, List, Optional, Tuple, Union
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...annotations.corpus import bare_copy
-from ...annotations.weak import copy_group, doc_entities, weak_group, weak_sources
+from ...annotations.corpus import copy_with_groups
+from ...annotations.weak import doc_entities, weak_group, weak_sources
 from ...pipelines import decider, load_pipeline, run_before
 from ...ty import CandidateScorer, Entity, TokenDistributions
 from .places import Place, places_of_candidates, places_of_tokens
@@ -59,10 +59,7 @@ class Model:
         return result
 
     def _copy(self, doc: Doc) -> Doc:
-        copy = bare_copy(doc, self.nlp.vocab)
-        for source in weak_sources(doc):
-            copy_group(doc, copy, weak_group(source))
-        return copy
+        return copy_with_groups(doc, map(weak_group, weak_sources(doc)), self.nlp.vocab)
 
 
 def _is_sure(pipe: Any) -> bool:

@@ -52,8 +52,9 @@ def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
 
 def resolved_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
     """The same with what variables stand for. Those of `paths.train` and `paths.dev` stay, unless they are given."""
-    own = {key: f"<{key}>" for key in ("paths.train", "paths.dev")}
-    return _read(config, {**own, **overrides}, interpolate=True)
+    known = flat_config(config, overrides)
+    unset: Dict[str, Any] = {key: f"<{key}>" for key in ("paths.train", "paths.dev") if key in known}
+    return _read(config, {**unset, **overrides}, interpolate=True)
 
 
 def _read(config: Path, overrides: Mapping[str, Any], interpolate: bool) -> Dict[str, Any]:

@@ -7,9 +7,9 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ...annotations.corpus import bare_copy
+from ...annotations.corpus import copy_with_groups
 from ...annotations.tags import TagScheme, make_scheme
-from ...annotations.weak import copy_group, weak_group
+from ...annotations.weak import weak_group
 from ...errors import Errors, WeaknerError
 from ...pipelines import decider, load_pipeline, run_before
 from ...ty import Entity, PathScore, PathScorer, TagScorer, TokenDistributions
@@ -62,10 +62,7 @@ class Predictor:
         RETURNS (List[Doc]): Copies, with what the components before it write: encoders that it listens to may be among
             them.
         """
-        copies = [bare_copy(doc, self.nlp.vocab) for doc in docs]
-        for doc, copy in zip(docs, copies, strict=True):
-            for group in self._groups:
-                copy_group(doc, copy, group)
+        copies = [copy_with_groups(doc, self._groups, self.nlp.vocab) for doc in docs]
         return run_before(self.nlp, self.name, copies)
 
     def _no_pipe(self, what: str, component: Optional[str]) -> WeaknerError:
