@@ -20,14 +20,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import choosing
 from common import EVIDENCE, ROOT, Cost, Evidence, Run, find, mean_and_spread
 
+from spacy_weakner.calibration.reliability import expected_calibration_error
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.evaluation.candidates import Candidate
+from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST
 from spacy_weakner.project.verdict import Verdict
-from spacy_weakner.quality.calibration import expected_calibration_error
-from spacy_weakner.quality.candidates import Candidate
-from spacy_weakner.quality.compare import compare
-from spacy_weakner.stages.convert import convert
 
 WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer"
 TEXTS = 4000

@@ -4,8 +4,9 @@ import math
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from drawing import Canvas, method_color, method_colors
+
 from spacy_weakner.files import write_text
-from spacy_weakner.quality.drawing import Canvas, method_color, method_colors
 
 # What a bar is drawn in whose method has no colour of its own: a variant of the system.
 OTHER = "#8a94a3"

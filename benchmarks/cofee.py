@@ -28,11 +28,11 @@ from experiment import MATCH, TOKENIZER, Experiment, add_encoder, load_weights, 
 from spacy.util import dot_to_object
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.configs import make_config
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.pick import pick
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.relabel.pick import pick
 
 PICKING = "components.mrc_ner.relabel"
 PAIRING = "components.mrc_ner.pairing"

@@ -19,13 +19,13 @@ from charts import bar_chart
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import GOLD_GROUP, doc_entities, group_entities
 from spacy_weakner.configs import encoder_settings, render_config
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities
+from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.files import write_text
-from spacy_weakner.quality.compare import compare
+from spacy_weakner.runs.training import LOG, train_member
 from spacy_weakner.scores import Counts, count_matches
-from spacy_weakner.stages.runtime.training import LOG, train_member
 
 ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"

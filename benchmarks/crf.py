@@ -18,10 +18,10 @@ from timing import conditions, interleave, use_threads
 from torch.nn.utils.rnn import pad_sequence
 from torchcrf import CRF
 
+from spacy_weakner.crf.decoding import viterbi
+from spacy_weakner.crf.kernel import CRFParameters, pad
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
-from spacy_weakner.linear_chain.decoding import viterbi
-from spacy_weakner.linear_chain.kernel import CRFParameters, pad
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "crf.md"
 TITLE = """# Speed of the CRF

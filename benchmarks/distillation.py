@@ -29,11 +29,11 @@ from common import (
 )
 from experiment import TOKENIZER
 
-from spacy_weakner.annotations.jsonl import read_rows
-from spacy_weakner.annotations.sentences import sentence_key
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus.jsonl import read_rows
+from spacy_weakner.corpus.sentences import sentence_key
 from spacy_weakner.files import write_text
-from spacy_weakner.stages.complete import complete
-from spacy_weakner.stages.convert import convert
+from spacy_weakner.relabel.complete import complete
 
 TEACHER, ALONE, STUDENT = "teacher", "gold alone", "student"
 # Text for a data set: another one, whose entities are not read, and its splits.

@@ -22,10 +22,10 @@ from common import (
     write_page,
 )
 
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.runs.ensemble import SEEDS
 from spacy_weakner.scores import Counts
-from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.ensemble import SEEDS
 from spacy_weakner.ty import PRECISIONS
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
@@ -64,7 +64,9 @@ def options(experiment: Type["Experiment"], description: Optional[str], **defaul
 def add_encoder(parser: argparse.ArgumentParser) -> None:
     """Add the options of the encoder."""
     parser.add_argument("--encoder", default="cnn", help="cnn, bilstm, static, or name or folder of a Transformer")
-    parser.add_argument("--pieces", type=Path, help="for static: the folder that 'spacy weakner pieces' has made")
+    parser.add_argument(
+        "--pieces", type=Path, help="for static: the folder that 'spacy weakner encoder distill' has made"
+    )
     parser.add_argument("--label", help="name of the encoder in the rows (default: from its path)")
     parser.add_argument("--precision", choices=PRECISIONS, help="of a Transformer's trainings: see MatmulPrecision")
 

@@ -33,13 +33,13 @@ from common import (
 )
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.encoder_tools.distill import distil_pieces
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
 from spacy_weakner.scores import Counts
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.label import label
-from spacy_weakner.stages.pieces import distil_pieces
 
 BENCHMARK = "foundation"
 DATASET = "bc5cdr"

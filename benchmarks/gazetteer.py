@@ -38,7 +38,7 @@ from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.table import TermTable
 from spacy_weakner.gazetteer_ruler.terms import read_terms
-from spacy_weakner.stages.runtime.hashes import hash_path
+from spacy_weakner.runtime.hashes import hash_path
 
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 ENGINES = ("gazetteer_ruler", "phrase_matcher", "entity_ruler")
@@ -134,16 +134,16 @@ def blocks(nlp: Language, arguments: argparse.Namespace) -> Iterator[List[Doc]]:
 
 
 class Stopwatch:
-    """Seconds of what is called through it, and the tokens that were there to match."""
+    """CPU seconds of what is called through it, and the tokens that were there to match."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.tokens = 0
 
     def __call__(self, docs: List[Doc], function: Callable[[], Any]) -> Any:
-        started = time.perf_counter()
+        started = time.process_time()
         result = function()
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         self.tokens += sum(map(len, docs))
         return result
 
@@ -158,21 +158,21 @@ def part_table(arguments: argparse.Namespace) -> Dict[str, Any]:
     nlp = tokenizer_only()
     strings = len(nlp.vocab.strings)
     ruler: Any = nlp.add_pipe("gazetteer_ruler", config={"attr": arguments.attr, "acronym_length": 0})
-    started = time.perf_counter()
+    started = time.process_time()
     ruler.initialize(lambda: [], nlp=nlp, terms=lambda: read_terms(arguments.terms))
-    total = time.perf_counter() - started
+    total = time.process_time() - started
     seconds = []
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         TermTable.build(ruler._table.columns, ruler._settings())
-        seconds.append(time.perf_counter() - started)
-    started = time.perf_counter()
+        seconds.append(time.process_time() - started)
+    started = time.process_time()
     ruler.to_disk(arguments.work / f"table-{arguments.attr}")
     return {
         "terms": len(ruler._table.columns),
         "tokenise_and_build_s": round(total, 2),
         "build_s": round(median(seconds), 2),
-        "store_s": round(time.perf_counter() - started, 2),
+        "store_s": round(time.process_time() - started, 2),
         "file_mb": round((arguments.work / f"table-{arguments.attr}" / "terms.table").stat().st_size / 1e6, 1),
         "new_strings": len(nlp.vocab.strings) - strings,
     }
@@ -183,10 +183,10 @@ def part_gazetteer_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
     nlp = tokenizer_only()
     TermTable.build(ColumnBuilder().columns(), GazetteerRuler(nlp.vocab)._settings())  # what is used once is loaded
     before = resident()
-    started = time.perf_counter()
+    started = time.process_time()
     ruler = GazetteerRuler(nlp.vocab, attr=arguments.attr, acronym_length=0)
     ruler.from_disk(arguments.work / f"table-{arguments.attr}")
-    load = time.perf_counter() - started
+    load = time.process_time() - started
     loaded = resident() - before
     matched, written = Stopwatch(), Stopwatch()
     found: List[Tuple[numpy.ndarray, ...]] = []
@@ -214,7 +214,7 @@ def part_gazetteer_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
 def part_phrase_matcher(arguments: argparse.Namespace) -> Dict[str, Any]:
     """spaCy's PhraseMatcher with the same terms."""
     nlp = tokenizer_only()
-    before, started = resident(), time.perf_counter()
+    before, started = resident(), time.process_time()
     matcher = PhraseMatcher(nlp.vocab, attr=arguments.attr)
     labels: Dict[str, List[str]] = {}
     for term in read_terms(arguments.terms):
@@ -225,7 +225,7 @@ def part_phrase_matcher(arguments: argparse.Namespace) -> Dict[str, Any]:
             terms = ([token.text for token in nlp.make_doc(text) if not token.is_space] for text in block)
             matcher.add(label, [Doc(nlp.vocab, words=words) for words in terms if words])
         texts.clear()
-    build = time.perf_counter() - started
+    build = time.process_time() - started
     memory = resident() - before
     names = sorted(labels)
     numbers = {nlp.vocab.strings[name]: i for i, name in enumerate(names)}
@@ -249,11 +249,11 @@ def part_phrase_matcher(arguments: argparse.Namespace) -> Dict[str, Any]:
 def part_entity_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
     """spaCy's EntityRuler with the same terms; it keeps the longest matches only."""
     nlp = tokenizer_only()
-    before, started = resident(), time.perf_counter()
+    before, started = resident(), time.process_time()
     ruler: Any = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": arguments.attr})
     for block in minibatch(read_terms(arguments.terms), size=50_000):
         ruler.add_patterns([{"label": term.label, "pattern": term.text} for term in block])
-    build = time.perf_counter() - started
+    build = time.process_time() - started
     memory = resident() - before
     watch = Stopwatch()
     entities = 0
@@ -278,11 +278,11 @@ def part_pass(arguments: argparse.Namespace) -> Dict[str, Any]:
     tokens = 0
     for _ in range(5):
         for name, nlp in (("plain", plain), ("labelling", labelling)):
-            started, tokens = time.perf_counter(), 0
+            started, tokens = time.process_time(), 0
             for block in minibatch(texts, size=BLOCK):
                 with nlp.memory_zone():
                     tokens += sum(map(len, nlp.pipe(block)))
-            seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(time.process_time() - started)
     plain_s, labelling_s = (median(values) for values in seconds.values())
     return {
         "tokens": tokens,

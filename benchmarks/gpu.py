@@ -31,8 +31,8 @@ from timing import random_words
 from trained import BATCH, LABELS, RATES, Rows, pipeline, read, update
 
 from spacy_weakner.files import write_text
-from spacy_weakner.stages.label import label
-from spacy_weakner.stages.runtime.devices import on_device
+from spacy_weakner.labeling.label import label
+from spacy_weakner.runtime.devices import on_device
 
 DEVICES = {"gpu": 0, "cpu": -1}
 HEADS = ("crf_ner", "token_ner", "span_ner", "mrc_ner")

@@ -68,14 +68,13 @@ MODELS = {
 }
 
 NLL = loss("CRFNegativeLogLikelihood", weak_weight=0.5)
-RATIO = loss("PartialCRF", entity_ratio=0.3, weak_weight=0.7)
 TOKENS = loss("NoiseAwareCRF", level="token", strong_weight=0.95)
 MAE, MSE = (
     loss("TokenwiseLoss", loss=loss(name), weak_weight=0.4) for name in ("MeanAbsoluteError", "MeanSquaredError")
 )
 CCE, GCE = loss("CategoricalCrossentropy"), loss("GeneralizedCrossEntropy", q=0.7)
 UNIFORM = misc("UniformNegativeSampler")
-INSIDE = misc("WeightedNegativeSampler", n_epochs=4.0, include_outside=False, rounding="floor_plus_one")
+INSIDE = misc("WeightedNegativeSampler", n_epochs=4.0, include_outside=False)
 NESTED = {"nested": True, "spans_key": "weak:gazetteer"}
 SEPARATE = misc("NoiseRobustLearning", loss=GCE, threshold=0.2, separate=True, minority=0.5)
 TEACHER = misc("SelfTraining", threshold=0.3)
@@ -83,7 +82,6 @@ AGREEMENT = misc("SelfTraining", threshold=0.2, agreement=True)
 PICKING = misc("SelfPicking", threshold=0.05)
 UNION = misc("SelfPicking", threshold=0.05, union=True, pairing="probable")
 TYPING = misc("FineTyping", n_types=3, gamma=0.5)
-MATCHER = {"match_width": 8}
 # Name: component; corpora, which a batch takes from in turn; settings, whose "model" adds to that of MODELS.
 HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
     "crf": ("crf_ner", "gold", {"loss": NLL}),
@@ -91,7 +89,7 @@ HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
     "crf, decoding": ("crf_ner", "gold completed", {"loss": NLL, "constrain": "decoding", "head_learn_rate": 2.0}),
     "crf, attention": ("crf_ner", "gold", {"loss": NLL, "model": {"tok2vec": ATTENTION}}),
     "crf, partial": ("crf_ner", "weak", {"loss": loss("PartialCRF", negative_rate=0.3), "constrain": False}),
-    "crf, partial, ratio": ("crf_ner", "weak gold", {"loss": RATIO}),
+    "crf, partial, weight": ("crf_ner", "weak gold", {"loss": loss("PartialCRF", weak_weight=0.7)}),
     "crf, soft": ("crf_ner", "completed gold", {"loss": loss("SoftLabelCRF")}),
     "crf, soft, IO": ("crf_ner", "ensemble", {"loss": loss("SoftLabelCRF", negative_rate=0.1), "scheme": "IO"}),
     "crf, noise-aware": ("crf_ner", "gold completed", {"loss": loss("NoiseAwareCRF"), "constrain": "decoding"}),
@@ -119,10 +117,9 @@ HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
     "token, soft, separate": ("token_ner", "ensemble", {"objective": misc("SoftLabels", separate=True)}),
     "mrc": ("mrc_ner", "gold", {}),
     "mrc, weighted": ("mrc_ner", "weak gold", {"positive_weight": 3.0, "pairing": "probable", "threshold": 0.2}),
-    "mrc, matcher": ("mrc_ner", "gold", {"match_weight": 0.5, "threshold": 0.2, "model": MATCHER}),
-    "mrc, nested": ("mrc_ner", "weak", {**NESTED, "threshold": 0.2, "model": MATCHER}),
+    "mrc, nested": ("mrc_ner", "weak", {**NESTED, "threshold": 0.2}),
     "mrc, picking": ("mrc_ner", "weak-complete", {"relabel": PICKING}),
-    "mrc, picking, teacher": ("mrc_ner", "weak-complete", {"relabel": UNION, "teacher_decay": 0.5, "model": MATCHER}),
+    "mrc, picking, teacher": ("mrc_ner", "weak-complete", {"relabel": UNION, "teacher_decay": 0.5}),
     "mrc, typing": ("mrc_ner", "gold", {"typing": TYPING, "model": {"n_types": 3}}),
     "category": ("sentence_category", "gold", {}),
     "categories": ("sentence_category", "gold", {"exclusive_classes": False, "loss_weight": 0.5}),

@@ -34,11 +34,11 @@ from experiment import TOKENIZER, Experiment, add_encoder, load_weights, main, o
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
 from spacy_weakner.configs import make_config
+from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.label import label
 
 GATED = "gated"
 ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned", GATED)

@@ -25,10 +25,10 @@ from common import EVIDENCE, find
 from spacy.tokens import DocBin
 from timing import conditions
 
-from spacy_weakner.annotations.corpus import stream_docs
-from spacy_weakner.annotations.jsonl import read_rows
+from spacy_weakner.corpus.docbin import stream_docs
+from spacy_weakner.corpus.jsonl import read_rows
 from spacy_weakner.files import write_text
-from spacy_weakner.stages.label import label
+from spacy_weakner.labeling.label import label
 
 CORPORA = {"PubMed": ("pubmed", "unlabeled"), "CoNLL-2003": ("conll03", "train"), "OA-Mine": ("oa-mine", "train")}
 TERMS = {

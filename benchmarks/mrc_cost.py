@@ -21,7 +21,7 @@ from spacy.training.batchers import minibatch_by_words
 from spacy.util import fix_random_seed
 from timing import conditions, interleave, use_threads
 
-from spacy_weakner.annotations.jsonl import read_rows
+from spacy_weakner.corpus.jsonl import read_rows
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "mrc-cost.md"
 N_LABELS = (1, 4, 18)

@@ -21,12 +21,12 @@ from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.calibrate import calibrate
-from spacy_weakner.stages.complete import complete
-from spacy_weakner.stages.crossfit import crossfit
-from spacy_weakner.stages.label import label
+from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
+from spacy_weakner.relabel.complete import complete
+from spacy_weakner.runs.crossfit import crossfit
 
 FOLDS = 3
 NLL = {"@losses": "spacy_weakner.CRFNegativeLogLikelihood.v1"}

@@ -20,12 +20,12 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 from charts import line_chart
 from common import EVIDENCE, Cost, Evidence, Run, count, dev_scores, remembered, sample
 from experiment import Experiment, add_encoder, load_weights, main, options, parse
+from mask import mask
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.bias import fit_bias
-from spacy_weakner.stages.mask import mask
+from spacy_weakner.calibration.bias import fit_bias
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.labeling.aggregate import aggregate
 
 N_OTHERS = 1000
 CURVES = EVIDENCE / "negative-sampling-curves.jsonl"

@@ -13,8 +13,8 @@ import spacy
 from common import EVIDENCE
 from spacy.tokens import Doc
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.scores import count_matches
 from spacy_weakner.ty import PAIRINGS
 

@@ -6,8 +6,9 @@ The probabilities in them are made up, as the title is; the comparison is that o
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
+from drawing import BLUE, BROWN, GREEN, GREY, OCHRE, VERMILION, Canvas, method_color
+
 from spacy_weakner.files import write_text
-from spacy_weakner.quality.drawing import BLUE, BROWN, GREEN, GREY, OCHRE, VERMILION, Canvas, method_color
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"

@@ -50,8 +50,8 @@ Docs, no decoding. Ratios are to it.
 
 ## bfloat16
 
-`use_bfloat16(nlp)`, or `spacy weakner complete --bfloat16`: a `crf_ner` on MiniLM, {updates} updates on gold; {scored}
-sentences of test. bfloat16 is faster only where the CPU multiplies it by itself ({units} here).
+`use_bfloat16(nlp)`, or `spacy weakner relabel complete --bfloat16`: a `crf_ner` on MiniLM, {updates} updates on gold;
+{scored} sentences of test. bfloat16 is faster only where the CPU multiplies it by itself ({units} here).
 
 {bfloat16}
 

@@ -25,12 +25,13 @@ from experiment import MATCH, TOKENIZER, Experiment, Score, add_encoder, main, o
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.augment import augment
-from spacy_weakner.stages.clean import clean
-from spacy_weakner.stages.crossfit import crossfit
-from spacy_weakner.stages.ensemble import ensemble
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.relabel.augment import augment
+from spacy_weakner.relabel.clean import clean
+from spacy_weakner.relabel.soft import predict_soft_labels
+from spacy_weakner.runs.crossfit import crossfit
+from spacy_weakner.runs.ensemble import ensemble
 
 OBJECTIVE = "components.token_ner.objective"
 CE = {f"{OBJECTIVE}.loss": {"@losses": "spacy_weakner.CategoricalCrossentropy.v1"}}
@@ -178,15 +179,11 @@ class Roster(Experiment):
         members = range(self.arguments.members)
         cost = sum((self.member(variant, settings, n)[1] for n in members), Cost())
         soft, start = self.models / variant / "soft.spacy", Cost.now()
-        report = ensemble(
-            config_file("roster.noise_robust", self.size),
-            self.corpus("weak"),
-            soft.parent / "members",
-            soft,
-            members=len(members),
-            seed=self.first,
-            overrides=self.robust(settings),
-        )
+        folder, weak = soft.parent / "members", self.corpus("weak")
+        overrides = {**self.robust(settings), "paths.train": str(weak)}
+        config = config_file("roster.noise_robust", self.size)
+        ensemble(config, folder, members=len(members), seed=self.first, overrides=overrides)
+        report = predict_soft_labels(weak, soft, [folder])
         print(variant, f"agreement {report.agreement:.3f}, deviation {report.deviation:.3f}", flush=True)
         return soft, cost + remembered(soft.with_suffix(".cost.json"), start, not report.written)
 

@@ -23,8 +23,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from timing import conditions, interleave, random_words, use_threads
 
-from spacy_weakner.annotations.weak import set_augmented, set_weak
 from spacy_weakner.configs import make_config
+from spacy_weakner.corpus.weak import set_augmented, set_weak
 from spacy_weakner.ty import Tick
 
 N_SENTENCES, N_WORDS = 32, 25

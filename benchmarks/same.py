@@ -50,9 +50,17 @@ aggregate many weighted --method weighted --soft --gold gold-many.spacy
 aggregate many label-model --method label_model
 calibrate by-sentence.json {MODEL}=gold-many.spacy --score log_probability --method isotonic
 calibrate by-token.json {MODEL}=gold-many.spacy --unit token --n-bins 5
-complete weak completed {MODEL} --calibration by-sentence.json --soft
-complete weak completed-all {MODEL} --rule all --broken repair --calibration by-token.json --soft
-complete agreement completed-many {MODEL} --broken drop --calibration by-token.json --estimate-accuracy
+relabel complete weak completed {MODEL} --calibration by-sentence.json --soft
+relabel complete weak completed-all {MODEL} --rule all --broken repair --calibration by-token.json --soft
+relabel complete agreement completed-many {MODEL} --broken drop --calibration by-token.json --estimate-accuracy
+"""
+LAST = """
+train ../shared/configs/token_ner.cfg members --members 2 --training.max_steps 20 --training.eval_frequency 20 \
+    --paths.train weak-complete --paths.dev corpus/annotated/dev.spacy
+relabel soft weak-complete ensemble members
+"""
+# What checkouts from before the group `relabel` call it.
+FORMER_LAST = """
 ensemble ../shared/configs/token_ner.cfg weak-complete members ensemble --members 2 --training.max_steps 20 \
     --training.eval_frequency 20 --paths.dev corpus/annotated/dev.spacy
 """
@@ -127,8 +135,11 @@ def make_shared(checkout: Path, folder: Path) -> None:
 
 def run_stages(checkout: Path, folder: Path) -> None:
     """Run all stages with the code of a checkout."""
-    for line in STAGES.strip().splitlines():
-        run(checkout, folder, ["-m", "spacy_weakner", *shlex.split(line)])
+    grouped = (checkout / "spacy_weakner" / "relabel" / "soft.py").exists()
+    stages = STAGES + LAST if grouped else STAGES.replace("relabel ", "") + FORMER_LAST
+    for line in stages.split("\n"):
+        if line:
+            run(checkout, folder, ["-m", "spacy_weakner", *shlex.split(line)])
 
 
 def run(checkout: Path, folder: Path, arguments: List[str], tell: bool = False) -> None:

@@ -28,13 +28,13 @@ from labelling import make_terms
 from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.corpus import stream_docs, write_docs
-from spacy_weakner.annotations.jsonl import read_rows
 from spacy_weakner.configs import render_config
+from spacy_weakner.corpus.docbin import stream_docs, write_docs
+from spacy_weakner.corpus.jsonl import read_rows
 from spacy_weakner.files import write_text
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.complete import complete
-from spacy_weakner.stages.label import label
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
+from spacy_weakner.relabel.complete import complete
 
 SENTENCES = 100_000_000
 SHARD = 5000  # sentences

@@ -21,11 +21,11 @@ from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, evaluate, f
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
-from spacy_weakner.annotations.sentences import sentence_key
+from spacy_weakner.active_learning.suggest import suggest
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
+from spacy_weakner.corpus.sentences import sentence_key
 from spacy_weakner.files import write_text
-from spacy_weakner.quality.suggest import suggest
-from spacy_weakner.stages.convert import convert
 
 BENCHMARK = "suggest"
 TOKENIZER = "spacy_weakner.WordTokenizer.v1"

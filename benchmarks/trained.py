@@ -14,9 +14,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_config_from_str, load_model_from_config, minibatch
 from thinc.api import Adam, Optimizer
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.jsonl import read_rows
 from spacy_weakner.configs import render_config
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.jsonl import read_rows
 from spacy_weakner.files import write_text
 from spacy_weakner.ty import Entity
 

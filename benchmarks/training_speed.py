@@ -25,8 +25,8 @@ from spacy.training import Corpus, Example
 from spacy.util import fix_random_seed
 from timing import conditions, interleave, random_words, use_threads
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import set_group
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import set_group
 from spacy_weakner.training.precision import PRECISIONS, make_matmul_precision
 from spacy_weakner.training.readers import DocBinCorpus
 

@@ -32,12 +32,12 @@ from common import (
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
 from spacy_weakner.scores import Counts, count_matches
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.label import label
 from spacy_weakner.ty import Entity
 
 BENCHMARK = "weak-labels"

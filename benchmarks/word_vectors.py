@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from spacy_weakner.annotations.jsonl import read_rows
+from spacy_weakner.corpus.jsonl import read_rows
 from spacy_weakner.files import write_text
 
 WINDOW, SIZE = 5, 100

@@ -1,6 +1,10 @@
 """What works around other packages, in the versions that it was verified with and in no others."""
 
+from typing import Any, Type
+
+import spacy
 import srsly
+from spacy.language import Language
 
 VERIFIED_SRSLY = "2.5."  # 2.5.0 and 2.5.6 search alike
 
@@ -24,3 +28,22 @@ class MsgpackConverters:
     def __exit__(self, *_: object) -> None:
         for registry, _found in self._found:
             vars(registry).pop("get_all", None)
+
+
+def import_factories_by_name() -> None:
+    """Let this process import a component's factory when a pipeline names it.
+
+    By itself spaCy imports the factories of all installed packages before it makes its first pipeline; that of
+    spacy-transformers takes longer than most commands.
+    """
+    factories: Any = spacy.registry._entry_point_factories
+    if "get_all" in vars(factories):
+        return
+    factories.get_all = dict
+    is_registered: Any = vars(Language)["has_factory"].__func__
+
+    def has_factory(cls: Type[Language], name: str) -> bool:
+        # The import registers it.
+        return bool(is_registered(cls, name) or (factories.get_entry_point(name) and is_registered(cls, name)))
+
+    setattr(Language, "has_factory", classmethod(has_factory))  # noqa: B010

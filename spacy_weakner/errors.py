@@ -113,7 +113,7 @@ class Errors:
     )
     WK023 = (
         "[WK023] '{text}' is weakly labelled and has no confidence, which this loss needs. Complete the weak corpus "
-        "with 'spacy weakner complete --calibration', or use a loss that needs none."
+        "with 'spacy weakner relabel complete --calibration', or use a loss that needs none."
     )
     WK024 = (
         "[WK024] The confidences of the corpus are those of {unit}s, but the loss has level = '{level}'. Calibrate "
@@ -379,7 +379,7 @@ class Errors:
     WK353 = "[WK353] '{name}' cannot serve as a masked language model: {reason}."
     WK354 = (
         "[WK354] The checkpoint '{name}' has no head for masked-language modelling (not there: {missing}). Choose one "
-        "that has, or train a new head with 'spacy weakner adapt --train-head'."
+        "that has, or train a new head with 'spacy weakner encoder adapt --train-head'."
     )
     WK355 = (
         "[WK355] {path} holds an unfinished run of '{stage}' with other {differences}. Continue it with the same "
@@ -403,8 +403,8 @@ class Errors:
         "training.eval_frequency."
     )
     WK364 = (
-        "[WK364] {config} does not train on '${{paths.train}}' (or the settings change it): crossfit could not hold a "
-        "fold back. Give a config whose only training corpus is paths.train."
+        "[WK364] {config} does not train on '${{paths.train}}' (or the settings change it), so no fold "
+        "could be held out. Give a config whose only training corpus is paths.train."
     )
     WK365 = "[WK365] The config {config} cannot be read with these settings: {reason}"
     WK369 = (
@@ -416,11 +416,11 @@ class Errors:
         "write it into the config."
     )
     WK367 = (
-        "[WK367] {path} has changed since its pipeline was trained without it, or a later 'crossfit' was interrupted. "
-        "Run 'spacy weakner crossfit' again."
+        "[WK367] {path} has changed since its pipeline was trained without it, or a later training of folds was "
+        "interrupted. Run 'spacy weakner train --folds' again."
     )
-    WK368 = "[WK368] {path} is there already, and 'sweep' has not made it. Give another output folder."
-    WK363 = "[WK363] {path} is damaged. Make the folds again with 'spacy weakner crossfit'."
+    WK368 = "[WK368] {path} is there already, and 'train --grid' has not made it. Give another output folder."
+    WK363 = "[WK363] {path} is damaged. Train the folds again with 'spacy weakner train --folds'."
     # Quality
     WK400 = (
         "[WK400] {path} does not hold the sentences of {test} (they differ from sentence {number} on). "
@@ -462,22 +462,21 @@ class Errors:
     # Augmentation
     WK420 = (
         "[WK420] What the masked language model '{model}' predicts for '{text}' is not a number. Take another "
-        "checkpoint, or adapt this one again ('spacy weakner adapt')."
+        "checkpoint, or adapt this one again ('spacy weakner encoder adapt')."
     )
     # Ensembles
     WK430 = (
         "[WK430] The members of an ensemble must have the same tags, but '{model}' has {labels}, and '{first}' has "
         "{other}. List the labels in the config ([initialize.components.NAME.labels]), and use one tag scheme."
     )
+    WK437 = "[WK437] {path} is damaged. Train the members again with 'spacy weakner train --members'."
+    WK436 = "[WK436] --{option} works only {modes}. Leave it out."
     WK431 = (
         "[WK431] The members of an ensemble differ by '{key}', so it cannot be set for all of them. Set the first seed "
         "instead: 'seed' (command line: --seed)."
     )
     WK710 = "[WK710] The number of passes decides on '{key}', so both cannot be given. Leave out one of them."
-    WK713 = (
-        "[WK713] How many updates the passes are depends on the corpus, but {config} does not say what it trains on. "
-        "Give --paths.train."
-    )
+    WK713 = "[WK713] {config} does not say what to train on. Give --paths.train."
     # GPUs
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     # Anchors
@@ -489,7 +488,7 @@ class Errors:
         "[WK441] No sentence is left of {path} (pages: {pages}). Left out, for too few anchors: {few}, for their "
         "length: {long}. Lower 'min_anchors', or raise 'max_length', if that is what they are like."
     )
-    WK442 = "[WK442] {path}{page}: this is no XML export of MediaWiki that can be read ({reason})."
+    WK442 = "[WK442] {path} is no XML export of MediaWiki that can be read ({reason})."
     # Formats of other tools
     WK740 = (
         "[WK740] {path} has the format '{name}', which can only be read as a whole. Convert it first: spacy weakner "
@@ -545,7 +544,7 @@ class Errors:
     )
     WK603 = "[WK603] spaCy has no language '{lang}'. Choose one of (the nearest first): {names}."
     WK604 = "[WK604] No tokenizer is registered as '{name}'. Choose one of (the nearest first): {names}."
-    WK605 = "[WK605] {path} exists. Give another name, or replace it with --force."
+    WK605 = "[WK605] {path} exists. Give another name, or replace it with --overwrite."
 
     # Projects
     WK680 = (
@@ -589,7 +588,7 @@ class Errors:
     )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
-        "config {recipe} {file} --force' with --lang, --tokenizer and --size."
+        "config {recipe} {file} --overwrite' with --lang, --tokenizer and --size."
     )
     WK693 = (
         "[WK693] Entities stand in only one sentence of {path} (or in copies of it): without that one, nothing is left "
@@ -627,7 +626,7 @@ class Errors:
     # Cleaning
     WK725 = (
         "[WK725] The folds in {folder} were made on another corpus: none of them holds this document with these labels "
-        "('{text}'). Make folds of this very corpus with 'spacy weakner crossfit', or give a pipeline that was trained "
+        "('{text}'). Train folds of this corpus ('spacy weakner train --folds'), or give a pipeline that was trained "
         "on other data."
     )
     WK726 = "[WK726] Neither entities nor tokens outside of them are to be judged. Switch one of them on."
@@ -692,18 +691,18 @@ class Errors:
 
     # Asking language models
     WK760 = "[WK760] {path} is no file or folder, so it cannot be read twice. Write the texts to a file first."
-    WK761 = "[WK761] The prompt {path} has no place for the text. Write {place} where it is to stand."
+    WK761 = "[WK761] The prompt {path} has no placeholder for the text. Add {place}."
     WK762 = (
-        "[WK762] '{labels}' are no labels. Give names with commas between them, like 'PER,LOC', or a .json or .toml "
-        "file with what each of them means. No two may differ in case alone."
+        "[WK762] '{labels}' is no list of labels. Give names with commas between them, like 'PER,LOC', or a .json or "
+        ".toml file with what each of them means. No two may differ in case alone."
     )
-    WK763 = "[WK763] {path} is no JSON or TOML with the meaning of labels: {reason}"
+    WK763 = "[WK763] {path} is no JSON or TOML file of labels with their meanings: {reason}"
     WK764 = "[WK764] Cannot reach {url}: {reason}. Check the address (--url), and that the server runs."
     WK765 = (
         "[WK765] {url} refuses the request about '{text}': {reason}. All answers so far are kept: correct the settings "
         "(or leave this text out), and run the same command again."
     )
-    WK766 = "[WK766] The environment variable '{name}', which is to hold the key (--key-env), {reason}."
+    WK766 = "[WK766] The environment variable '{name}' (--key-env) holds no key: it {reason}."
     WK767 = (
         "[WK767] The address of the endpoint (--url) must begin with http:// or https:// and hold no user or password. "
         "Keys are read from an environment variable (--key-env)."
@@ -742,12 +741,8 @@ class Errors:
         "Write its contents to a file first, and give that."
     )
     WK787 = (
-        "[WK787] {path} is being written by another run: {holder}. Two runs never share an output: wait for that one, "
-        "end it, or choose another output."
-    )
-    WK788 = (
-        "[WK788] {path} was being written by {holder}, and whether that run is alive cannot be told from {host}. "
-        "If it has ended, take its place: 'spacy weakner --take-over COMMAND ...', or set {variable}=1."
+        "[WK787] {path} is being written by another run, which holds {lock}. Two runs never share an output: wait for "
+        "that one, end it, or choose another output."
     )
     WK789 = (
         "[WK789] The corpus in {path} is not whole: the run that was writing it has ended before, or goes on. Run the "
@@ -786,11 +781,11 @@ class Errors:
     )
     WK730 = (
         "[WK730] {path} holds no table of word pieces that can be read ({reason}). Make it anew with 'spacy weakner "
-        "pieces', or give the folder of a static model (tokenizer.json, model.safetensors)."
+        "encoder distill', or give the folder of a static model (tokenizer.json, model.safetensors)."
     )
     WK731 = (
         "[WK731] The encoder has no table of word pieces. Give its folder: --paths.pieces FOLDER, which 'spacy weakner "
-        "pieces' makes."
+        "encoder distill' makes."
     )
     WK732 = "[WK732] '{name}' cannot give vectors of word pieces: {reason}. Take another Transformer."
     WK724 = "[WK724] Both 'workers' and 'ray' are given. Processes on this machine, or a cluster: leave out one."
@@ -803,10 +798,6 @@ class Errors:
 
 
 class Warnings:
-    WK905 = (
-        "[WK905] {path} was being written by a run that has ended without a word ({holder}). Its place is taken, and "
-        "what it has left half done is removed."
-    )
     WK906 = (
         "[WK906] '{name}' reads votes, and no gold sentence of the first batch has any of the span groups {groups}: "
         "they will count for nothing. Put what writes them before it in the pipeline and into "

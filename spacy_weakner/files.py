@@ -16,11 +16,6 @@ from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
 from .scratch import ASIDE, scratch_folder
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
@@ -237,7 +232,7 @@ def read_object(path: Path, message: str) -> Any:
     try:
         if path.suffix not in (".json", ".toml"):
             raise ValueError("its name has to end in .json or .toml")
-        return tomllib.loads(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
+        return _parse_toml(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise WeaknerError(message.format(path=path, reason=" ".join(str(error).split()))) from error
 
@@ -280,3 +275,12 @@ _MOST_DIGITS = 300
 _DIGITS = re.compile(rf"[0-9]{{{_MOST_DIGITS}}}")
 _HALF = re.compile("[\ud800-\udfff]")
 _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+def _parse_toml(text: str) -> Any:
+    # Imported here: for Python 3.10 it is another package.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from threading import RLock
 from types import TracebackType
 from typing import Any, Callable, Dict, Generic, Iterable, Iterator, Optional, Sized, Type, TypeVar
 
@@ -49,6 +50,7 @@ class Progress(Generic[T]):
         self._printed = False
         self._last = 0.0
         self._shares: Dict[str, float] = {}
+        self._lock = RLock()  # parts are done in threads of their own
         self._bar = _bar(total, desc, unit, initial) if enabled and _is_interactive() else None
         self._lines = enabled and self._bar is None
 
@@ -66,11 +68,12 @@ class Progress(Generic[T]):
 
         n (float): How much more than before.
         """
-        self.done += n
-        if self._bar is not None:
-            self._bar.update(round(self.done, 1) - self._bar.n)
-        elif self._lines and self._is_due():
-            self._print()
+        with self._lock:
+            self.done += n
+            if self._bar is not None:
+                self._bar.update(round(self.done, 1) - self._bar.n)
+            elif self._lines and self._is_due():
+                self._print()
 
     def part(self, name: str) -> Callable[[float], None]:
         """One of the parts of the work, each of which counts as one and may be done at the same time as others.
@@ -80,8 +83,9 @@ class Progress(Generic[T]):
         """
 
         def tell(share: float) -> None:
-            self._shares[name] = max(share, self._shares.get(name, 0.0))
-            self.update(self._initial + sum(self._shares.values()) - self.done)
+            with self._lock:
+                self._shares[name] = max(share, self._shares.get(name, 0.0))
+                self.update(self._initial + sum(self._shares.values()) - self.done)
 
         return tell
 

@@ -18,8 +18,6 @@ from .errors import Errors, WeaknerError
 _LOCK = ".lock"
 # How the name of an output ends that was moved aside, into a scratch folder, to be replaced.
 ASIDE = ".old"
-# Environment variable: a run on another machine that has left its lock is known to have ended.
-TAKE_OVER = "WEAKNER_TAKE_OVER"
 _NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 # Folders that are in use, and the process that has made them: a forked one inherits the names.
 _own: Dict[Path, int] = {}

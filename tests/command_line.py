@@ -47,7 +47,7 @@ def with_seed(args: Any) -> list[str]:
 
 
 def train_here(config: Any, output: Any, overrides: Any, gpu_id: int, *_: Any) -> None:
-    """In the place of `stages.runtime.training._run`: a training in this process."""
+    """In the place of `runs.training._run`: a training in this process."""
     options = [
         part
         for key, value in overrides.items()

@@ -67,7 +67,7 @@ def trained_here(monkeypatch):
     """Trainings run in this process, one after the other, since each of their own would import everything anew."""
     from .command_line import train_here
 
-    monkeypatch.setattr("spacy_weakner.stages.runtime.training._run", train_here)
+    monkeypatch.setattr("spacy_weakner.runs.training._run", train_here)
 
 
 @pytest.fixture(scope="session")

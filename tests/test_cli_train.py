@@ -11,8 +11,8 @@ import spacy
 from spacy.util import load_config
 
 import spacy_weakner
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 
 from .command_line import spacy_cli, with_seed
@@ -75,9 +75,6 @@ def test_fill_config_keeps_our_settings(project):
     assert component["loss"] == {
         "@losses": "spacy_weakner.PartialCRF.v1",
         "negative_rate": 0.2,
-        "entity_ratio": None,
-        "entity_ratio_margin": 0.05,
-        "entity_ratio_weight": 10.0,
         "weak_weight": 1.0,
     }
     assert component["n_best"] == 0

@@ -1,5 +1,7 @@
 """What works around other packages: it changes no result, and is still needed."""
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -9,7 +11,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
 from spacy_weakner._compat import VERIFIED_SRSLY, MsgpackConverters
-from spacy_weakner.annotations import weak
+from spacy_weakner.corpus import weak
 
 from .util import make_doc
 
@@ -93,3 +95,29 @@ def test_other_versions_are_left_alone(monkeypatch):
     monkeypatch.setattr(srsly, "__version__", "2.6.0")
     with MsgpackConverters():
         assert not any("get_all" in vars(registry) for registry in REGISTRIES.values())
+
+
+BY_NAME = """
+import sys
+import spacy
+from spacy_weakner._compat import import_factories_by_name
+
+import_factories_by_name()
+import_factories_by_name()
+before = set(sys.modules)
+nlp = spacy.blank("en")
+assert "spacy_weakner.crf_ner.component" not in sys.modules and "spacy_transformers" not in sys.modules
+nlp.add_pipe("gazetteer_ruler")
+assert nlp.has_factory("crf_ner") and nlp.has_factory("ner") and not nlp.has_factory("nosuch")
+try:
+    nlp.add_pipe("nosuch")
+except ValueError as error:
+    assert "E002" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_factories_are_imported_when_a_pipeline_names_them():
+    result = subprocess.run([sys.executable, "-W", "error", "-c", BY_NAME], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr

@@ -36,20 +36,3 @@ def common_runs(texts, length=LINES):
 def test_no_ten_lines_stand_in_two_modules():
     texts = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     assert common_runs(texts) == []
-
-
-def test_what_the_search_finds():
-    def text(before, lines):
-        return "\n".join([f'"""{before}"""', f"import {before}", "def f():", *(f"    x{i} = {i}" for i in lines)])
-
-    one, other = (
-        text("a", range(12)),
-        text("b", [*range(5), 99, *range(5, 12)]).replace("x7 = 7", "x7 = 7\n\n    # why"),
-    )
-    assert common_runs({"a": one, "b": other}, 6) == [
-        {("a", 3), ("b", 3)},
-        {("a", 9), ("b", 10)},
-        {("a", 10), ("b", 11)},
-    ]
-    assert common_runs({"a": one, "b": other}, 8) == []
-    assert common_runs({"a": f"{one}\n{one}"}, 8) == []

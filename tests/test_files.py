@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from spacy_weakner import files, scratch
+from spacy_weakner.encoder_tools.runs import published
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import atomic_path, check_output, existing, read_lines, visible_files, write_text
 
@@ -144,15 +145,19 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("survived", [0, 1, 2])
-def test_a_kill_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch, survived):
+@pytest.mark.parametrize("place", [atomic_path, partial(published, made_from={}, report={})])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_kill_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch, place, linked, survived):
     path, done = tmp_path / "model", []
     (path / "sub").mkdir(parents=True)
     (path / "sub" / "a.txt").write_text("old")
+    (tmp_path / "link").symlink_to(path)
+    output = tmp_path / "link" if linked else path
 
     def rename(source, target, real):
-        if len(done) == survived:
+        if source.is_dir() and len(done) == survived:
             raise Killed
-        done.append(target)
+        done.extend([target] * source.is_dir())
         real(source, target)
 
     with monkeypatch.context() as patch:
@@ -160,14 +165,14 @@ def test_a_kill_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch, 
             patch.setattr(files.os, name, partial(rename, real=getattr(os, name)))
         patch.setattr(scratch, "_remove", lambda folder: None)
         try:
-            with atomic_path(path) as temporary:
+            with place(output) as temporary:
                 (temporary / "sub").mkdir(parents=True)
                 (temporary / "sub" / "a.txt").write_text("new")
         except Killed:
             pass
-    scratch.remove_leftovers(path)
+    scratch.remove_leftovers(output)
     assert (path / "sub" / "a.txt").read_text() == ("new" if survived == 2 else "old")
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "link", path]
 
 
 def test_an_error_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch):

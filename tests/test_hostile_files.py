@@ -9,19 +9,19 @@ import spacy
 import srsly
 from spacy.attrs import ENT_TYPE, NORM, SPACY
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.jsonl import parse_row
-from spacy_weakner.annotations.weak import set_confidence, set_source, set_tags, set_weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.jsonl import parse_row
+from spacy_weakner.corpus.weak import set_confidence, set_source, set_tags, set_weak
 from spacy_weakner.errors import LONGEST, WeaknerError
 from spacy_weakner.files import expand_home, parse_json
 from spacy_weakner.gazetteer_ruler.terms import iter_terms, make_term_list
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.mrc_ner.queries import make_queries
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.stages.labelling.sources import read_sources
-from spacy_weakner.stages.mask import mask
-from spacy_weakner.stages.runtime.folds import read_folds
-from spacy_weakner.stages.runtime.receipts import Receipt
-from spacy_weakner.stages.runtime.training import flat_config
+from spacy_weakner.runs.folds import read_folds
+from spacy_weakner.runs.training import flat_config
+from spacy_weakner.runtime.receipts import Receipt
 
 DEEP, LONG, HALF = "[" * 100_000, "1" * 5000, '{"a": "\\ud800"}'
 
@@ -144,15 +144,16 @@ def test_spacy_files_with_sound_compression_and_wrong_contents(corpus, change):
 
 
 @pytest.mark.parametrize(
-    "report", [{"docs_in": "x"}, {"no": 1}, {"hidden": [1]}, {"hidden": {"PER": "x"}}, {"docs": None}, {"docs": [1]}]
+    "report",
+    [{"docs_in": "x"}, {"no": 1}, {"entities": [1]}, {"entities": {"PER": "x"}}, {"docs": None}, {"docs": [1]}],
 )
 def test_a_shard_with_a_bad_receipt_is_made_again(tmp_path, gold, report):
-    mask(gold, tmp_path / "out.spacy", probability=0.5)
+    aggregate(gold, tmp_path / "out.spacy")
     receipt = tmp_path / "out.spacy.json"
     right = receipt.read_text()
     data = json.loads(right)
     receipt.write_text(json.dumps({**data, "report": {**data["report"], **report}}))
-    again = mask(gold, tmp_path / "out.spacy", probability=0.5)
+    again = aggregate(gold, tmp_path / "out.spacy")
     assert (again.written, again.skipped) == (1, 0) and receipt.read_text() == right
 
 
@@ -160,6 +161,7 @@ def test_a_shard_with_a_bad_receipt_is_made_again(tmp_path, gold, report):
 def gold(tmp_path):
     doc = spacy.blank("xx")("Anna came .")
     doc.set_ents([doc.char_span(0, 4, "PER")], default="outside")
+    set_source(doc, "a", [(0, 1, "PER")])
     write_docs(tmp_path / "gold.spacy", [doc])
     return tmp_path / "gold.spacy"
 

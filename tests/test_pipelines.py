@@ -3,8 +3,8 @@
 import pytest
 import spacy
 
+from spacy_weakner.heads.entities import EntityHead
 from spacy_weakner.pipelines import add_sentences, decider
-from spacy_weakner.training.entities import EntityHead
 
 from .util import head_config
 

@@ -2,15 +2,17 @@
 
 import io
 import sys
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
 import spacy
 
 from spacy_weakner import progress as module
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import set_source
+from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.progress import Progress
-from spacy_weakner.stages.mask import mask
 
 from .util import SENTENCES, make_doc
 
@@ -129,6 +131,25 @@ def test_an_error_shows_how_far_it_came(clock, capsys):
     assert [line.split()[0] for line in lines(capsys)] == ["10", "15"]
 
 
+def test_parts_are_told_of_by_threads():
+    bar = Progress(total=2, enabled=False)
+    first, second = bar.part("a"), bar.part("b")
+    other = Thread(target=second, args=[0.25])
+
+    class Share(float):
+        """Another thread comes in between while it is added."""
+
+        def __radd__(self, number):
+            if other.ident is None:
+                other.start()
+                other.join(timeout=0.2)
+            return number + float(self)
+
+    first(Share(0.5))
+    other.join()
+    assert bar.done == 0.75
+
+
 def test_nothing_is_shown_unless_it_is_wanted(clock, capsys, monkeypatch):
     run(clock, 10, 100, enabled=False)
     assert lines(capsys) == []
@@ -152,16 +173,19 @@ def test_a_stage_in_a_log(clock, capsys, tmp_path, monkeypatch):
     nlp = spacy.blank("xx")
     (tmp_path / "in").mkdir()
     for i in range(4):
-        write_docs(tmp_path / "in" / f"{i}.spacy", [make_doc(nlp, text, gold) for text, gold in SENTENCES])
+        docs = [make_doc(nlp, text, gold) for text, gold in SENTENCES]
+        for doc in docs:
+            set_source(doc, "terms", [])
+        write_docs(tmp_path / "in" / f"{i}.spacy", docs)
 
     def slow(*args):
         clock.seconds += 2
 
-    monkeypatch.setattr("spacy_weakner.stages.mask.set_entities", slow)
-    mask(tmp_path / "in", tmp_path / "out", probability=0.5, progress=True)
+    monkeypatch.setattr("spacy_weakner.labeling.combine.set_entities", slow)
+    aggregate(tmp_path / "in", tmp_path / "out", progress=True)
     assert lines(capsys) == [
-        "mask: 25 % (1 of 4 shards), 0:08, 0:24 to go",
-        "mask: 50 % (2 of 4 shards), 0:16, 0:16 to go",
-        "mask: 75 % (3 of 4 shards), 0:24, 0:08 to go",
-        "mask: 100 % (4 of 4 shards), 0:32",
+        "aggregate: 25 % (1 of 4 shards), 0:08, 0:24 to go",
+        "aggregate: 50 % (2 of 4 shards), 0:16, 0:16 to go",
+        "aggregate: 75 % (3 of 4 shards), 0:24, 0:08 to go",
+        "aggregate: 100 % (4 of 4 shards), 0:32",
     ]

@@ -13,15 +13,15 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import ConfigValidationError
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import set_source
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import set_source
+from spacy_weakner.crf.kernel import CRFParameters
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
-from spacy_weakner.linear_chain.kernel import CRFParameters
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.mrc_ner.typing import Typing
@@ -300,16 +300,7 @@ def test_sentence_category():
         ("SoftLabelCRF", {"negative_rate": 0.5}),
         ("NoiseAwareCRF", {}),
         ("CRFNegativeLogLikelihood", {"weak_weight": 0.5}),
-        (
-            "PartialCRF",
-            {
-                "negative_rate": 0.5,
-                "entity_ratio": 0.2,
-                "entity_ratio_margin": 0.1,
-                "entity_ratio_weight": 2.0,
-                "weak_weight": 0.5,
-            },
-        ),
+        ("PartialCRF", {"negative_rate": 0.5, "weak_weight": 0.5}),
         ("NoiseAwareCRF", {"level": "token", "strong_weight": 0.9}),
     ],
 )
@@ -399,19 +390,18 @@ def test_queries():
     [
         ("AllNegatives", {}, 15),
         ("UniformNegativeSampler", {}, 2),
-        ("UniformNegativeSampler", {"ratio": 0.7, "rounding": "ceil", "exclude": 0.5}, 4),
+        ("UniformNegativeSampler", {"ratio": 0.7, "exclude": 0.5}, 4),
         ("WeightedNegativeSampler", {}, 2),
         (
             "WeightedNegativeSampler",
             {
                 "ratio": 1.0,
-                "rounding": "floor_plus_one",
                 "exponent": 4.0,
                 "n_epochs": 10.0,
                 "include_outside": True,
                 "exclude": 0.25,
             },
-            6,
+            5,
         ),
     ],
 )

@@ -360,9 +360,9 @@ WAYS: Dict[str, Way] = {
     ),
     "nothing to judge": Way(
         {"a.jsonl": GOLD, "a.txt": TEXTS, "t.csv": TERMS},
-        "judge labelled.spacy",
+        "analyze labelled.spacy --tune-terms",
         r"WK650.*spacy weakner (label) GOLD OUTPUT",
-        ("<1> a.spacy g.spacy --terms t.csv", "judge g.spacy"),
+        ("<1> a.spacy g.spacy --terms t.csv", "analyze g.spacy --tune-terms"),
     ),
     "nothing to analyze": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},
@@ -397,21 +397,21 @@ WAYS: Dict[str, Way] = {
     # Comparing and suggesting
     "a candidate without name": Way(
         {"a.jsonl": GOLD},
-        "compare a.spacy a.spacy --bootstrap 0",
+        "evaluate a.spacy a.spacy --bootstrap 0",
         r"WK401.*as NAME=PATH",
-        ("compare a.spacy one=a.spacy --bootstrap 0",),
+        ("evaluate a.spacy one=a.spacy --bootstrap 0",),
     ),
     "two of one name": Way(
         {"a.jsonl": GOLD},
-        "compare a.spacy one=a.spacy one=a.spacy --bootstrap 0",
+        "evaluate a.spacy one=a.spacy one=a.spacy --bootstrap 0",
         r"WK404.*a name of its own",
-        ("compare a.spacy one=a.spacy two=a.spacy --bootstrap 0",),
+        ("evaluate a.spacy one=a.spacy two=a.spacy --bootstrap 0",),
     ),
     "a baseline that is none": Way(
         {"a.jsonl": GOLD},
-        "compare a.spacy one=a.spacy two=a.spacy --bootstrap 0 --baseline three",
+        "evaluate a.spacy one=a.spacy two=a.spacy --bootstrap 0 --baseline three",
         r"WK410.*candidates \((\w+)",
-        ("compare a.spacy one=a.spacy two=a.spacy --bootstrap 0 --baseline <1>",),
+        ("evaluate a.spacy one=a.spacy two=a.spacy --bootstrap 0 --baseline <1>",),
     ),
     "nothing that is in doubt": Way(
         {
@@ -444,7 +444,7 @@ WAYS: Dict[str, Way] = {
         r"WK602.*a Transformer: ([\w-]+)",
         ("init config crf_ner --size <1> --transformer x",),
     ),
-    "a config that exists": Way({"a.cfg": ""}, "init config crf_ner a.cfg", r"WK605.*(--force)", ("again <1>",)),
+    "a config that exists": Way({"a.cfg": ""}, "init config crf_ner a.cfg", r"WK605.*(--overwrite)", ("again <1>",)),
     "nothing to learn from": Way({"a.jsonl": GOLD}, "init project new", r"WK680.*(--gold)\)", ("again <1> a.jsonl",)),
     "a folder with something in it": Way(
         {"a.jsonl": GOLD, "new/x": ""},
@@ -619,7 +619,7 @@ def commands(group: Any, before: str = "") -> Iterator[Tuple[str, Set[str]]]:
 
 COMMANDS = dict(commands(get_command(app)))
 # Of `spacy weakner` itself, of trainings, and of other programs.
-OTHERS = {"--help", "--code", "--take-over", "--nproc-per-node", "--head", "--force-reinstall", "--no-deps"}
+OTHERS = {"--help", "--code", "--nproc-per-node", "--head", "--force-reinstall", "--no-deps"}
 
 
 def texts() -> Iterator[Tuple[str, str]]:

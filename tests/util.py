@@ -19,10 +19,11 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from thinc.api import Model, NumpyOps
 
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.crf_ner.model import build_crf_tagger
+from spacy_weakner.heads.head import TrainableHead
 from spacy_weakner.losses import CategoricalCrossentropy
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.sentence_category.model import build_sentence_category
@@ -32,7 +33,6 @@ from spacy_weakner.span_ner.samplers import AllNegatives
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.model import build_token_classifier
-from spacy_weakner.training.head import TrainableHead
 from spacy_weakner.ty import Entity, Tick
 
 # More threads only if they are asked for: most of what is computed here is too small for them.

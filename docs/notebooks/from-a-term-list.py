@@ -33,15 +33,15 @@ from IPython.display import HTML, display
 from spacy import displacy
 from spacy.cli.train import train
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import weak_sources
 from spacy_weakner.configs import render_config
-from spacy_weakner.quality.analyze import analyze
-from spacy_weakner.quality.compare import compare
-from spacy_weakner.quality.report import report
-from spacy_weakner.quality.tables import analysis_tables, comparison_table
-from spacy_weakner.stages.convert import convert
-from spacy_weakner.stages.label import label
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import weak_sources
+from spacy_weakner.evaluation.analyze import analyze
+from spacy_weakner.evaluation.compare import compare
+from spacy_weakner.evaluation.report import report
+from spacy_weakner.evaluation.tables import analysis_tables, comparison_table
+from spacy_weakner.labeling.label import label
 
 folder = Path(tempfile.mkdtemp())
 

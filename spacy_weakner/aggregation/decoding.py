@@ -6,9 +6,9 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..annotations import weak
-from ..annotations.overlaps import best_without_overlaps
-from ..annotations.tags import TagScheme
+from ..corpus import weak
+from ..corpus.overlaps import best_without_overlaps
+from ..corpus.tags import TagScheme
 from ..ty import Entity
 
 Floats = NDArray[numpy.float64]

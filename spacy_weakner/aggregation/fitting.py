@@ -6,10 +6,10 @@ from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tup
 import numpy
 from spacy.tokens import Doc
 
-from ..annotations import weak
-from ..annotations.corpus import stream_docs
-from ..annotations.gold import find_gold
-from ..annotations.tags import TagScheme, make_scheme
+from ..corpus import weak
+from ..corpus.docbin import stream_docs
+from ..corpus.gold import find_gold
+from ..corpus.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
 from .label_model import fit
 from .methods import SCHEME, Majority, Method, Weighted

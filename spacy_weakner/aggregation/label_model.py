@@ -23,10 +23,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
 
-from ..annotations.tags import IntTags, TagScheme
 from ..batching import group_by_length
-from ..linear_chain.kernel import Batch, CRFParameters, pad
-from ..linear_chain.scaled import partition
+from ..corpus.tags import IntTags, TagScheme
+from ..crf.kernel import Batch, CRFParameters, pad
+from ..crf.scaled import partition
 from .decoding import Floats
 from .observations import Belief, Source
 from .source_model import DEFAULT_RELIABILITY, HIT, SourceParameters, events, log_prior, maximise, prior

@@ -4,7 +4,7 @@ from typing import Any, Dict, Tuple
 
 import numpy
 
-from ..annotations.tags import make_scheme
+from ..corpus.tags import make_scheme
 from .fitting import Prepared
 from .label_model import Fitted, LabelModel
 from .methods import SCHEME, Majority, Method, Weighted

@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Se
 import numpy
 from spacy.tokens import Doc
 
-from ..annotations import weak
-from ..annotations.tags import IntTags, TagScheme
+from ..corpus import weak
+from ..corpus.tags import IntTags, TagScheme
 from ..ty import Entity
 from .decoding import Floats, best_entities, proposals
 from .observations import Belief, Source, observe, without_ignorance

@@ -18,8 +18,8 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..annotations import weak
-from ..annotations.tags import IntTags, TagScheme
+from ..corpus import weak
+from ..corpus.tags import IntTags, TagScheme
 from ..ty import Entity
 from .policies import Candidate, candidates_of, resolve
 

@@ -5,7 +5,7 @@ from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from spacy.tokens import Doc, Span
 
-from ..annotations import weak
+from ..corpus import weak
 from ..errors import check_choice
 from ..ty import Entity
 

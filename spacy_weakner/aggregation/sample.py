@@ -6,8 +6,8 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from spacy.tokens import Doc
 
-from ..annotations import weak
-from ..annotations.tags import IntTags, TagScheme
+from ..corpus import weak
+from ..corpus.tags import IntTags, TagScheme
 from .observations import Answer, answers, encode_answers
 
 

@@ -21,7 +21,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy
 
-from ..annotations.tags import IntTags
+from ..corpus.tags import IntTags
 from .decoding import Floats
 from .observations import UNSEEN
 

@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Optional, Sequence
 import numpy
 from spacy.tokens import Doc
 
-from ..annotations.tags import BoolMask, IntTags, TagScheme
+from ..corpus.tags import BoolMask, IntTags, TagScheme
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from .decoding import Floats

@@ -7,47 +7,49 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar
+from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import typer
 from wasabi import color, msg
 from wasabi.util import locale_escape, supports_ansi
 
+from ..corpus.formats.names import INPUTS
 from ..errors import Errors, WeaknerError, one_line
 from ..files import check_output, write_text
-from ..formats.names import INPUTS
 from ..scratch import remove_leftovers
 
 INTERRUPTED = 130
 AUTO = "auto"
 T = TypeVar("T", int, float)
-# Options that are the same in several commands.
-Gpu = Annotated[int, typer.Option(help="GPU for the predictions; -1 is the CPU")]
-TrainingGpu = Annotated[int, typer.Option(help="-1 is the CPU")]
-Workers = Annotated[int, typer.Option(help="Number of processes that make the shards of a folder")]
+# Arguments and options that are the same in several commands.
+Corpus = Annotated[Path, typer.Argument(help="Corpus: a .spacy file or a folder of them")]
+SameShards = Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")]
+Component = Annotated[
+    Optional[str], typer.Option(help="Component of the pipeline (default: the last one that is able to)")
+]
+Gpu = Annotated[int, typer.Option(help="GPU; -1 is the CPU")]
+Workers = Annotated[int, typer.Option(help="Number of processes")]
 Ray = Annotated[
-    Optional[str], typer.Option(help="Address of a Ray cluster that makes them; auto: RAY_ADDRESS, or this machine")
+    Optional[str], typer.Option(help="Address of a Ray cluster to run on; auto: RAY_ADDRESS, or this machine")
 ]
-TrainingRay = Annotated[
-    Optional[str], typer.Option(help="Address of a Ray cluster that trains them; auto: RAY_ADDRESS, or this machine")
-]
-Processes = Annotated[int, typer.Option(help="How many pipelines are trained at a time")]
+Processes = Annotated[int, typer.Option(help="Number of trainings at a time")]
 Format = Annotated[Optional[str], typer.Option(help=f"Format of the input: {', '.join(INPUTS)}")]
-Tokenizer = Annotated[Optional[str], typer.Option(help="Name of a registered tokenizer")]
+Lang = Annotated[str, typer.Option(help="Code of the language; xx for several")]
+Seed = Annotated[int, typer.Option(help="Seed of all random draws")]
+JsonOutput = Annotated[Optional[Path], typer.Option(help="Write the result to this JSON file")]
+HtmlOutput = Annotated[Optional[Path], typer.Option(help="Write a report to this HTML file")]
+Tokenizer = Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")]
 Sentences = Annotated[bool, typer.Option(help="Split text without annotations into sentences")]
 Misaligned = Annotated[
     str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
 ]
 Columns = Annotated[Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")]
 SpansKey = Annotated[
-    Optional[str], typer.Option(help="Span group of .spacy files that is read as the gold, in place of the entities")
+    Optional[str], typer.Option(help="Span group of .spacy files to read as the gold, instead of the entities")
 ]
 ShardSize = Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")]
 Bootstrap = Annotated[int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")]
-Baseline = Annotated[
-    Optional[str], typer.Option(help="Candidate that the others are compared with (default: the best F1)")
-]
 ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling")]
 Policy = Annotated[
     Optional[str], typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop")
@@ -98,6 +100,30 @@ def config_overrides(context: typer.Context) -> Dict[str, Any]:
         return _util.parse_config_overrides(context.args)
     except _util.NoSuchOption as error:  # of click, which is not always the one that typer has
         raise WeaknerError(Errors.WK369.format(reason=error.format_message())) from None
+
+
+def only_with(context: typer.Context, modes: Mapping[str, Sequence[str]]) -> str:
+    """The option that a command is given of some that exclude each other.
+
+    context (typer.Context): The command's.
+    modes (Mapping[str, Sequence[str]]): For each of them the options that belong to it; "" is none of them.
+    RETURNS (str): Its name; empty if there is none.
+    RAISES (WeaknerError): If there are two, or an option belongs to others only.
+    """
+
+    def is_given(name: str) -> bool:
+        source = context.get_parameter_source(name)
+        return source is not None and source.name == "COMMANDLINE"
+
+    mode, *others = [*filter(is_given, filter(None, modes)), ""]
+    for option in filter(None, others):
+        raise WeaknerError(Errors.WK436.format(option=option, modes=f"without --{mode}".replace("_", "-")))
+    for option in {option for own in modes.values() for option in own} - {*modes[mode]}:
+        if is_given(option):
+            able = " or ".join(f"--{name}" for name, own in modes.items() if name and option in own)
+            how = f"without --{mode}" if mode else f"with {able}"
+            raise WeaknerError(Errors.WK436.format(option=option.replace("_", "-"), modes=how.replace("_", "-")))
+    return mode
 
 
 def say(kind: str, text: str, path: object = None) -> None:
@@ -160,7 +186,7 @@ def show_shards(skipped: int, replaced: int) -> None:
 def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
     """Check the path of a result before the work that leads to it.
 
-    output (Optional[Path]): The JSON file to write; None: there is none.
+    output (Optional[Path]): The file to write; None: there is none.
     inputs (Iterable[Path]): What is read.
     RAISES (WeaknerError): If it is a folder, or belongs to an input.
     """

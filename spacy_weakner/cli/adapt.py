@@ -1,4 +1,4 @@
-"""`spacy weakner adapt`"""
+"""`spacy weakner encoder adapt`"""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Sentences, reporting
+from ._util import Lang, Seed, Sentences, Tokenizer, reporting
 
 
 def adapt_cli(
@@ -22,7 +22,7 @@ def adapt_cli(
     eval_share: Annotated[
         float, typer.Option(help="Share of the texts that is held out, to measure the loss before and after")
     ] = 0.01,
-    epochs: Annotated[int, typer.Option(help="How often all texts are gone through")] = 1,
+    epochs: Annotated[int, typer.Option(help="Number of passes over the texts")] = 1,
     max_steps: Annotated[Optional[int], typer.Option(help="Number of steps, instead of epochs")] = None,
     batch_size: Annotated[int, typer.Option(help="Texts per step, shared by all GPUs")] = 32,
     learn_rate: Annotated[float, typer.Option(help="Highest learning rate")] = 5e-5,
@@ -35,22 +35,24 @@ def adapt_cli(
     ] = False,
     mixed_precision: Annotated[str, typer.Option(help="On a GPU: no, bf16 or fp16")] = "no",
     gpu_id: Annotated[int, typer.Option(help="GPU, or -1 for the CPU; torchrun gives each process its own")] = -1,
-    seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
-    save_steps: Annotated[int, typer.Option(help="Steps between checkpoints, from which a stopped run goes on")] = 500,
+    seed: Seed = 0,
+    save_steps: Annotated[
+        int, typer.Option(help="Steps between checkpoints, from which a stopped run continues")
+    ] = 500,
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Do not remove them at the end (they contain pickles)")
     ] = False,
-    lang: Annotated[str, typer.Option(help="Language of raw text; xx for several")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
+    lang: Lang = "en",
+    tokenizer: Tokenizer = None,
     format: Annotated[Optional[str], typer.Option(help="Format of the inputs: jsonl, conll, text, spacy")] = None,
     sentences: Sentences = True,
 ) -> None:
-    """Go on with the masked-language-model training of an encoder on text of the domain.
+    """Continue the masked-language-model training of an encoder on text of the domain.
 
-    On several GPUs: torchrun --nproc-per-node 4 -m spacy_weakner adapt ... --gpu-id 0"""
+    On several GPUs: torchrun --nproc-per-node 4 -m spacy_weakner encoder adapt ... --gpu-id 0"""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.adapt import adapt
+        from ..encoder_tools.adapt import adapt
 
         report = adapt(**options, progress=True)
         if os.environ.get("RANK", "0") != "0":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional, Tuple
 import typer
 from wasabi import msg
 
-from ._util import Policy, Ray, Sources, Workers, check_json, listing, reporting, show_shards, write_json
+from ._util import Policy, Ray, Seed, Sources, Workers, check_json, listing, reporting, show_shards, write_json
 
 if TYPE_CHECKING:
     from ..aggregation.observations import Belief
@@ -16,7 +16,7 @@ _ENOUGH_SOURCES = 3
 
 
 def aggregate_cli(
-    input_path: Annotated[Path, typer.Argument(help="Labelled corpus: a .spacy file or a folder of them")],
+    input_path: Annotated[Path, typer.Argument(help="Labeled corpus: a .spacy file or a folder of them")],
     output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder for shards")],
     method: Annotated[
         str,
@@ -34,7 +34,7 @@ def aggregate_cli(
             "methods): outside if that is probable enough, else missing"
         ),
     ] = None,
-    min_probability: Annotated[float, typer.Option(help="What is probable enough")] = 0.9,
+    min_probability: Annotated[float, typer.Option(help="Least probability of O for confident")] = 0.9,
     soft: Annotated[
         Optional[bool],
         typer.Option("--soft/--no-soft", help="Write the distributions as soft labels (default: those of label_model)"),
@@ -49,28 +49,26 @@ def aggregate_cli(
         Optional[Path],
         typer.Option(help="Labelled text that label_model is fitted on, as for dev and test (default: the input)"),
     ] = None,
-    max_docs: Annotated[int, typer.Option(help="Fit the label model on at most so many documents")] = 50_000,
-    seed: Annotated[int, typer.Option(help="Seed for drawing them")] = 0,
+    max_docs: Annotated[int, typer.Option(help="Most documents to fit the label model on")] = 50_000,
+    seed: Seed = 0,
     model_output: Annotated[
-        Optional[Path], typer.Option(help="Write what weighted or label_model has learned to this JSON file")
+        Optional[Path], typer.Option(help="Write the fitted weights or label model to this JSON file")
     ] = None,
     workers: Workers = 1,
     ray: Ray = None,
     report_output: Annotated[
         Optional[Path],
-        typer.Option(
-            "--report", help="Write what was aggregated to this JSON file: which sources had answers, and so on"
-        ),
+        typer.Option("--report", help="Write a report of the sources and their answers to this JSON file"),
     ] = None,
     if_answered: Annotated[
         bool, typer.Option("--if-answered", help="Write nothing, and remove earlier output, if a source has no answers")
     ] = False,
 ) -> None:
-    """Write doc.ents from the weak labels of a corpus; gold moves to the span group 'gold'."""
+    """Combine the weak labels of a corpus into doc.ents; gold moves to the span group 'gold'."""
     options = dict(locals())
     with reporting():
+        from ..labeling.aggregate import aggregate
         from ..scores import as_json
-        from ..stages.aggregate import aggregate
 
         inputs = [path for path in (input_path, gold, fit_on) if path is not None]
         check_json(report_output, inputs)
@@ -134,7 +132,7 @@ def _percent(share: Optional[float]) -> str:
 
 def _remove(output: Path) -> None:
     """Remove the corpus that was just written, with its receipts."""
-    from ..annotations.corpus import corpus_files, receipt_path
+    from ..corpus.docbin import corpus_files, receipt_path
 
     for path in corpus_files(output):
         path.unlink()

@@ -1,50 +1,113 @@
 """`spacy weakner analyze`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, List, Optional
+from typing import TYPE_CHECKING, Annotated, Any, List, Optional
 
 import typer
 from wasabi import msg
 
-from ._util import check_json, reporting, write_json
+from ._util import (
+    Bootstrap,
+    HtmlOutput,
+    JsonOutput,
+    Lang,
+    Policy,
+    ResamplingSeed,
+    check_json,
+    only_with,
+    reporting,
+    say,
+    show_table,
+    write_json,
+)
 
 if TYPE_CHECKING:
-    from ..quality.tables import Table
+    from ..evaluation.analyze import Analysis
+    from ..evaluation.judge import Judgement
+    from ..evaluation.tables import Table
 
 # Where the output is no terminal: wide enough that no table is folded.
 _PIPED_WIDTH = 160
 
 
 def analyze_cli(
-    corpus: Annotated[Path, typer.Argument(help="Labelled corpus: a .spacy file or a folder of them")],
+    ctx: typer.Context,
+    corpus: Annotated[Path, typer.Argument(help="Labeled corpus: a .spacy file or a folder of them")],
     gold: Annotated[
         Optional[Path], typer.Option(help="Corpus with gold for the same sentences (default: the gold in CORPUS)")
     ] = None,
     source: Annotated[
         Optional[List[str]],
-        typer.Option(help="Source to look at: a name, 'ents' or 'pred:PIPE' (repeatable; default: all)"),
+        typer.Option(
+            help="Source to analyze: a name, 'ents' or 'pred:PIPE' (repeatable; default: all). For --tune-terms: "
+            "names, the most trusted first"
+        ),
     ] = None,
-    output: Annotated[Optional[Path], typer.Option(help="Write the analysis to this JSON file")] = None,
+    tune_terms: Annotated[
+        bool,
+        typer.Option(
+            "--tune-terms",
+            help="Score the combined sources on the gold in CORPUS, list the worst terms, and propose better settings "
+            "for term lists",
+        ),
+    ] = False,
+    method: Annotated[
+        str, typer.Option(help="How sources are combined, as in 'aggregate': union, majority, weighted or label_model")
+    ] = "union",
+    policy: Policy = None,
+    fit_on: Annotated[
+        Optional[Path], typer.Option(help="For label_model: labeled text to fit it on (default: CORPUS)")
+    ] = None,
+    lang: Lang = "en",
     top: Annotated[int, typer.Option(help="Number of phrases in the lists of frequent errors")] = 10,
+    bootstrap: Bootstrap = 1000,
+    seed: ResamplingSeed = 0,
+    output: JsonOutput = None,
+    html: HtmlOutput = None,
 ) -> None:
-    """Audit weak labels: coverage, disagreement between sources and, where gold is known, their errors."""
+    """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
+    --tune-terms, measure on gold what the sources are worth together, and tune term lists."""
     with reporting():
-        from ..quality.analyze import analyze
-        from ..quality.tables import analysis_tables
-        from ..scores import as_json
+        only_with(
+            ctx, {"tune_terms": ["method", "policy", "fit_on", "lang", "bootstrap", "seed"], "": ["gold", "html"]}
+        )
+        inputs = [path for path in (corpus, gold, fit_on) if path is not None]
+        check_json(output, inputs)
+        check_json(html, inputs)
+        result: Any
+        if tune_terms:
+            from ..evaluation.judge import judge
 
-        check_json(output, [corpus, *([] if gold is None else [gold])])
-        analysis = analyze(corpus, gold=gold, sources=source or None, top=top, progress=True)
-        msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
-        if analysis.unlabelled:
-            msg.warn(f"Documents that none of the sources has looked at: {analysis.unlabelled}")
-        for table in analysis_tables(analysis):
-            _print(table)
-        if analysis.gold is None:
-            msg.warn("No gold is known here, so that nothing is said about how often the labels are right.")
+            how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on, "lang": lang}
+            result = judge(corpus, bootstrap=bootstrap, top=top, seed=seed, progress=True, **how)
+            _show_judgement(result)
+        else:
+            from ..evaluation.analyze import analyze
+
+            result = analyze(corpus, gold=gold, sources=source or None, top=top, progress=True)
+            _show_analysis(result)
         if output is not None:
-            write_json(output, as_json(analysis))
-            msg.good("Analysis", output)
+            from ..scores import as_json
+
+            write_json(output, result.to_json() if tune_terms else as_json(result))
+            say("good", "Figures", output)
+        if html is not None:
+            from ..evaluation.report import report
+
+            report(html, labels=corpus, gold=gold, sources=source or None, top=top, progress=True)
+            say("good", "Report", html)
+
+
+def _show_analysis(analysis: "Analysis") -> None:
+    from ..evaluation.tables import analysis_tables
+
+    msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
+    if analysis.unlabelled:
+        msg.warn(f"Documents without labels of any source: {analysis.unlabelled}")
+    for table in analysis_tables(analysis):
+        _print(table)
+    if analysis.gold is None:
+        msg.warn("No gold is known here, so errors are not counted.")
 
 
 def _print(table: "Table") -> None:
@@ -64,3 +127,36 @@ def _print(table: "Table") -> None:
     console.print(grid)
     if table.note:
         console.print(table.note, soft_wrap=True)
+
+
+def _show_judgement(result: "Judgement") -> None:
+    from ..evaluation.terms.tables import as_config, as_options, proposal_table, score_table, term_table
+
+    msg.divider(f"Weak labels on {result.scores.docs} of {result.docs} gold documents")
+    header, cells = score_table(result)
+    show_table(header, cells)
+    if result.scores.counts.fp:
+        kinds = {"borders": "wrong borders", "label": "wrong label", "nothing": "no entity there"}
+        shares = (f"{name} {100 * result.errors[key] / result.scores.counts.fp:.0f} %" for key, name in kinds.items())
+        msg.info(f"False matches: {', '.join(shares)}")
+    if result.worst_terms:
+        msg.divider("Worst terms")
+        header, cells = term_table(result)
+        msg.table(cells, header=header, divider=True, aligns=("l", "l", "l", "r", "r", "l"))
+    for proposal in result.proposals:
+        msg.divider(f"Proposal for '{proposal.source}'")
+        header, cells = proposal_table(proposal)
+        show_table(header, cells)
+        gain = proposal.difference
+        bounds = f"{gain.low:+.1f} to {gain.high:+.1f}"
+        msg.info(f"F1 {gain.f1:+.1f} ({bounds}), on sentences that did not choose the settings")
+        # Not by wasabi, which breaks lines: these are for pasting.
+        msg.info("Settings to add to those of this source:")
+        settings = as_options(proposal)
+        if settings is not None:
+            typer.echo(f"spacy weakner label ... {settings}\n")
+        typer.echo(f"{as_config(proposal)}\n")
+    for warning in result.warnings:
+        msg.warn(warning.text)
+    if not result.warnings:
+        msg.good("No problems found")

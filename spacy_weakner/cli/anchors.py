@@ -6,7 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Overwrite, ShardSize, Tokenizer, listing, reporting
+from ._util import Lang, Overwrite, ShardSize, Tokenizer, listing, reporting
 
 
 def anchors_cli(
@@ -19,17 +19,17 @@ def anchors_cli(
     min_anchors: Annotated[int, typer.Option(help="Leave out sentences with fewer anchors")] = 4,
     max_length: Annotated[int, typer.Option(help="Leave out sentences with more tokens")] = 250,
     max_page: Annotated[int, typer.Option(help="Skip pages with more characters")] = 10_000_000,
-    max_seconds: Annotated[float, typer.Option(help="Skip pages of wikitext that take longer to parse")] = 10.0,
+    max_seconds: Annotated[float, typer.Option(help="Skip pages that take longer to parse")] = 10.0,
     limit: Annotated[Optional[int], typer.Option(help="Stop after so many sentences")] = None,
-    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    lang: Lang = "en",
     tokenizer: Tokenizer = None,
     shard_size: ShardSize = 5000,
     overwrite: Overwrite = False,
 ) -> None:
-    """Make a corpus of the links in wikis and web pages: sentences with their anchors as entities of one label."""
+    """Make a corpus from wikis and web pages: sentences with their links as entities of one label."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.anchors import anchors
+        from ..labeling.anchors.anchors import anchors
 
         report = anchors(**options, progress=True)
         msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", output_path)

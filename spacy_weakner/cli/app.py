@@ -8,8 +8,8 @@ from typing import Annotated, Any, List, Optional
 import typer
 from typer.core import TyperGroup
 
+from .._compat import import_factories_by_name
 from ..own_code import OWN_CODE, import_own_code
-from ..scratch import TAKE_OVER
 from ._util import reporting
 from .adapt import adapt_cli
 from .aggregate import aggregate_cli
@@ -21,31 +21,25 @@ from .bias import bias_cli
 from .calibrate import calibrate_cli
 from .check import check_cli
 from .clean import clean_cli
-from .compare import compare_cli
 from .complete import complete_cli
 from .conformal import conformal_cli
 from .convert import convert_cli
-from .crossfit import crossfit_cli
-from .ensemble import ensemble_cli
+from .distill import distill_cli
+from .evaluate import evaluate_cli
 from .fit import fit_cli
 from .init import init_app
-from .judge import judge_cli
 from .label import label_cli
-from .mask import mask_cli
 from .package import package_cli
 from .pick import pick_cli
-from .pieces import pieces_cli
 from .prepare import prepare_cli
-from .report import report_cli
+from .soft import soft_cli
 from .stamp import stamp_cli
 from .suggest import suggest_cli
-from .sweep import sweep_cli
 from .temperature import temperature_cli
 from .train import train_cli
-from .verdict import verdict_cli
 
 NAME = "weakner"
-HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, complete, analyze, compare."
+HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, train, evaluate."
 
 _CODE = "--code"
 
@@ -73,9 +67,6 @@ app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=N
 @app.callback()
 def weakner_cli(
     context: typer.Context,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the place of a run on another machine that has ended")
-    ] = False,
     code: Annotated[
         Optional[Path],
         typer.Option(
@@ -83,8 +74,7 @@ def weakner_cli(
         ),
     ] = None,
 ) -> None:
-    if take_over:
-        os.environ[TAKE_OVER] = "1"
+    import_factories_by_name()
     if code is not None:
         context.call_on_close(partial(_put_back, os.environ.get(OWN_CODE, "")))
         os.environ[OWN_CODE] = str(code.resolve())
@@ -98,36 +88,34 @@ def _put_back(path: str) -> None:
 
 
 app.add_typer(init_app)
-app.command("stamp")(stamp_cli)
-app.command("prepare")(prepare_cli)
+app.command("stamp", hidden=True)(stamp_cli)
+app.command("prepare", hidden=True)(prepare_cli)
 app.command("check")(check_cli)
 app.command("convert")(convert_cli)
 app.command("anchors")(anchors_cli)
-app.command("adapt")(adapt_cli)
-app.command("pieces")(pieces_cli)
+encoder_app = typer.Typer(name="encoder", help="Prepare encoders without labels.", no_args_is_help=True)
+encoder_app.command("adapt")(adapt_cli)
+encoder_app.command("distill")(distill_cli)
+app.add_typer(encoder_app)
 app.command("ask")(ask_cli)
 app.command("label")(label_cli)
-app.command("judge")(judge_cli)
 app.command("aggregate")(aggregate_cli)
 # What these do not know goes to the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
-app.command("crossfit", context_settings=_OVERRIDES)(crossfit_cli)
 app.command("calibrate")(calibrate_cli)
-app.command("clean")(clean_cli)
-app.command("complete")(complete_cli)
 app.command("train", context_settings=_OVERRIDES)(train_cli)
-app.command("sweep", context_settings=_OVERRIDES)(sweep_cli)
-app.command("augment")(augment_cli)
-app.command("ensemble", context_settings=_OVERRIDES)(ensemble_cli)
-app.command("pick")(pick_cli)
-app.command("mask")(mask_cli)
+relabel_app = typer.Typer(name="relabel", help="Change the labels of a corpus with models.", no_args_is_help=True)
+relabel_app.command("complete")(complete_cli)
+relabel_app.command("clean")(clean_cli)
+relabel_app.command("pick")(pick_cli)
+relabel_app.command("soft")(soft_cli)
+relabel_app.command("augment")(augment_cli)
+app.add_typer(relabel_app)
 app.command("temperature")(temperature_cli)
 app.command("bias")(bias_cli)
 app.command("conformal")(conformal_cli)
 app.command("fit")(fit_cli)
-app.command("verdict")(verdict_cli)
 app.command("package")(package_cli)
 app.command("analyze")(analyze_cli)
 app.command("suggest")(suggest_cli)
-app.command("compare")(compare_cli)
-app.command("report")(report_cli)
+app.command("evaluate")(evaluate_cli)

@@ -6,28 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Iterator, Optional
 import typer
 from wasabi import msg
 
-from ._util import Format, Sentences, Tokenizer, listing, reporting, say
+from ._util import Format, Lang, Sentences, Tokenizer, listing, reporting, say
 
 if TYPE_CHECKING:
-    from ..stages.ask import AskReport
+    from ..labeling.llm.ask import AskReport
 
 
 def ask_cli(
     texts: Annotated[Path, typer.Argument(help="Corpus: file or folder, in any format")],
-    answers: Annotated[Path, typer.Argument(help="File of answers (.jsonl), which a later run goes on with")],
+    answers: Annotated[Path, typer.Argument(help="File of the answers (.jsonl); a later run continues it")],
     url: Annotated[str, typer.Option(help="Address up to /chat/completions, like http://localhost:8000/v1")],
     model: Annotated[str, typer.Option(help="Name of the model")],
-    labels: Annotated[
-        str, typer.Option(help="Labels with commas between them, or a .json or .toml file that says what each means")
-    ],
+    labels: Annotated[str, typer.Option(help="Comma-separated labels, or a .json or .toml file that describes each")],
     prompt: Annotated[
-        Optional[Path], typer.Option(help="File with {{text}} and {{labels}} in it (default: one that is built in)")
+        Optional[Path], typer.Option(help="File with {{text}} and {{labels}} in it (default: built in)")
     ] = None,
-    samples: Annotated[int, typer.Option(help="How often every text is asked; agreement becomes the score")] = 1,
+    samples: Annotated[int, typer.Option(help="Number of answers per text; their agreement becomes the score")] = 1,
     temperature: Annotated[
-        Optional[float], typer.Option(help="How much samples differ (default: 0 for one, 0.7 for several)")
+        Optional[float], typer.Option(help="Sampling temperature (default: 0 for one sample, 0.7 for several)")
     ] = None,
-    max_tokens: Annotated[int, typer.Option(help="How long an answer may be")] = 1024,
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of an answer")] = 1024,
     structured: Annotated[
         bool, typer.Option("--structured", help="Let the server enforce the form of the answer (JSON schema)")
     ] = False,
@@ -36,29 +34,29 @@ def ask_cli(
     ] = None,
     key_env: Annotated[Optional[str], typer.Option(help="Environment variable that holds the key")] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Send the key without encryption (http://) to other machines, too")
+        bool, typer.Option("--insecure", help="Send the key over http:// to other machines, too")
     ] = False,
     budget: Annotated[
-        Optional[float], typer.Option(help="What all answers in the file may cost; needs both prices")
+        Optional[float], typer.Option(help="Most that all answers in the file may cost; needs both prices")
     ] = None,
     price_in: Annotated[Optional[float], typer.Option(help="Price of a million tokens of requests")] = None,
     price_out: Annotated[Optional[float], typer.Option(help="Price of a million tokens of answers")] = None,
-    concurrency: Annotated[int, typer.Option(help="How many requests are sent at a time")] = 4,
-    timeout: Annotated[float, typer.Option(help="Seconds after which a request is sent again")] = 120.0,
-    retries: Annotated[int, typer.Option(help="How often a request that failed is sent again")] = 6,
-    limit: Annotated[Optional[int], typer.Option(help="Ask about at most so many different texts")] = None,
+    concurrency: Annotated[int, typer.Option(help="Number of requests at a time")] = 4,
+    timeout: Annotated[float, typer.Option(help="Seconds before a request is repeated")] = 120.0,
+    retries: Annotated[int, typer.Option(help="Number of repetitions of a failed request")] = 6,
+    limit: Annotated[Optional[int], typer.Option(help="Most different texts to annotate")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing: only count requests, and estimate tokens and cost")
     ] = False,
     format: Format = None,
-    lang: Annotated[str, typer.Option(help="Language of the texts")] = "en",
+    lang: Lang = "en",
     tokenizer: Tokenizer = None,
     sentences: Sentences = True,
 ) -> None:
-    """Ask a language model for the entities of texts; 'label' takes the answers as a source."""
+    """Annotate texts with a language model; 'label' reads the answers as a source."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.ask import ask
+        from ..labeling.llm.ask import ask
 
         report = ask(**options, progress=True)
         again = f" ({report.duplicates} more are there again)" if report.duplicates else ""
@@ -67,8 +65,8 @@ def ask_cli(
             say("info", f"Left to send: {report.left}{_estimate(report)}")
         else:
             say("good", f"{report.answered} answers{_spent(report)}", answers)
-        if report.tally.rows:
-            msg.info(f"Answers in the file: {report.tally.rows}; mentions: {listing(report.tally.mentions)}")
+        if report.counts.rows:
+            msg.info(f"Answers in the file: {report.counts.rows}; mentions: {listing(report.counts.mentions)}")
         for warning in _warnings(report, dry_run):
             say("warning", warning)
 
@@ -100,27 +98,27 @@ def _short(text: str) -> str:
 
 def _warnings(report: "AskReport", dry_run: bool) -> Iterator[str]:
     """What was lost, and what is left."""
-    tally = report.tally
+    counts = report.counts
     if report.torn:
         yield (
             f"The file ends in the middle of a row ({report.torn} bytes), which a run did not write to the end"
             f"{'' if dry_run else ': it was removed, and asked for again'}"
         )
-    if tally.cut:
-        yield f"Answers that broke off at the limit of tokens: {tally.cut}. They count as none: raise --max-tokens"
-    if tally.unparsed > tally.cut:
+    if counts.cut:
+        yield f"Answers that broke off at the limit of tokens: {counts.cut}. They count as none: raise --max-tokens"
+    if counts.unparsed > counts.cut:
         yield (
-            f"Answers that could not be read: {tally.unparsed - tally.cut}. Their texts count as not looked at. See "
+            f"Answers that could not be read: {counts.unparsed - counts.cut}. Their texts count as not looked at. See "
             "'answer' in the rows whose 'ents' are null"
         )
-    if tally.others:
-        shown = ", ".join(f"{_short(label) or '(none)'} {n}" for label, n in tally.others.most_common(10))
-        yield f"Mentions left out, with labels that were not asked for: {tally.others.total()} ({shown})"
-    if tally.not_found:
-        shown = ", ".join(repr(_short(phrase)) for phrase in tally.lost)
-        yield f"Mentions that are not in their texts: {tally.not_found} (such as {shown})"
-    if tally.estimated:
-        yield f"Answers whose tokens the server did not count, so that they are estimated: {tally.estimated}"
+    if counts.others:
+        shown = ", ".join(f"{_short(label) or '(none)'} {n}" for label, n in counts.others.most_common(10))
+        yield f"Mentions left out, with labels that were not asked for: {counts.others.total()} ({shown})"
+    if counts.not_found:
+        shown = ", ".join(repr(_short(phrase)) for phrase in counts.lost)
+        yield f"Mentions that are not in their texts: {counts.not_found} (such as {shown})"
+    if counts.estimated:
+        yield f"Answers whose tokens the server did not count, so that they are estimated: {counts.estimated}"
     if report.failed:
         yield f"Requests that failed: {report.failed} ({report.failure}). Run the same command again to send them"
     if report.is_spent:

@@ -1,35 +1,34 @@
-"""`spacy weakner augment`"""
+"""`spacy weakner relabel augment`"""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
-from ._util import Ray, Workers, reporting, show_shards
+from ._util import Corpus, Gpu, Ray, SameShards, Seed, Workers, reporting, show_shards
 
 
 def augment_cli(
-    input_path: Annotated[Path, typer.Argument(help="Corpus: a .spacy file or a folder of them")],
-    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    input_path: Corpus,
+    output_path: SameShards,
     model: Annotated[
         str, typer.Option(help="Encoder with a masked-LM head: a Hugging Face folder or name; none: copy the corpus")
     ],
     mask_rate: Annotated[float, typer.Option(help="Probability of a word to be masked")] = 0.15,
-    top_k: Annotated[int, typer.Option(help="How many of the best predictions to draw from")] = 5,
+    top_k: Annotated[int, typer.Option(help="Number of the best predictions to draw from")] = 5,
     masked_only: Annotated[
         bool, typer.Option("--masked-only", help="Replace words only where they were masked")
     ] = False,
-    batch_size: Annotated[int, typer.Option(help="Sentences that the model reads together, at most")] = 32,
-    gpu_id: Annotated[int, typer.Option(help="GPU, or -1 for the CPU")] = -1,
-    seed: Annotated[int, typer.Option(help="Seed of all draws")] = 0,
+    batch_size: Annotated[int, typer.Option(help="Most sentences in a batch")] = 32,
+    gpu_id: Gpu = -1,
+    seed: Seed = 0,
     workers: Workers = 1,
     ray: Ray = None,
 ) -> None:
-    """Write a second form of every sentence, with words that a masked language model predicts."""
+    """Write a second form of each sentence, in which a masked language model replaces words."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.augment import augment
+        from ..relabel.augment import augment
 
         report = augment(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)

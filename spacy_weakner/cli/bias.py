@@ -21,7 +21,7 @@ def bias_cli(
     """Find how readily a pipeline should give entities: what is added to the scores of "O" for the best F1 on held-out
     gold."""
     with reporting():
-        from ..stages.bias import fit_bias
+        from ..calibration.bias import fit_bias
 
         report = fit_bias(output_path, model, gold, component=component, gpu_id=gpu_id)
         msg.good(f"Bias of '{report.component}': {report.bias:+.1f}", output_path)

@@ -34,12 +34,12 @@ def calibrate_cli(
     """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
     options = dict(locals())
     with reporting():
+        from ..calibration.calibrate import calibrate
         from ..files import write_text
-        from ..stages.calibrate import calibrate
 
         if figure is not None:
             check_json(figure, [])
-            from ..quality.plots import steps_plot
+            from ..evaluation.plots import steps_plot
 
         del options["figure"]
         options["folds"] = [pair for text in folds for pair in _parse(text)]
@@ -63,7 +63,7 @@ def calibrate_cli(
 
 def _parse(text: str) -> List[Tuple[str, Path]]:
     """One pipeline with its gold, or all folds of a folder."""
-    from ..stages.runtime.folds import read_folds
+    from ..runs.folds import read_folds
 
     if Path(text).is_dir() or "=" not in text:
         return read_folds(Path(text))

@@ -7,11 +7,25 @@ import typer
 from wasabi.util import locale_escape
 
 from ..errors import check_range
-from ._util import AUTO, Columns, Misaligned, check_json, given_text, number, reporting, say, show_table, write_json
+from ._util import (
+    AUTO,
+    Columns,
+    Gpu,
+    JsonOutput,
+    Lang,
+    Misaligned,
+    check_json,
+    given_text,
+    number,
+    reporting,
+    say,
+    show_table,
+    write_json,
+)
 
 if TYPE_CHECKING:
-    from ..quality.checking.check import CheckReport
-    from ..quality.checking.findings import Finding
+    from ..checks.check import CheckReport
+    from ..checks.findings import Finding
 
 
 def check_cli(
@@ -19,28 +33,28 @@ def check_cli(
     terms: Annotated[str, typer.Option(help="Term list: .csv .tsv .jsonl .txt")] = "",
     sources: Annotated[str, typer.Option(help="File that declares weak sources")] = "",
     gold: Annotated[str, typer.Option(help="Annotated sentences to train with: .jsonl .conll .spacy")] = "",
-    dev: Annotated[str, typer.Option(help="Annotated sentences that models are chosen by")] = "",
-    test: Annotated[str, typer.Option(help="Annotated sentences that the last scores are of")] = "",
-    lang: Annotated[str, typer.Option(help="Language of the texts")] = "en",
+    dev: Annotated[str, typer.Option(help="Annotated sentences to choose models by")] = "",
+    test: Annotated[str, typer.Option(help="Annotated sentences for the final scores")] = "",
+    lang: Lang = "en",
     tokenizer: Annotated[str, typer.Option(help="Name of a registered tokenizer")] = "",
     size: Annotated[
         str, typer.Option(help="Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu")
     ] = "",
     transformer: Annotated[str, typer.Option(help="Folder or name of the Transformer")] = "",
-    gpu_id: Annotated[int, typer.Option(help="GPU; -1 is the CPU")] = -1,
-    label: Annotated[Optional[List[str]], typer.Option(help="Label that is wanted (repeatable)")] = None,
+    gpu_id: Gpu = -1,
+    label: Annotated[Optional[List[str]], typer.Option(help="Label to learn (repeatable)")] = None,
     term_label: Annotated[str, typer.Option(help="Label of terms that come without one")] = "",
     max_steps: Annotated[str, typer.Option(help="Steps of the training")] = "",
     batch_words: Annotated[int, typer.Option(help="Words of each step")] = 500,
     misaligned: Misaligned = "error",
     columns: Columns = (1, -1),
     spans_key: Annotated[str, typer.Option(help="Span group of .spacy files that is read as the gold")] = "",
-    configs: Annotated[str, typer.Option(help="Folder of the project's configs, which have to fit")] = "",
-    output: Annotated[Optional[Path], typer.Option(help="Write what was found to this JSON file")] = None,
+    configs: Annotated[str, typer.Option(help="Folder of the project's configs")] = "",
+    output: JsonOutput = None,
 ) -> None:
-    """Check files and settings before anything is trained, all at once. What is "" or null counts as not given."""
+    """Check files and settings before a training, all at once. An empty option, or "null", counts as missing."""
     with reporting():
-        from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
+        from ..checks.check import CheckedFiles, CheckedSettings, examine
 
         given = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
         files = CheckedFiles(**{name: Path(value) for name, value in given.items() if given_text(value) is not None})
@@ -76,7 +90,7 @@ def show_report(report: "CheckReport") -> None:
     report (CheckReport): What was found.
     RAISES (typer.Exit): With code 1 if there are errors.
     """
-    from ..quality.checking.labels import label_table
+    from ..checks.labels import label_table
 
     for finding in report.findings:
         _show(finding)

@@ -1,4 +1,4 @@
-"""`spacy weakner clean`"""
+"""`spacy weakner relabel clean`"""
 
 from pathlib import Path
 from typing import Annotated, Optional
@@ -6,34 +6,34 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Gpu, reporting, show_shards, show_table
+from ._util import Component, Corpus, Gpu, SameShards, reporting, show_shards, show_table
 
 
 def clean_cli(
-    input_path: Annotated[Path, typer.Argument(help="Corpus with labels: a .spacy file or a folder of them")],
-    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    input_path: Corpus,
+    output_path: SameShards,
     judge: Annotated[
-        str, typer.Argument(help="The folder of a 'crossfit' on this corpus; or a pipeline trained on other data")
+        str, typer.Argument(help="The folder of 'train --folds' on this corpus; or a pipeline trained on other data")
     ],
-    component: Annotated[
-        Optional[str], typer.Option(help="Component to ask (default: the last that gives distributions over tags)")
-    ] = None,
-    factor: Annotated[float, typer.Option(help="Of the threshold of a label: the lower, the fewer are suspect")] = 1.0,
-    entities: Annotated[bool, typer.Option(help="Judge entities")] = True,
+    component: Component = None,
+    factor: Annotated[
+        float, typer.Option(help="Factor of the threshold of each label: the lower, the fewer labels are suspect")
+    ] = 1.0,
+    entities: Annotated[bool, typer.Option(help="Clean entities")] = True,
     outside: Annotated[
-        bool, typer.Option("--outside", help="Judge tokens that are 'O', and borders of entities by them")
+        bool, typer.Option("--outside", help="Clean tokens that are 'O', and borders of entities by them")
     ] = False,
     gold: Annotated[bool, typer.Option("--gold", help="Clean documents with gold, too")] = False,
     list_path: Annotated[
-        Optional[Path], typer.Option("--list", help="Write what was suspect to this JSONL file, to look at")
+        Optional[Path], typer.Option("--list", help="Write the suspect labels to this JSONL file")
     ] = None,
     gpu_id: Gpu = -1,
 ) -> None:
-    """Make labels missing that a model which has not seen them confidently takes for wrong."""
+    """Make labels missing that a model confidently contradicts which was not trained on them."""
     options = dict(locals())
     with reporting():
-        from ..quality.tables import shorten
-        from ..stages.clean import clean
+        from ..evaluation.tables import shorten
+        from ..relabel.clean import clean
 
         report = clean(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)

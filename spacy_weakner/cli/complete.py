@@ -1,4 +1,4 @@
-"""`spacy weakner complete`"""
+"""`spacy weakner relabel complete`"""
 
 from pathlib import Path
 from typing import Annotated, Optional
@@ -6,16 +6,14 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ._util import Gpu, Ray, Workers, listing, reporting, show_shards
+from ._util import Component, Corpus, Gpu, Ray, SameShards, Workers, listing, reporting, show_shards
 
 
 def complete_cli(
-    input_path: Annotated[Path, typer.Argument(help="Aggregated weak corpus: a .spacy file or a folder of them")],
-    output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")],
+    input_path: Corpus,
+    output_path: SameShards,
     model: Annotated[str, typer.Argument(help="Pipeline that was trained on gold: folder or name")],
-    component: Annotated[
-        Optional[str], typer.Option(help="Its component (default: the last that scores tag sequences)")
-    ] = None,
+    component: Component = None,
     rule: Annotated[
         str,
         typer.Option(
@@ -27,16 +25,18 @@ def complete_cli(
         str, typer.Option(help="Sentences whose completed tags break the tag scheme: keep, repair or drop")
     ] = "keep",
     calibration: Annotated[Optional[Path], typer.Option(help="Result of 'calibrate': sets confidences")] = None,
-    weak_accuracy: Annotated[float, typer.Option(help="Chance that a matched token's weak label is right")] = 1.0,
+    weak_accuracy: Annotated[
+        float, typer.Option(help="Probability that the weak label of a matched token is right")
+    ] = 1.0,
     estimate_accuracy: Annotated[
-        bool, typer.Option("--estimate-accuracy", help="Take the chance that 'calibrate' has found for each source")
+        bool, typer.Option("--estimate-accuracy", help="Use the accuracy of each source that 'calibrate' estimated")
     ] = False,
     cap: Annotated[float, typer.Option(help="Upper bound of the confidence")] = 0.95,
     soft: Annotated[
         bool, typer.Option("--soft", help="Write soft labels too: the model's probabilities, for SoftLabelCRF")
     ] = False,
     bfloat16: Annotated[
-        bool, typer.Option("--bfloat16", help="Compute a Transformer in bfloat16: faster on CPUs that know it")
+        bool, typer.Option("--bfloat16", help="Compute a Transformer in bfloat16: faster on CPUs with units for it")
     ] = False,
     gpu_id: Gpu = -1,
     workers: Workers = 1,
@@ -45,7 +45,7 @@ def complete_cli(
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.complete import complete
+        from ..relabel.complete import complete
 
         report = complete(**options, progress=True)
         msg.good(f"{report.docs} documents", output_path)

@@ -28,8 +28,8 @@ def conformal_cli(
     """Find the scores from which on the entities of a pipeline are as precise as wanted, with a guarantee."""
     options = dict(locals())
     with reporting():
-        from ..quality.conformal import conformal, format_thresholds
-        from ..quality.tables import shorten
+        from ..calibration.conformal import conformal, format_thresholds
+        from ..evaluation.tables import shorten
 
         check_json(options.pop("output"), [gold])
         report = conformal(**options, progress=True)

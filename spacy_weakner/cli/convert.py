@@ -6,10 +6,11 @@ from typing import Annotated, Optional
 import typer
 from wasabi import msg
 
-from ..formats.names import OUTPUTS, SUFFIXES
+from ..corpus.formats.names import OUTPUTS, SUFFIXES
 from ._util import (
     Columns,
     Format,
+    Lang,
     Overwrite,
     Ray,
     Sentences,
@@ -32,7 +33,7 @@ def convert_cli(
     to: Annotated[
         Optional[str], typer.Option(help=f"Format of the output: {', '.join(OUTPUTS)} (default: its suffix tells)")
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    lang: Lang = "en",
     tokenizer: Tokenizer = None,
     sentences: Sentences = True,
     source: Annotated[str, typer.Option(help="Name for 'weak_ents' that are a plain list")] = "imported",
@@ -60,7 +61,7 @@ def convert_cli(
     (docs/formats.md)."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.convert import convert
+        from ..conversion.convert import convert
 
         options["labels"] = None if labels is None else [name.strip() for name in labels.split(",")]
         report = convert(**options, progress=True)
@@ -74,7 +75,7 @@ def convert_cli(
         if report.empty:
             msg.info(f"Empty lines passed over: {report.empty}")
         if report.long:
-            from ..annotations.runs import LONGEST_RUN
+            from ..corpus.runs import LONGEST_RUN
 
             msg.warn(f"Texts left out with more than {LONGEST_RUN} signs without white space: {report.long}")
         if report.misaligned:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from ._util import AUTO, Processes, Tokenizer, TrainingGpu, given, number, reporting, say, show_table
+from ._util import AUTO, Gpu, Lang, Processes, Seed, Tokenizer, given, number, reporting, say, show_table
 
 if TYPE_CHECKING:
     from ..project.verdict import Verdict
@@ -15,12 +15,12 @@ def fit_cli(
     corpora: Annotated[Path, typer.Argument(help="Folder that 'prepare' and 'label' have filled")],
     output: Annotated[Path, typer.Argument(help="Folder for the pipelines and verdict.json")],
     configs: Annotated[Path, typer.Option(help="Folder of the configs, SIZE/RECIPE.cfg each (see 'init config')")],
-    terms: Annotated[Optional[str], typer.Option(help="Term list that has labelled the text")] = None,
-    sources: Annotated[Optional[str], typer.Option(help="Or the file that declares the sources")] = None,
+    terms: Annotated[Optional[str], typer.Option(help="Term list that labeled the text")] = None,
+    sources: Annotated[Optional[str], typer.Option(help="File that declares the sources")] = None,
     size: Annotated[str, typer.Option(help="Encoder: linear, linear-static, transformer or gpu")] = "linear",
-    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    lang: Lang = "en",
     tokenizer: Tokenizer = None,
-    minutes: Annotated[float, typer.Option(help="No training takes longer than about this")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="Most minutes of each training, roughly")] = 10.0,
     max_steps: Annotated[str, typer.Option(help="Updates of each training; auto: from the size of the corpora")] = AUTO,
     negative_rate: Annotated[
         str, typer.Option(help="Share of the unknown tokens taken as 'O'; auto: from the recall of the labels")
@@ -28,11 +28,11 @@ def fit_cli(
     prefer: Annotated[
         str, typer.Option(help="f1: the combination; speed: the best of lists and single heads, many times as fast")
     ] = "f1",
-    seed: Annotated[int, typer.Option(help="Seed of all trainings and splits")] = 0,
+    seed: Seed = 0,
     processes: Processes = 1,
-    gpu_id: TrainingGpu = -1,
+    gpu_id: Gpu = -1,
 ) -> None:
-    """Train what makes sense for what there is, compare it with the term list, and choose."""
+    """Train candidates, compare them with the term list, and select the best."""
     options = dict(locals())
     with reporting():
         from ..project.fit import VERDICT, fit

@@ -8,11 +8,9 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Columns, SpansKey, reporting, say
+from ._util import Columns, Lang, Overwrite, SpansKey, Tokenizer, reporting, say
 
 STDOUT = "-"
-_Lang = Annotated[str, typer.Option(help="Code of the language")]
-_Tokenizer = Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")]
 _Transformer = Annotated[Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")]
 _Precision = Annotated[
     Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
@@ -31,11 +29,11 @@ def init_config_cli(
             help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first)"
         ),
     ] = None,
-    lang: _Lang = "en",
-    tokenizer: _Tokenizer = None,
+    lang: Lang = "en",
+    tokenizer: Tokenizer = None,
     transformer: _Transformer = None,
     precision: _Precision = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists")] = False,
+    overwrite: Overwrite = False,
     list_: Annotated[bool, typer.Option("--list", help="Show the recipes and their sizes")] = False,
 ) -> None:
     """Write the config of a recipe, complete and with comments, as 'spacy train' takes it."""
@@ -51,7 +49,7 @@ def init_config_cli(
                 raise typer.Exit(2)
             return
         path = Path(output)
-        if output != STDOUT and path.exists() and (path.is_dir() or not force):
+        if output != STDOUT and path.exists() and (path.is_dir() or not overwrite):
             raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK605).format(path=path))
         text = render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
         if output == STDOUT:
@@ -66,8 +64,8 @@ def init_configs_cli(
     folder: Annotated[Path, typer.Argument(help="Folder for the configs; those of an earlier run are replaced")],
     recipe: Annotated[Optional[List[str]], typer.Argument(help="Recipes (default: all)")] = None,
     size: Annotated[str, typer.Option(help="Encoder, where a recipe has it; else the recipe's first")] = "cnn",
-    lang: _Lang = "en",
-    tokenizer: _Tokenizer = None,
+    lang: Lang = "en",
+    tokenizer: Tokenizer = None,
     transformer: _Transformer = None,
     precision: _Precision = None,
 ) -> None:
@@ -98,13 +96,15 @@ def init_project_cli(
     sources: Annotated[Optional[Path], typer.Option(help="File that declares several sources of labels")] = None,
     answers: Annotated[Optional[Path], typer.Option(help="Labels of a language model or tool, as JSONL")] = None,
     gold: Annotated[Optional[Path], typer.Option(help="Complete annotations (docs/formats.md)")] = None,
-    dev: Annotated[Optional[Path], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
-    test: Annotated[Optional[Path], typer.Option(help="The same, to score at the end (default: split off)")] = None,
+    dev: Annotated[
+        Optional[Path], typer.Option(help="Annotations to choose models by (default: split off the gold)")
+    ] = None,
+    test: Annotated[Optional[Path], typer.Option(help="Annotations for the final scores (default: split off)")] = None,
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
     spans_key: SpansKey = None,
     name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
-    lang: _Lang = "en",
-    tokenizer: _Tokenizer = None,
+    lang: Lang = "en",
+    tokenizer: Tokenizer = None,
     size: Annotated[
         Optional[str],
         typer.Option(
@@ -114,11 +114,11 @@ def init_project_cli(
     transformer: _Transformer = None,
     columns: Columns = (1, -1),
 ) -> None:
-    """Write a project for your files: 'weasel run all' in it makes a packaged pipeline of them."""
+    """Write a project for your files: 'weasel run all' in it trains and packages a pipeline."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
+        from ..checks.check import CheckedFiles, CheckedSettings, examine
         from ..project.new import SOURCES, init_project, usual_size
-        from ..quality.checking.check import CheckedFiles, CheckedSettings, examine
         from .check import show_report
 
         new = [path for path in (folder, *folder.parents) if not path.exists()]

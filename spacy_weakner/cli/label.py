@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Iterator, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Format, Gpu, Ray, Sentences, Workers, listing, reporting, show_shards
+from ._util import Format, Gpu, Lang, Ray, Sentences, Tokenizer, Workers, listing, reporting, show_shards
 
 if TYPE_CHECKING:
-    from ..stages.labelling.report import LabelReport, SourceReport
+    from ..labeling.report import LabelReport, SourceReport
 
 
 def label_cli(
@@ -17,10 +17,10 @@ def label_cli(
         Path, typer.Argument(help="Corpus: file or folder; .spacy .jsonl .conll .iob .bio .tsv .txt (or .gz)")
     ],
     output_path: Annotated[Path, typer.Argument(help="A .spacy file, or a folder for shards")],
-    sources: Annotated[Optional[Path], typer.Option(help="File that declares any number of weak sources")] = None,
-    terms: Annotated[Optional[Path], typer.Option(help="Or a single source: a term list to look up")] = None,
+    sources: Annotated[Optional[Path], typer.Option(help="File that declares the weak sources")] = None,
+    terms: Annotated[Optional[Path], typer.Option(help="A single source instead: a term list")] = None,
     pipeline: Annotated[
-        Optional[str], typer.Option(help="Or a pipeline (folder or name) whose entities are taken")
+        Optional[str], typer.Option(help="A single source instead: the entities of a pipeline (folder or name)")
     ] = None,
     source: Annotated[
         Optional[str], typer.Option(help="Name of the single source (default: gazetteer, or the pipeline's name)")
@@ -30,22 +30,22 @@ def label_cli(
     ] = None,
     attr: Annotated[
         str,
-        typer.Option(help="What terms are compared by: FORM (variants of a character are alike), ORTH, LOWER, NORM"),
+        typer.Option(help="How terms are compared: FORM (variants of a character are alike), ORTH, LOWER, NORM"),
     ] = "FORM",
     acronym_length: Annotated[
         int, typer.Option(help="Terms up to this length with inner upper case match in exact case")
     ] = 5,
-    stop: Annotated[Optional[List[str]], typer.Option(help="Term that is not to be matched (repeatable)")] = None,
-    min_length: Annotated[int, typer.Option(help="Shorter terms (in characters) are not matched")] = 1,
+    stop: Annotated[Optional[List[str]], typer.Option(help="Term to leave out (repeatable)")] = None,
+    min_length: Annotated[int, typer.Option(help="Leave out terms with fewer characters")] = 1,
     ambiguity: Annotated[
-        str, typer.Option(help="What a term with several labels gives: all, first (of the list), or drop (none)")
+        str, typer.Option(help="Labels of a term that has several: all, first (of the list), or drop (none)")
     ] = "all",
     term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
     reliability: Annotated[
         Optional[float], typer.Option(help="Probability that a span of the single source is right, if you know it")
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language of raw text and of terms")] = "en",
-    tokenizer: Annotated[Optional[str], typer.Option(help="Name of the registered tokenizer of the corpus")] = None,
+    lang: Lang = "en",
+    tokenizer: Tokenizer = None,
     format: Format = None,
     sentences: Sentences = True,
     exclude: Annotated[
@@ -60,10 +60,10 @@ def label_cli(
     ray: Ray = None,
     gpu_id: Gpu = -1,
 ) -> None:
-    """Let weak sources label a corpus: each writes a span group 'weak:<source>'."""
+    """Label a corpus with weak sources: each writes a span group 'weak:<source>'."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..stages.label import label
+        from ..labeling.label import label
 
         report = label(**{**options, "stop": stop or (), "exclude": exclude or ()}, progress=True)
         msg.good(f"{report.docs} documents", output_path)

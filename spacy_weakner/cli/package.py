@@ -13,18 +13,18 @@ def package_cli(
     output: Annotated[Path, typer.Argument(help="Folder for the package")],
     name: Annotated[str, typer.Option(help="Name of the package, without the language")],
     version: Annotated[str, typer.Option(help="Its version")] = "0.1.0",
-    scores: Annotated[Optional[Path], typer.Option(help="Scores on test, as 'verdict' writes them")] = None,
+    scores: Annotated[Optional[Path], typer.Option(help="Scores on test, from 'evaluate'")] = None,
     data: Annotated[
         Optional[List[str]], typer.Option(help="NAME=PATH: what it was made from, for the record (repeatable)")
     ] = None,
-    example: Annotated[Optional[str], typer.Option(help="A text to show its use with")] = None,
+    example: Annotated[Optional[str], typer.Option(help="Text of the example of its use")] = None,
 ) -> None:
-    """Package the winner as a wheel, and say how to use it."""
+    """Package the selected pipeline as a wheel, and show how to use it."""
     with reporting():
+        from ..evaluation.candidates import parse_candidates
         from ..project.conclude import read_scores
         from ..project.packaging import package, usage
         from ..project.verdict import Verdict, scores_text
-        from ..quality.candidates import parse_candidates
 
         found, test = Verdict.load(verdict), read_scores(scores)
         # As a workflow says that there is none.

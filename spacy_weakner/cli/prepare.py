@@ -5,24 +5,26 @@ from typing import Annotated, Optional
 
 import typer
 
-from ._util import Columns, Misaligned, SpansKey, Tokenizer, given, reporting, say
+from ._util import Columns, Lang, Misaligned, Seed, SpansKey, Tokenizer, given, reporting, say
 
 
 def prepare_cli(
     output: Annotated[Path, typer.Argument(help="Folder for the corpora; those of an earlier run are replaced")],
-    text: Annotated[Optional[str], typer.Option(help="Text without labels: a line each, JSONL, or .spacy")] = None,
+    text: Annotated[Optional[str], typer.Option(help="Text without labels: one text a line, JSONL, or .spacy")] = None,
     gold: Annotated[Optional[str], typer.Option(help="Complete annotations (docs/formats.md)")] = None,
-    dev: Annotated[Optional[str], typer.Option(help="The same, to choose by (default: split off the gold)")] = None,
-    test: Annotated[Optional[str], typer.Option(help="The same, to score at the end (default: split off)")] = None,
-    lang: Annotated[str, typer.Option(help="Language of the text")] = "en",
+    dev: Annotated[
+        Optional[str], typer.Option(help="Annotations to choose models by (default: split off the gold)")
+    ] = None,
+    test: Annotated[Optional[str], typer.Option(help="Annotations for the final scores (default: split off)")] = None,
+    lang: Lang = "en",
     tokenizer: Tokenizer = None,
     misaligned: Misaligned = "error",
     columns: Columns = (1, -1),
     spans_key: SpansKey = None,
-    seed: Annotated[int, typer.Option(help="Seed of the split")] = 0,
+    seed: Seed = 0,
 ) -> None:
-    """Convert what there is, and split dev and test off the gold where they are not given. An empty option, or "null",
-    is one that is not given."""
+    """Convert text, gold, dev and test; split dev and test off the gold if they are missing. An empty option, or
+    "null", counts as missing."""
     options = dict(locals())
     with reporting():
         from ..project.prepare import prepare

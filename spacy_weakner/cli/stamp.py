@@ -11,8 +11,7 @@ from ._util import reporting
 def stamp_cli(
     output: Annotated[Path, typer.Argument(help="The text file to write")],
 ) -> None:
-    """Write which code is installed, for workflows: what was made with other code is made anew. A file that fits is not
-    touched."""
+    """Write the version of the installed code to a file that workflows depend on, unless the file has it already."""
     with reporting():
         from ..code_version import code_version
         from ..files import write_text

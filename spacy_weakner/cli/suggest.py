@@ -6,7 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 from wasabi import msg
 
-from ._util import Format, Gpu, Overwrite, Sentences, Tokenizer, check_json, listing, reporting, write_json
+from ._util import Format, Gpu, Lang, Overwrite, Seed, Sentences, Tokenizer, check_json, listing, reporting, write_json
 
 _SHOWN = 10
 
@@ -14,31 +14,31 @@ _SHOWN = 10
 def suggest_cli(
     input_path: Annotated[Path, typer.Argument(help="Text or corpus: a file or a folder, in any format")],
     output_path: Annotated[Path, typer.Argument(help="File for the sentences, such as next.jsonl")],
-    n: Annotated[int, typer.Option(help="How many sentences")] = 50,
+    n: Annotated[int, typer.Option(help="Number of sentences")] = 50,
     model: Annotated[
-        Optional[List[str]], typer.Option(help="Pipeline that is asked what it is sure of (folder or name; repeatable)")
+        Optional[List[str]], typer.Option(help="Pipeline whose uncertainty counts (folder or name; repeatable)")
     ] = None,
     sources: Annotated[Optional[Path], typer.Option(help="File that declares weak sources, as for 'label'")] = None,
     exclude: Annotated[
         Optional[List[Path]], typer.Option(help="Corpus whose sentences are not suggested, such as gold (repeatable)")
     ] = None,
     to: Annotated[Optional[str], typer.Option(help="Format of the output (default: its ending tells)")] = None,
-    lang: Annotated[str, typer.Option(help="Language of raw text and of terms")] = "en",
+    lang: Lang = "en",
     tokenizer: Tokenizer = None,
     format: Format = None,
     sentences: Sentences = True,
-    seed: Annotated[int, typer.Option(help="Decides between sentences of which as much is expected")] = 0,
+    seed: Seed = 0,
     overwrite: Overwrite = False,
     gpu_id: Gpu = -1,
     report_output: Annotated[
         Optional[Path], typer.Option("--report", help="Write why each sentence was chosen to this JSON file")
     ] = None,
 ) -> None:
-    """Write the sentences that are worth annotating next, with what is probably in them."""
+    """Write the sentences that are most worth annotating next, with suggested labels."""
     options = dict(locals())
     with reporting():
-        from ..quality.suggest import suggest
-        from ..quality.tables import shorten
+        from ..active_learning.suggest import suggest
+        from ..evaluation.tables import shorten
 
         del options["report_output"]
         options.update(model=model or (), exclude=exclude or ())

@@ -20,7 +20,7 @@ def temperature_cli(
 ) -> None:
     """Calibrate the probabilities of a pipeline on held-out gold. What it predicts stays the same."""
     with reporting():
-        from ..stages.temperature import fit_temperature
+        from ..calibration.temperature import fit_temperature
 
         report = fit_temperature(output_path, model, gold, component=component, gpu_id=gpu_id)
         msg.good(f"Temperature of '{report.component}': {report.temperature:.3f}", output_path)

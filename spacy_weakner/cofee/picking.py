@@ -6,12 +6,11 @@ from typing import Optional
 
 import numpy
 
-from ..annotations.overlaps import best_without_overlaps
+from ..corpus.overlaps import best_without_overlaps
 from ..errors import check_choice, check_range
 from ..losses import Array
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
 from ..mrc_ner.decoding import Spans, ends_to_try, pair_boundaries
-from ..mrc_ner.relabelling import Matches
 from ..mrc_ner.typing import mention_spans
 from ..ty import NEAREST, PAIRINGS, PROBABLE
 
@@ -19,9 +18,9 @@ from ..ty import NEAREST, PAIRINGS, PROBABLE
 @dataclass(frozen=True)
 class SelfPicking:
     """Take as entities what begins and ends with a probability above a threshold (Xue et al. 2020, Section 4.2), each
-    start with its nearest end (`pairing`), or, if the model has a matcher, with the ends that it says belong to it, by
-    the same threshold. The probabilities are those of the teacher: the model itself as it was at the last renewal.
-    Tokens without annotation teach nothing, whatever is picked there: give sentences whose other tokens are "O".
+    start with its nearest end (`pairing`). The probabilities are those of the teacher: the model itself as it was at
+    the last renewal. Tokens without annotation teach nothing, whatever is picked there: give sentences whose other
+    tokens are "O".
 
     threshold (float): The picking rate delta. Below 0.5 it recalls more than the model would predict; the paper's best
         is 0.1.
@@ -29,8 +28,7 @@ class SelfPicking:
     pairing (str): "nearest": each start has the nearest end, for each label alone, as in the paper. "probable": all
         ends within `max_width` are tried (64 if it is None), and of entities without overlaps, whatever their labels,
         those are picked whose probabilities have the largest sum; none overlaps a given one that is kept. With a low
-        threshold the nearest end is often one that is hardly probable, and cuts an entity short. No effect if there is
-        a matcher.
+        threshold the nearest end is often one that is hardly probable, and cuts an entity short.
     max_width (Optional[int]): Tokens of an entity, at most.
     at_start (bool): Whether the model that the training begins with picks, which must have learned the given labels
         then. If not, the labels are the given ones until the first renewal after the start. A model that has not
@@ -50,13 +48,11 @@ class SelfPicking:
         if self.max_width is not None:
             check_range("max_width", self.max_width, 1, None)
 
-    def __call__(self, target: Boundaries, probabilities: Array, matches: Optional[Matches] = None) -> Boundaries:
-        n_ends = ends_to_try(self.pairing, matches is not None, self.max_width)
+    def __call__(self, target: Boundaries, probabilities: Array) -> Boundaries:
+        n_ends = ends_to_try(self.pairing, self.max_width)
         spans = pair_boundaries(probabilities > self.threshold, self.max_width, n_ends)
         given = mention_spans(target, None) if self.union else numpy.zeros((0, 3), dtype="int64")
-        if matches is not None:
-            spans = spans[matches(spans) > self.threshold]
-        elif self.pairing == PROBABLE:
+        if self.pairing == PROBABLE:
             spans = most_expected(spans, probabilities, given)
         wanted = target.wanted.copy() if self.union else numpy.zeros_like(target.wanted)
         starts, ends, labels = spans.T

@@ -3,25 +3,28 @@
 from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.tags import make_scheme
+from ..corpus.tags import make_scheme
+from ..crf.decoding import entity_log_probabilities, k_best, viterbi
+from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..errors import Errors, WeaknerError, check_range
-from ..linear_chain.decoding import entity_log_probabilities, k_best, viterbi
-from ..linear_chain.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
-from ..training.entities import Prediction
-from ..training.factories import default_blocks, register_component
-from ..training.tagging import TaggingHead
-from ..ty import Entity, PathScore
+from ..heads.entities import Prediction, make_predictions
+from ..heads.factories import default_blocks, register_component
+from ..heads.tagging import TaggingHead
+from ..losses import Array
+from ..ty import PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
 _NO_PATH = PathScore([], 0.0, 0.0)
+_NO_TAGS = numpy.zeros(0, dtype="int64")
 
 
 class CRFNer(TaggingHead[Target]):
@@ -127,21 +130,27 @@ class CRFNer(TaggingHead[Target]):
         wanted = self.scores or not self.annotate_ents
         limited = self.threshold > 0.0
         batch = self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
-        paths = viterbi(parameters, batch)
-        found = [scheme.decode(path.tags) for path in paths]
         if not wanted and not limited and not self.n_best:
-            return [Prediction(entities, [None] * len(entities)) for entities in found]
-        lattice = self._lattice(parameters, batch)
-        n_best = k_best(parameters, batch, self.n_best) if self.n_best else [[] for _ in docs]
-        result = []
-        for row, entities, others in zip(numpy.argsort(batch.order), found, n_best, strict=True):
-            candidates = {entity for path in others for entity in scheme.decode(path.tags)}
-            ordered = sorted({*entities, *candidates})
-            probabilities = dict(zip(ordered, self._probabilities(lattice, int(row), ordered), strict=True))
-            entities = [entity for entity in entities if probabilities[entity] >= self.threshold]
-            own = [probabilities[entity] if wanted else None for entity in entities]
-            listed = ordered if self.n_best else None  # the best sequence is one of the n best
-            result.append(Prediction(entities, own, listed, [probabilities[entity] for entity in listed or []]))
+            spans = scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
+            return make_predictions(len(docs), spans, self.labels)
+        paths = k_best(parameters, batch, max(1, self.n_best))
+        best = scheme.decode_all([own[0].tags if own else _NO_TAGS for own in paths])
+        every = scheme.decode_all([path.tags for own in paths for path in own])
+        every[:, 0] = numpy.repeat(numpy.arange(len(docs)), list(map(len, paths)))[every[:, 0]]
+        # One number for each span, which sorts as they do.
+        shape = (len(docs), len(batch.emissions) + 1, len(batch.emissions) + 1, len(self.labels))
+        keys = numpy.unique(numpy.ravel_multi_index(every.T, shape))
+        every = numpy.stack(numpy.unravel_index(keys, shape), axis=1)
+        probabilities = self._probabilities(self._lattice(parameters, batch), every)
+        own = probabilities[numpy.searchsorted(keys, numpy.ravel_multi_index(best.T, shape))]
+        kept = own >= self.threshold
+        result = make_predictions(len(docs), best[kept], self.labels, own[kept] if wanted else None)
+        if self.n_best:
+            listed = make_predictions(len(docs), every, self.labels, probabilities)
+            result = [
+                found._replace(candidates=more.entities, candidate_scores=more.scores)
+                for found, more in zip(result, listed, strict=True)
+            ]
         return result
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
@@ -213,11 +222,12 @@ class CRFNer(TaggingHead[Target]):
         cooled = Batch(batch.emissions / self.temperature, batch.lengths, batch.order)
         return forward_backward(parameters.scaled(1 / self.temperature), cooled)
 
-    def _probabilities(self, lattice: Lattice, row: int, entities: List[Entity]) -> List[float]:
-        scheme = self.scheme
-        spans = [(start, end, scheme.span_tags(label, end - start)) for start, end, label in entities]
-        found = entity_log_probabilities(lattice, row, spans, scheme.continuations())
-        return [float(numpy.exp(log_probability)) for log_probability in found]
+    def _probabilities(self, lattice: Lattice, spans: NDArray[numpy.int64]) -> Array:
+        """The probability of each span: number of the Doc, start, end and number of the label."""
+        scheme, labels = self.scheme, self.labels
+        rows = numpy.argsort(lattice.batch.order)[spans[:, 0]]
+        spelled = [(i, j, scheme.span_tags(labels[label], j - i)) for _, i, j, label in spans.tolist()]
+        return numpy.exp(entity_log_probabilities(lattice, rows, spelled, scheme.continuations()))
 
     def _restrict_to_free_tokens(self, docs: List[Doc], batch: Batch) -> Batch:
         # Tokens whose annotation has to stay are "O" to the decoder.

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, TagScheme
+from ..corpus.tags import MISSING, TagScheme
+from ..crf.kernel import Array, Batch, CRFParameters, Paths, pad
+from ..crf.scaled import partition
 from ..errors import Errors, WeaknerError
-from ..linear_chain.kernel import Array, Batch, CRFParameters, Paths, pad
-from ..linear_chain.scaled import partition
 
 Weights = NDArray[numpy.float64]
 # Of emissions, per sentence (n_tokens, n_tags), and of parameters.

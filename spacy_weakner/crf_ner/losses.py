@@ -3,7 +3,6 @@
 The gradient is the sum over sentences, so that splitting a batch changes nothing. The reported value is the mean.
 """
 
-import math
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Set
 
@@ -11,11 +10,11 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
-from ..annotations.weak import is_weak
+from ..corpus.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
+from ..corpus.weak import is_weak
+from ..crf.kernel import Array, Batch, CRFParameters, pad
+from ..crf.scaled import partition
 from ..errors import check_range
-from ..linear_chain.kernel import Array, Batch, CRFParameters, Marginals, pad
-from ..linear_chain.scaled import partition
 from .likelihood import (
     CRFGradient,
     Target,
@@ -25,7 +24,6 @@ from .likelihood import (
     count_sentences,
     marginal_likelihood,
     unpad,
-    zero,
 )
 
 
@@ -62,57 +60,23 @@ class CRFNegativeLogLikelihood(HardTags):
 class PartialCRF(HardTags):
     """Marginalised CRF likelihood (Tsuboi et al. 2008) for annotations with holes.
 
-    A model that sees no "O" at all learns that everything is an entity. Two remedies, separately or together:
+    A model that sees no "O" at all learns that everything is an entity.
 
     negative_rate (float): Share of the missing tags that are taken as "O", drawn anew in every update (a CRF form
         of negative sampling, Li et al. 2021). 0 is the pure marginal likelihood, 1 reads all that is missing as "O".
-    entity_ratio (Optional[float]): Expected share of tokens inside entities (Effland and Collins 2021). If given,
-        `entity_ratio_weight * max(0, |expected share under the model - entity_ratio| - entity_ratio_margin)` is added
-        to the mean loss; it is a statistic of the batch.
-    entity_ratio_margin (float): By how much the expected share may miss `entity_ratio` without cost.
-    entity_ratio_weight (float): Weight of that penalty.
     weak_weight (float): Factor on the loss of weakly labelled sentences.
     """
 
     negative_rate: float = 0.2
-    entity_ratio: Optional[float] = None
-    entity_ratio_margin: float = 0.05
-    entity_ratio_weight: float = 10.0
     weak_weight: float = 1.0
 
     def __post_init__(self) -> None:
         check_range("weak_weight", self.weak_weight, 0.0, None)
         check_range("negative_rate", self.negative_rate, 0.0, 1.0)
-        if self.entity_ratio is not None:
-            check_range("entity_ratio", self.entity_ratio, 0.0, 1.0)
-        check_range("entity_ratio_margin", self.entity_ratio_margin, 0.0, 1.0)
-        check_range("entity_ratio_weight", self.entity_ratio_weight, 0.0, None)
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         tags = [sample_negatives(target.tags, self.negative_rate) for target in targets]
-        result = marginal_likelihood(parameters, emissions, tags, _weights(targets))
-        if self.entity_ratio is not None and any(len(e) for e in emissions):
-            result = add(result, self._ratio_penalty(parameters, emissions))
-        return result
-
-    def _ratio_penalty(self, parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
-        used = [i for i, e in enumerate(emissions) if len(e)]
-        batch = pad([emissions[i] for i in used])
-        n_tokens = int(batch.lengths.sum())
-        share = float(_marginals(parameters, batch).tokens[:, :, 1:].sum()) / n_tokens
-        deviation = share - float(self.entity_ratio or 0.0)
-        excess = abs(deviation) - self.entity_ratio_margin
-        if excess <= 0.0:
-            return zero(parameters, emissions)
-        # The expected number of entity tokens is the derivative of log Z along u, the direction that raises all
-        # tags but "O"; so its gradient is the derivative of the marginals along u (Pearlmutter 1994), taken by
-        # central differences in float64.
-        step = 1e-4
-        above, below = (_marginals(parameters, _raise_entities(batch, sign * step)) for sign in (1, -1))
-        # Times the number of sentences, since the other gradient is a sum over them.
-        scale = math.copysign(self.entity_ratio_weight, deviation) * len(used) / n_tokens / (2 * step)
-        gradient = unpad(batch, (above.tokens - below.tokens) * scale, emissions, used)
-        return CRFGradient(self.entity_ratio_weight * excess, gradient, above.counts.minus(below.counts).scaled(scale))
+        return marginal_likelihood(parameters, emissions, tags, _weights(targets))
 
 
 @dataclass(frozen=True)
@@ -200,14 +164,3 @@ def _weights(targets: Sequence[Target]) -> Optional[Weights]:
 def _expected(probabilities: Array, scores: Array) -> Array:
     # 0 * -inf is 0 here: what cannot be does not count.
     return (probabilities * numpy.where(probabilities > 0.0, scores, 0.0)).sum()
-
-
-def _marginals(parameters: CRFParameters, batch: Batch) -> Marginals:
-    _, marginals = partition(parameters, batch)
-    return marginals(None)
-
-
-def _raise_entities(batch: Batch, by: float) -> Batch:
-    raised = batch.emissions.copy()
-    raised[:, :, 1:] += by
-    return Batch(raised, batch.lengths, batch.order)

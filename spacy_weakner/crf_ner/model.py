@@ -8,10 +8,10 @@ from thinc.api import Dropout, Model, PyTorchWrapper_v3, chain, with_array
 from thinc.types import Floats2d, Ints2d
 from thinc.util import get_torch_default_device
 
-from ..linear_chain.kernel import CRFParameters
+from ..crf.kernel import CRFParameters
+from ..heads.layers import encoder_and_head, output_layer
+from ..linear.sparse import linear_scores, scores_of_tokens
 from ..torch_io import module_from_bytes, module_to_bytes
-from ..training.layers import encoder_and_head, output_layer
-from ..training.sparse import linear_scores, scores_of_tokens
 
 Emissions = List[Floats2d]
 

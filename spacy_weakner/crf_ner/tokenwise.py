@@ -5,9 +5,9 @@ from typing import Sequence
 
 import numpy
 
-from ..annotations.tags import MISSING
+from ..corpus.tags import MISSING
+from ..crf.kernel import Array, CRFParameters
 from ..errors import check_range
-from ..linear_chain.kernel import Array, CRFParameters
 from ..losses import ProbabilityLoss, log_softmax, log_softmax_gradient, loss_of_tokens
 from .likelihood import CRFGradient, Target, count_sentences, zero
 from .losses import HardTags

@@ -8,7 +8,7 @@ from thinc.api import Linear, Maxout, Model, chain, concatenate, with_array
 from thinc.types import Floats2d
 
 from ..errors import check_range
-from .piece_lookup import PieceLookup
+from ..linear.piece_lookup import PieceLookup
 
 
 def build_static_pieces(
@@ -26,8 +26,8 @@ def build_static_pieces(
     embed (Model[List[Doc], List[Floats2d]]): Other embeddings, e.g. `spacy.MultiHashEmbed.v2`: shapes, affixes, and
         what is to be learned of single words.
     width (int): Width of the output, and of W v.
-    path (Optional[Union[str, Path]]): Folder of the table, as `spacy weakner pieces` writes it. It is read when the
-        model is initialised.
+    path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
+        the model is initialised.
     RETURNS (Model[List[Doc], List[Floats2d]]): Token embeddings, per Doc (n_tokens, width).
     RAISES (WeaknerError): If the width is out of range; when it is initialised, if there is no such table.
     """

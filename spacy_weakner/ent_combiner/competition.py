@@ -12,12 +12,10 @@ set of the candidates that end before it starts, which are the first ones, too:
 Where no candidates overlap this is a logistic regression's view, one candidate at a time.
 """
 
-from typing import List, NamedTuple, Sequence
+from typing import NamedTuple
 
 import numpy
 from numpy.typing import NDArray
-
-from ..ty import Entity
 
 Floats = NDArray[numpy.float64]
 Ints = NDArray[numpy.int64]
@@ -36,20 +34,19 @@ class Competition(NamedTuple):
     before: Ints
 
     @classmethod
-    def of(cls, docs: Sequence[Sequence[Entity]]) -> "Competition":
+    def of(cls, docs: Ints, spans: Ints, n_docs: int) -> "Competition":
         """Find out which candidates exclude which.
 
-        docs (Sequence[Sequence[Entity]]): The candidates of each Doc, sorted by their ends.
+        docs (Ints): Shape (n,): the Doc of each candidate; ascending.
+        spans (Ints): Shape (n, 2 or more): start and end, sorted by ends, on tokens that no two Docs share.
+        n_docs (int): Number of Docs.
         RETURNS (Competition): What is known of them.
         """
-        sizes = [len(entities) for entities in docs]
-        before = numpy.zeros((len(docs), max(sizes, default=0)), dtype="int64")
-        for row, entities in enumerate(docs):
-            bounds = numpy.array([entity[:2] for entity in entities], dtype="int64").reshape(-1, 2)
-            before[row, : len(entities)] = numpy.searchsorted(bounds[:, 1], bounds[:, 0], side="right")
-        rows = numpy.repeat(numpy.arange(len(docs)), sizes)
-        columns = numpy.concatenate([numpy.arange(0), *(numpy.arange(size) for size in sizes)])
-        return cls(rows, columns, before)
+        first = numpy.searchsorted(docs, numpy.arange(n_docs))
+        columns = numpy.arange(len(docs)) - first[docs]
+        before = numpy.zeros((n_docs, int(columns.max(initial=-1)) + 1), dtype="int64")
+        before[docs, columns] = numpy.searchsorted(spans[:, 1], spans[:, 0], side="right") - first[docs]
+        return cls(docs, columns, before)
 
     def log_partitions(self, weights: Floats) -> Floats:
         """The logarithm of Z of every Doc.
@@ -79,15 +76,6 @@ class Competition(NamedTuple):
             asked[:, k] += asked[:, k + 1] - taken
             asked[docs, self.before[:, k]] += taken
         return numpy.clip(found[self.rows, self.columns], 0.0, 1.0)
-
-    def split(self, values: Floats) -> List[Floats]:
-        """Values of all candidates by Doc.
-
-        values (Floats): Shape (n,).
-        RETURNS (List[Floats]): One array per Doc.
-        """
-        sizes = numpy.bincount(self.rows, minlength=len(self.before))
-        return numpy.split(values, numpy.cumsum(sizes)[:-1]) if len(sizes) else []
 
     def _padded(self, weights: Floats) -> Floats:
         padded = numpy.full(self.before.shape, -numpy.inf)

@@ -8,29 +8,31 @@ import numpy
 import srsly
 from spacy import util
 from spacy.language import Language
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.types import Floats2d
 
-from ..annotations.gold import find_gold
-from ..annotations.parts import Parts
-from ..annotations.preset import preset_tokens
-from ..annotations.tags import TagScheme, make_scheme
-from ..annotations.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_entities, group_scores, is_weak, weak_group
+from ..corpus.gold import find_gold
+from ..corpus.parts import Parts
+from ..corpus.preset import preset_tokens
+from ..corpus.tags import TagScheme, make_scheme
+from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
+from ..heads.entities import Prediction, merge_predictions, write_entities
+from ..heads.factories import register_component
+from ..heads.merging import merge_candidates, merge_paths, merge_rows
 from ..training.batches import BatchPipe
-from ..training.entities import Prediction, merge_predictions, write_entities
-from ..training.factories import register_component
-from ..training.merging import merge_candidates, merge_paths, merge_rows
 from ..ty import Entity, PathScore
-from .candidates import Candidates, read_candidates, read_votes
-from .competition import Floats
+from .candidates import Candidates, read_candidates
+from .competition import Floats, Ints
 from .features import FeatureSpace
 from .fitting import COMBINED, FitReport, fit, read_fit_doc, take_alone
 from .memory import Memory
 from .scored import Scored, choose
+from .words import read_words
 
 _LITTLE = 1e-9
 
@@ -198,8 +200,8 @@ class EntCombiner(BatchPipe):
             labels = sorted(found)
         scored = [any(s is not None for doc in used for s in group_scores(doc, group)) for group in groups]
         space = FeatureSpace(groups, scored, sorted(set(labels)))
-        rows = [read_fit_doc(doc, gold, self._read(doc, space), space) for doc, gold in pairs]
-        if not any(row.entities for row in rows):
+        rows = [read_fit_doc(doc, gold, self._read([doc], space), space) for doc, gold in pairs]
+        if not any(len(row.spans) for row in rows):
             raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
         self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty, self.threshold)
         self._space, self._thresholds = space, {}
@@ -251,14 +253,14 @@ class EntCombiner(BatchPipe):
         )
 
     def _predict(self, docs: List[Doc]) -> List[Prediction]:
-        result = []
-        for doc, candidates in zip(docs, self._score(docs, not self.overwrite).candidates(), strict=True):
-            chosen = self._choose(doc, candidates)
-            entities, every = [entity for entity, _ in chosen], [entity for entity, _ in candidates]
-            result.append(
-                Prediction(entities, [score for _, score in chosen], every, [score for _, score in candidates])
-            )
-        return result
+        scored = self._score(docs, not self.overwrite)
+        probabilities = scored.probabilities()
+        entities, scores = scored.candidates.entities(self.labels), probabilities.tolist()
+        index = self._choose(scored.candidates, probabilities)
+        chosen = scored.candidates.select(index)
+        own = [entities[i] for i in index.tolist()], [scores[i] for i in index.tolist()]
+        columns = [*map(chosen.split, own), *map(scored.candidates.split, (entities, scores))]
+        return list(map(Prediction, *columns))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
         """Warn of components that have been switched off. Of weak sources none may be left after the training."""
@@ -272,27 +274,22 @@ class EntCombiner(BatchPipe):
     def _check_labels(self, docs: Sequence[Doc]) -> None:
         """Warn of labels that only somebody who has changed the terms can have meant."""
         groups = [group for group in self._space.groups if group.startswith(WEAK_PREFIX)]
-        given = {label for doc in docs for group in groups for _, _, label in group_entities(doc, group)}
-        if strange := sorted(given.difference(self.labels)):
+        given = {span.label for doc in docs for group in groups for span in doc.spans.get(group, ())}
+        if strange := sorted(self.vocab.strings[label] for label in given.difference(map(get_string_id, self.labels))):
             labels = ", ".join(f"'{label}'" for label in strange)
             warnings.warn(Warnings.WK908.format(name=self.name, labels=labels), stacklevel=2)
 
-    def _choose(self, doc: Doc, candidates: List[Tuple[Entity, float]]) -> List[Tuple[Entity, float]]:
-        if self.choice == COMBINED:
-            usual = self.report.threshold if self.threshold is None else self.threshold
-            weights = []
-            for (_, _, label), score in candidates:
-                least = self._thresholds.get(label, usual)
-                # What just reaches its label's threshold is taken, where nothing stands against it.
-                weights.append(max(score - min(least, usual), _LITTLE) if score >= least else 0.0)
-            return [candidates[i] for i in choose([entity for entity, _ in candidates], weights, len(doc))]
-        probabilities = dict(candidates)
-        votes = read_votes(doc, self.choice, self.labels) or {}
-        # What is not a candidate touches an entity that stays.
-        said = take_alone({entity: vote for entity, vote in votes.items() if entity in probabilities}, len(doc))
-        chosen = [(entity, probabilities[entity]) for entity in said]
-        least = self.threshold or 0.0
-        return [(entity, score) for entity, score in chosen if score >= self._thresholds.get(entity[2], least)]
+    def _choose(self, candidates: Candidates, probabilities: Floats) -> Ints:
+        """Numbers of the candidates that are entities, by start."""
+        combined = self.choice == COMBINED
+        usual = self.threshold if self.threshold is not None else self.report.threshold if combined else 0.0
+        least = numpy.array([self._thresholds.get(label, usual) for label in self.labels])[candidates.spans[:, 2]]
+        if combined:
+            # What just reaches its label's threshold is taken, where nothing stands against it.
+            weights = numpy.maximum(probabilities - numpy.minimum(least, usual), _LITTLE)
+            return choose(candidates.spans, numpy.where(probabilities >= least, weights, 0.0))
+        alone = take_alone(candidates, self._space.groups.index(self.choice))
+        return alone[probabilities[alone] >= least[alone]]
 
     def annotate(self, docs: List[Doc]) -> None:
         for doc, prediction in zip(docs, self.predict(docs), strict=True):
@@ -307,7 +304,7 @@ class EntCombiner(BatchPipe):
         RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label.
         """
         parts = Parts.of(docs)
-        return parts.merge(self._score(parts.docs).candidates(), merge_candidates)
+        return parts.merge(self._score(parts.docs).pairs(), merge_candidates)
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
@@ -339,20 +336,19 @@ class EntCombiner(BatchPipe):
     def _scheme(self) -> TagScheme:
         return make_scheme(self.tag_scheme, self.labels)
 
-    def _read(self, doc: Doc, space: FeatureSpace) -> Candidates:
-        return read_candidates(doc, space.groups, frozenset(space.labels), self.border)
+    def _read(self, docs: Sequence[Doc], space: FeatureSpace) -> Candidates:
+        return read_candidates(docs, space.groups, space.labels, self.border)
 
-    def _score(self, docs: Iterable[Doc], respect_preset: bool = False) -> Scored:
+    def _score(self, docs: Sequence[Doc], respect_preset: bool = False) -> Scored:
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
-        docs, entities, odds = list(docs), [], [numpy.zeros(0)]
-        for doc in docs:
-            candidates = self._read(doc, self._space)
-            taken = preset_tokens(doc) if respect_preset else numpy.zeros(len(doc), dtype=bool)
-            free = [i for i, (start, end, _) in enumerate(candidates.entities) if not taken[start:end].any()]
-            entities.append([candidates.entities[i] for i in free])
-            odds.append((self._space.matrix(doc, candidates, self._memory) @ self._weights)[free])
-        return Scored(docs, entities, numpy.concatenate(odds))
+        candidates = self._read(docs, self._space)
+        odds = self._space.matrix(read_words(docs), candidates, self._memory) @ self._weights
+        if respect_preset:
+            taken = numpy.cumsum(numpy.concatenate([[0], *map(preset_tokens, docs)]))
+            free = taken[candidates.spans[:, 0]] == taken[candidates.spans[:, 1]]
+            candidates, odds = candidates.select(free), odds[free]
+        return Scored(candidates, odds, self.labels)
 
     # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
 
@@ -401,7 +397,7 @@ class EntCombiner(BatchPipe):
             "scored": list(self._space.scored),
             "labels": list(self._space.labels),
             "weights": self.weights,
-            "memory": self._memory.counts,
+            "memory": self._memory.rows,
             "thresholds": self._thresholds,
             "report": None if self._report is None else self._report._asdict(),
         }
@@ -413,7 +409,7 @@ class EntCombiner(BatchPipe):
             names, weights = list(state["weights"]), numpy.array(list(state["weights"].values()), dtype="float64")
             memory, thresholds = Memory(state["memory"]), dict(state["thresholds"])
             report = None if state["report"] is None else FitReport(**state["report"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             reason = f"'model' holds other things than what was fitted ({type(error).__name__}: {error})"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
         if list(space.names) != names:

@@ -20,17 +20,15 @@ closed-class words at the ends, the tokens around; and how often candidates with
 `memory`. And the label.
 """
 
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 import numpy
-from numpy.typing import NDArray
-from spacy.tokens import Doc, Token
 
-from .candidates import Candidates, Votes
-from .competition import Floats
+from ..corpus.tags import BoolMask
+from .candidates import Candidates
+from .competition import Floats, Ints
 from .memory import COLUMNS, Memory, memory_keys
-
-Mask = NDArray[numpy.bool_]
+from .words import KINDS, Words
 
 # Probabilities beyond that are as good as certain.
 LEAST = 0.002
@@ -45,19 +43,7 @@ RELATIONS = (
     "other_label",
     "other_overlap",
 )
-LENGTHS: Dict[str, Callable[[int], bool]] = {
-    "two": lambda n: n == 2,
-    "three": lambda n: n == 3,
-    "four_or_more": lambda n: n > 3,
-}
-KINDS: Dict[str, Callable[[Token], bool]] = {
-    "upper": lambda token: token.is_upper and len(token) > 1,
-    "title": lambda token: token.is_title,
-    "digit": lambda token: any(char.isdigit() for char in token.text),
-    "punct": lambda token: token.is_punct,
-    "stop": lambda token: token.is_stop,
-    "short": lambda token: len(token) < 3,
-}
+LENGTHS = ("two", "three", "four_or_more")
 PLACES = ("first", "last", "previous", "next")
 
 
@@ -82,40 +68,37 @@ class FeatureSpace:
             names += [(f"{group} {relation}", False) for relation in (*RELATIONS, "absent")]
         names += [(f"named by {count}", False) for count in range(2, len(self.groups) + 1)]
         names += [(f"length {name}", False) for name in LENGTHS]
-        names += [(f"{place} {kind}", False) for place in PLACES for kind in (*KINDS, "none")]
+        names += [(f"{place} {kind}", False) for place in PLACES for kind in KINDS]
         names += [(column, False) for column in COLUMNS]
         self.names = tuple(name for name, _ in names)
         self.main = numpy.array([is_main for _, is_main in names])
 
-    def matrix(self, doc: Doc, candidates: Candidates, memory: Memory) -> Floats:
-        """Look at the candidates of a Doc.
+    def matrix(self, words: Words, candidates: Candidates, memory: Memory) -> Floats:
+        """Look at the candidates of some Docs.
 
-        doc (Doc): The Doc.
-        candidates (Candidates): Its candidates, with the votes of the groups in their order.
+        words (Words): The words of the Docs.
+        candidates (Candidates): The candidates, as the groups name them in their order.
         memory (Memory): What is remembered of their words.
         RETURNS (Floats): Shape (n_candidates, n_features); the last columns are those of the memory.
         """
-        entities = candidates.entities
-        ids = {label: i for i, label in enumerate(self.labels)}
-        spans = numpy.array([(start, end, ids[label]) for start, end, label in entities], dtype="int64").reshape(-1, 3)
-        by_label = spans[:, 2:] == numpy.arange(len(self.labels))
-        columns = [numpy.ones((len(spans), 1)), by_label]
-        named = numpy.zeros(len(spans), dtype="int64")
-        for votes, has_scores in zip(candidates.votes, self.scored, strict=True):
-            exact = numpy.array([entity in (votes or ()) for entity in entities], dtype=bool)
-            named += exact
-            columns.append(exact[:, None])
+        spans, docs = candidates.spans, candidates.docs
+        start, end, label = spans.T
+        by_label = label[:, None] == numpy.arange(len(self.labels))
+        columns: List[Any] = [numpy.ones(len(spans)), by_label]
+        for named, scores, looked, has_scores in zip(*candidates[2:], self.scored, strict=True):
+            columns.append(named)
             if has_scores:
-                columns.append(_logits(candidates, votes)[:, None])
-            columns.append(by_label & exact[:, None])
-            columns.append(_relations(spans, votes or {}, ids))
-            columns.append(numpy.full((len(spans), 1), votes is None))
-        columns.append(named[:, None] >= numpy.arange(2, len(self.groups) + 1))
-        lengths = (spans[:, 1] - spans[:, 0]).tolist()
-        columns.append(_table([[holds(n) for holds in LENGTHS.values()] for n in lengths], len(LENGTHS)))
-        columns.append(_text(doc, spans))
-        columns.append(memory.columns(memory_keys(doc, entities)))
-        return numpy.concatenate([column.astype("float64") for column in columns], axis=1)
+                given = numpy.where(named, numpy.where(numpy.isnan(scores), 0.5, scores), 0.0)
+                columns.append(numpy.where(looked[docs], logit(given) / 2, 0.0))
+            columns.append(by_label & named[:, None])
+            columns.append(_relations(spans, spans[named], numpy.where(numpy.isnan(scores), 1.0, scores)[named]))
+            columns.append(~looked[docs])
+        columns.append(candidates.named.sum(axis=0)[:, None] >= numpy.arange(2, len(self.groups) + 1))
+        columns.append(numpy.minimum(end - start, 4)[:, None] == numpy.arange(2, 5))
+        before, after = candidates.neighbours
+        columns += [words.kinds[places] for places in (start, end - 1, before, after)]
+        columns.append(memory.columns(memory_keys(words.hashes, candidates, self.labels)))
+        return numpy.column_stack(columns).astype("float64", copy=False)
 
 
 def logit(probabilities: Floats) -> Floats:
@@ -125,22 +108,13 @@ def logit(probabilities: Floats) -> Floats:
     return result
 
 
-def _logits(candidates: Candidates, votes: Optional[Votes]) -> Floats:
-    if votes is None:
-        return numpy.zeros(len(candidates.entities))
-    given = [votes.get(entity, 0.0) for entity in candidates.entities]
-    return logit(numpy.array([0.5 if score is None else score for score in given], dtype="float64")) / 2
-
-
-def _relations(spans: NDArray[numpy.int64], votes: Votes, ids: Dict[str, int]) -> Floats:
+def _relations(spans: Ints, said: Ints, strength: Floats) -> Floats:
     result = numpy.zeros((len(spans), len(RELATIONS)))
-    said = numpy.array([(start, end, ids[label]) for start, end, label in votes], dtype="int64").reshape(-1, 3)
-    strength = numpy.array([1.0 if score is None else score for score in votes.values()])
     ours, theirs = _overlapping(spans, said)
     low, high = numpy.sign(said[theirs, 0] - spans[ours, 0]), numpy.sign(spans[ours, 1] - said[theirs, 1])
     same = said[theirs, 2] == spans[ours, 2]
     other = ~same
-    masks: List[Mask] = [
+    masks: List[BoolMask] = [
         same & (low > 0) & (high == 0),
         same & (low == 0) & (high > 0),
         same & (low < 0) & (high == 0),
@@ -156,9 +130,7 @@ def _relations(spans: NDArray[numpy.int64], votes: Votes, ids: Dict[str, int]) -
     return result
 
 
-def _overlapping(
-    spans: NDArray[numpy.int64], said: NDArray[numpy.int64]
-) -> Tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+def _overlapping(spans: Ints, said: Ints) -> Tuple[Ints, Ints]:
     """All pairs that share a token, as indices: only neighbours are compared, since texts may be long."""
     order = numpy.argsort(said[:, 0], kind="stable")
     starts, ends = said[order, 0], said[order, 1]
@@ -169,16 +141,3 @@ def _overlapping(
     near = numpy.repeat(first, counts) + steps
     overlap = ends[near] > spans[ours, 0]
     return ours[overlap], order[near[overlap]]
-
-
-def _text(doc: Doc, spans: NDArray[numpy.int64]) -> Floats:
-    known = _table([[holds(token) for holds in KINDS.values()] + [False] for token in doc], len(KINDS) + 1)
-    outside = numpy.zeros((1, len(KINDS) + 1))
-    outside[0, -1] = 1.0
-    known = numpy.concatenate([outside, known, outside])
-    start, end = spans[:, 0] + 1, spans[:, 1] + 1  # of the rows of what is known
-    return numpy.concatenate([known[start], known[end - 1], known[start - 1], known[end]], axis=1)
-
-
-def _table(rows: Sequence[Sequence[bool]], width: int) -> Floats:
-    return numpy.array(rows, dtype="float64").reshape(-1, width)

@@ -6,15 +6,15 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy
 from spacy.tokens import Doc
 
-from ..annotations.gold import Gold
-from ..annotations.weak import PREDICTED_PREFIX
-from ..ty import Entity
-from .candidates import Candidates, Votes
+from ..corpus.gold import Gold
+from ..corpus.weak import PREDICTED_PREFIX
+from .candidates import Candidates
 from .competition import Competition, Floats, Ints
 from .features import FeatureSpace
-from .memory import COLUMNS, Memory, held_out_columns, memory_keys
+from .memory import COLUMNS, Hashes, Memory, held_out_columns, memory_keys, remember
 from .regression import fit_weights
 from .scored import choose
+from .words import read_words
 
 # Penalties of squared weights that are tried, the strongest first.
 PENALTIES = (30.0, 10.0, 3.0, 1.0)
@@ -32,20 +32,20 @@ class FitDoc(NamedTuple):
     """A Doc to fit to.
 
     length (int): Its number of tokens.
-    entities (List[Entity]): The candidates that gold can tell right from wrong.
+    spans (Ints): Shape (n_candidates, 3): the candidates that gold can tell right from wrong, see `Candidates`.
     features (Floats): Shape (n_candidates, n_features).
     right (Floats): Shape (n_candidates,): 1 if it is gold, else 0.
-    keys (List[List[str]]): By what each is remembered.
+    keys (Hashes): Shape (n_candidates, len(WORDS)): by what each is remembered.
     n_gold (int): The number of gold entities, also those that are not among the candidates.
     alone (Dict[str, Tuple[int, int]]): Per group how many entities it gives if it is taken as it is, and how many of
         them are right.
     """
 
     length: int
-    entities: List[Entity]
+    spans: Ints
     features: Floats
     right: Floats
-    keys: List[List[str]]
+    keys: Hashes
     n_gold: int
     alone: Dict[str, Tuple[int, int]]
 
@@ -61,16 +61,18 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
     """
     # Of other labels nothing is to be found.
     gold = gold._replace(entities=frozenset(entity for entity in gold.entities if entity[2] in space.labels))
-    known = set(gold.scorable(candidates.entities))
-    index = [i for i, entity in enumerate(candidates.entities) if entity in known]
-    entities = [candidates.entities[i] for i in index]
+    entities = candidates.entities(space.labels)
+    known = set(gold.scorable(entities))
+    index = [i for i, entity in enumerate(entities) if entity in known]
     alone = {}
-    for group, votes in zip(space.groups, candidates.votes, strict=True):
-        own = gold.scorable(take_alone(votes or {}, len(doc)))
+    for row, group in enumerate(space.groups):
+        own = gold.scorable([entities[i] for i in take_alone(candidates, row).tolist()])
         alone[group] = (len(own), sum(entity in gold.entities for entity in own))
-    right = numpy.array([entity in gold.entities for entity in entities], dtype="float64")
-    features = space.matrix(doc, candidates, Memory())[index]
-    return FitDoc(len(doc), entities, features, right, memory_keys(doc, entities), len(gold.entities), alone)
+    right = numpy.array([entities[i] in gold.entities for i in index], dtype="float64")
+    words = read_words([doc])
+    features = space.matrix(words, candidates, Memory())[index]
+    keys = memory_keys(words.hashes, candidates, space.labels)[index]
+    return FitDoc(len(doc), candidates.spans[index], features, right, keys, len(gold.entities), alone)
 
 
 class FitReport(NamedTuple):
@@ -145,10 +147,10 @@ def fit(
         chosen = tried[best]
         probabilities = every.competition.probabilities(held_out[best])
         if threshold is None:
-            least, f1 = best_threshold(docs, every, probabilities, n_gold)
+            least, f1 = best_threshold(every, probabilities, n_gold)
         else:
-            f1 = _f1_of(every, every.choose(docs, probabilities, least), n_gold)
-        error = _calibration_error(docs, every, probabilities, least)
+            f1 = _f1_of(every, choose(every.spans, probabilities - least), n_gold)
+        error = _calibration_error(every, probabilities, least)
     choice = COMBINED
     if f1 is not None and alone:
         needed = {name: f1 + (CLEARLY if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
@@ -165,78 +167,66 @@ def penalties(main: Any, penalty: float) -> Floats:
     return numpy.where(main, min(MAIN_PENALTY, penalty), penalty)
 
 
-def best_threshold(
-    docs: Sequence[FitDoc], sample: "_Sample", probabilities: Floats, n_gold: int
-) -> Tuple[float, float]:
+def best_threshold(sample: "_Sample", probabilities: Floats, n_gold: int) -> Tuple[float, float]:
     """Find the threshold at which F1 is best. For the largest expected F1, F, candidates are worth their probability
     less F / 2 (Dinkelbach 1967): taken in turns, the two settle at once.
 
-    docs (Sequence[FitDoc]): The Docs.
-    sample (_Sample): Their candidates.
+    sample (_Sample): The candidates.
     probabilities (Floats): Shape (n,): of the candidates.
     n_gold (int): The number of gold entities.
     RETURNS (Tuple[float, float]): The threshold, and F1 in [0, 100].
     """
     threshold, f1 = DEFAULT_THRESHOLD, 0.0
     for _ in range(5):
-        f1 = _f1_of(sample, sample.choose(docs, probabilities, threshold), n_gold)
+        f1 = _f1_of(sample, choose(sample.spans, probabilities - threshold), n_gold)
         # Where nothing is right, anything may be tried but not everything.
         threshold = max(0.1, f1 / 200.0)
     return threshold, f1
 
 
-def take_alone(votes: Votes, n_tokens: int) -> List[Entity]:
+def take_alone(candidates: Candidates, group: int) -> Ints:
     """The entities of a group as they are: of those that overlap the ones with the largest sum of probabilities above
     one half; without probabilities the ones that cover most tokens, in as few entities as can be.
 
-    votes (Votes): What the group says.
-    n_tokens (int): Length of the Doc.
-    RETURNS (List[Entity]): The entities.
+    candidates (Candidates): The candidates.
+    group (int): Number of the group.
+    RETURNS (Ints): Numbers of the candidates, by start.
     """
-    entities = list(votes)
-    weights = [
-        end - start - 1 / (n_tokens + 1) if score is None else score - 0.5 for (start, end, _), score in votes.items()
-    ]
-    return [entities[i] for i in choose(entities, weights, n_tokens)]
+    lengths = numpy.diff(candidates.offsets)[candidates.docs]
+    start, end, scores = candidates.spans[:, 0], candidates.spans[:, 1], candidates.scores[group]
+    weights = numpy.where(numpy.isnan(scores), end - start - 1 / (lengths + 1), scores - 0.5)
+    return choose(candidates.spans, numpy.where(candidates.named[group], weights, 0.0))
 
 
 class _Sample(NamedTuple):
-    """The candidates of several Docs as one table."""
+    """The candidates of several Docs as one table, and their places where the tokens of all Docs stand in one row."""
 
     features: Floats
     right: Floats
+    spans: Ints
     competition: Competition
 
     @classmethod
     def of(cls, docs: Sequence[FitDoc]) -> "_Sample":
         features = numpy.concatenate([doc.features for doc in docs])
         right = numpy.concatenate([doc.right for doc in docs])
-        return cls(features, right, Competition.of([doc.entities for doc in docs]))
+        rows = numpy.repeat(numpy.arange(len(docs)), [len(doc.spans) for doc in docs])
+        offsets = numpy.cumsum([0, *(doc.length for doc in docs)])[rows]
+        spans = numpy.concatenate([doc.spans[:, :2] for doc in docs]) + offsets[:, None]
+        return cls(features, right, spans, Competition.of(rows, spans, len(docs)))
 
     def likelihood(self, scores: Floats) -> float:
         return float(self.right @ scores - self.competition.log_partitions(scores).sum())
 
-    def choose(self, docs: Sequence[FitDoc], probabilities: Floats, threshold: float) -> Ints:
-        """Numbers of the candidates that are taken."""
-        chosen, offset = [], 0
-        for doc, own in zip(docs, self.competition.split(probabilities - threshold), strict=True):
-            found = choose(doc.entities, own, doc.length)
-            chosen += [offset + i for i in found]
-            offset += len(own)
-        return numpy.array(chosen, dtype="int64")
-
 
 def _remember(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Memory]:
     """The Docs with what is remembered of their candidates' words, and all that there is to remember."""
-    memory = Memory()
-    for doc in docs:
-        memory.add(doc.keys, doc.right)
+    keys, right = [doc.keys for doc in docs], [doc.right for doc in docs]
     result = []
-    held_out = held_out_columns([doc.keys for doc in docs], [doc.right for doc in docs], fold_of)
-    for doc, columns in zip(docs, held_out, strict=True):
+    for doc, columns in zip(docs, held_out_columns(keys, right, fold_of), strict=True):
         features = numpy.concatenate([doc.features[:, : -len(COLUMNS)], columns], axis=1)
         result.append(doc._replace(features=features))
-    return result, memory
+    return result, remember(keys, right)
 
 
 def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[Floats]:
@@ -266,8 +256,8 @@ def _f1(right: float, given: int, gold: int) -> float:
     return 200.0 * right / max(1, given + gold)
 
 
-def _calibration_error(docs: Sequence[FitDoc], sample: _Sample, probabilities: Floats, threshold: float) -> float:
-    chosen = sample.choose(docs, probabilities, threshold)
+def _calibration_error(sample: _Sample, probabilities: Floats, threshold: float) -> float:
+    chosen = choose(sample.spans, probabilities - threshold)
     bins = numpy.minimum((probabilities[chosen] * 10).astype("int64"), 9)
     gaps = numpy.bincount(bins, weights=probabilities[chosen] - sample.right[chosen], minlength=10)
     return float(numpy.abs(gaps).sum()) / max(1, len(chosen))

@@ -1,78 +1,110 @@
 """How often candidates with the same words were right: a term such as "water" may always be wrong."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Sequence
 
 import numpy
-from spacy.tokens import Doc
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
 
-from ..ty import Entity
+from .candidates import Candidates
 from .competition import Floats
 
 # What is remembered of a candidate: its words, those at its ends, and those around; each for its label.
 WORDS = ("text", "first", "last", "previous", "next")
 COLUMNS = tuple(f"{which} {what}" for which in WORDS for what in ("seen right", "seen wrong"))
+# Hashes of the words of a phrase are the digits of a number, modulo 2**64; as an odd number the base has an inverse.
+_BASE = 0x9E3779B97F4A7C15
+
+Hashes = NDArray[numpy.uint64]
 
 
 class Memory:
     """How often what was right, and how often wrong.
 
-    counts (Optional[Dict[str, Tuple[int, int]]]): Per key, what `memory_keys` gives, how many candidates were right,
-        and how many wrong.
+    rows (Sequence[Sequence[int]]): A key, as `memory_keys` gives them, how many candidates with it were right, and how
+        many wrong.
     """
 
-    def __init__(self, counts: Optional[Dict[str, Tuple[int, int]]] = None) -> None:
-        self.counts = {key: (int(right), int(wrong)) for key, (right, wrong) in (counts or {}).items()}
+    def __init__(self, rows: Sequence[Sequence[int]] = ()) -> None:
+        table = numpy.array(sorted(map(list, rows)), dtype="uint64").reshape(-1, 3)
+        self._keys = table[:, 0]
+        # The last row is that of keys that are not known.
+        self._counts = numpy.append(table[:, 1:], [[0, 0]], axis=0).astype("float64")
 
-    def add(self, keys: Sequence[Sequence[str]], right: Floats) -> None:
-        """Remember the candidates of a Doc.
+    @classmethod
+    def of(cls, keys: Hashes, right: Floats) -> "Memory":
+        """Remember some candidates.
 
-        keys (Sequence[Sequence[str]]): The keys of each candidate.
-        right (Floats): Shape (n_candidates,): 1 for those that are right, else 0.
+        keys (Hashes): Shape (n, len(WORDS)): the keys of each candidate.
+        right (Floats): Shape (n,): 1 for those that are right, else 0.
+        RETURNS (Memory): What is known of them.
         """
-        for own, is_right in zip(keys, right.tolist(), strict=True):
-            for key in own:
-                before = self.counts.get(key, (0, 0))
-                self.counts[key] = (before[0] + (is_right > 0), before[1] + (is_right == 0))
+        known, which = numpy.unique(keys.reshape(-1), return_inverse=True)
+        is_right = numpy.repeat(right, len(WORDS))
+        counts = [numpy.bincount(which, weights, len(known)).astype("int64") for weights in (is_right, 1.0 - is_right)]
+        return cls(list(zip(known.tolist(), *(own.tolist() for own in counts), strict=True)))
 
-    def columns(self, keys: Sequence[Sequence[str]]) -> Floats:
+    @property
+    def rows(self) -> List[List[int]]:
+        """RETURNS (List[List[int]]): What it was made of, sorted."""
+        counts = self._counts[:-1].astype("int64").tolist()
+        return [[key, *own] for key, own in zip(self._keys.tolist(), counts, strict=True)]
+
+    def columns(self, keys: Hashes) -> Floats:
         """What is remembered of some candidates.
 
-        keys (Sequence[Sequence[str]]): The keys of each candidate.
-        RETURNS (Floats): Shape (n_candidates, len(COLUMNS)): n / (n + 1), where n is how often it was right, or wrong.
+        keys (Hashes): Shape (n, len(WORDS)): the keys of each candidate.
+        RETURNS (Floats): Shape (n, len(COLUMNS)): n / (n + 1), where n is how often it was right, or wrong.
         """
-        counts: Any = numpy.array([[self.counts.get(key, (0, 0)) for key in own] for own in keys], dtype="float64")
-        counts = counts.reshape(-1, len(COLUMNS))
+        places = numpy.searchsorted(self._keys, keys)
+        found = numpy.append(self._keys, numpy.uint64(0))[places] == keys
+        counts = self._counts[numpy.where(found, places, len(self._keys))].reshape(-1, len(COLUMNS))
         result: Floats = counts / (counts + 1.0)
         return result
 
 
-def memory_keys(doc: Doc, entities: Sequence[Entity]) -> List[List[str]]:
-    """By what candidates are remembered.
+def memory_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> Hashes:
+    """By what candidates are remembered: hashes of their words and of their label.
 
-    doc (Doc): The Doc.
-    entities (Sequence[Entity]): Its candidates.
-    RETURNS (List[List[str]]): Per candidate a key for each of `WORDS`.
+    words (Hashes): Shape (n_tokens + 1,): hashes of the words of all Docs, see `words`.
+    candidates (Candidates): The candidates.
+    labels (Sequence[str]): Their labels.
+    RETURNS (Hashes): Shape (n, len(WORDS)).
     """
-    words = [token.text.lower() for token in doc] + [""]  # also at -1
-    result = []
-    for start, end, label in entities:
-        said = (" ".join(words[start:end]), words[start], words[end - 1], words[start - 1], words[end])
-        result.append([f"{which}\t{label}\t{text}" for which, text in zip(WORDS, said, strict=True)])
+    start, end, label = candidates.spans.T
+    before, after = candidates.neighbours
+    powers, inverse = (_powers(base, len(words)) for base in (_BASE, pow(_BASE, -1, 2**64)))
+    sums = numpy.concatenate([numpy.zeros(1, dtype="uint64"), numpy.cumsum(words * powers)])
+    text = (sums[end] - sums[start]) * inverse[start]
+    keys = numpy.stack([text, words[start], words[end - 1], words[before], words[after]], axis=1)
+    salts = [[get_string_id(f"{which}\t{name}") for which in WORDS] for name in labels]
+    result: Hashes = keys ^ numpy.array(salts, dtype="uint64").reshape(-1, len(WORDS))[label]
     return result
 
 
-def held_out_columns(keys: Sequence[List[List[str]]], right: Sequence[Floats], fold_of: Any) -> List[Floats]:
+def held_out_columns(keys: Sequence[Hashes], right: Sequence[Floats], fold_of: Any) -> List[Floats]:
     """What is remembered of candidates, by the Docs of other folds: of its own Doc a candidate must know nothing.
 
-    keys (Sequence[List[List[str]]]): The keys of each Doc's candidates.
-    right (Sequence[Floats]): Which of them are right, see `Memory.add`.
+    keys (Sequence[Hashes]): The keys of each Doc's candidates.
+    right (Sequence[Floats]): Which of them are right, see `Memory.of`.
     fold_of (Any): Shape (n_docs,): the fold of each Doc.
     RETURNS (List[Floats]): Per Doc as `Memory.columns`.
     """
     memories = {}
     for fold in numpy.unique(fold_of).tolist():
-        memories[fold] = Memory()
-        for own, truth, other in zip(keys, right, fold_of, strict=True):
-            if other != fold:
-                memories[fold].add(own, truth)
+        others = numpy.flatnonzero(fold_of != fold).tolist()
+        memories[fold] = remember([keys[i] for i in others], [right[i] for i in others])
     return [memories[fold].columns(own) for own, fold in zip(keys, fold_of, strict=True)]
+
+
+def remember(keys: Sequence[Hashes], right: Sequence[Floats]) -> Memory:
+    """RETURNS (Memory): What is known of the candidates of several Docs."""
+    nothing = numpy.zeros((0, len(WORDS)), dtype="uint64")
+    return Memory.of(numpy.concatenate([nothing, *keys]), numpy.concatenate([numpy.zeros(0), *right]))
+
+
+def _powers(base: int, n: int) -> Hashes:
+    """The first powers of a number, modulo 2**64."""
+    factors = numpy.full(n, base, dtype="uint64")
+    factors[:1] = 1
+    return numpy.cumprod(factors)

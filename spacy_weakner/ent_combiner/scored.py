@@ -1,34 +1,43 @@
 """What the odds of candidates say about Docs."""
 
+from itertools import pairwise
 from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
-from spacy.tokens import Doc
 from thinc.types import Floats2d
 
-from ..annotations.overlaps import best_without_overlaps
-from ..annotations.tags import TagScheme
+from ..corpus.overlaps import best_without_overlaps
+from ..corpus.tags import TagScheme
 from ..ty import Entity, PathScore
-from .competition import Competition, Floats
+from .candidates import Candidates
+from .competition import Competition, Floats, Ints
 
 
 class Scored(NamedTuple):
     """The candidates of several Docs, and their odds.
 
-    docs (List[Doc]): The Docs.
-    entities (List[List[Entity]]): The candidates of each Doc, sorted by end, start and label.
-    log_odds (Floats): Shape (n_candidates,): of all of them, one Doc after the other.
+    candidates (Candidates): The candidates.
+    log_odds (Floats): Shape (n,).
+    labels (Sequence[str]): The labels, in their order.
     """
 
-    docs: List[Doc]
-    entities: List[List[Entity]]
+    candidates: Candidates
     log_odds: Floats
+    labels: Sequence[str]
 
-    def candidates(self) -> List[List[Tuple[Entity, float]]]:
+    @property
+    def competition(self) -> Competition:
+        """RETURNS (Competition): Which candidates exclude which."""
+        return Competition.of(self.candidates.docs, self.candidates.spans, len(self.candidates.offsets) - 1)
+
+    def probabilities(self) -> Floats:
+        """RETURNS (Floats): Shape (n,): the probability of each candidate."""
+        return self.competition.probabilities(self.log_odds)
+
+    def pairs(self) -> List[List[Tuple[Entity, float]]]:
         """RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates with their probabilities."""
-        competition = Competition.of(self.entities)
-        parts = competition.split(competition.probabilities(self.log_odds))
-        return [list(zip(own, part.tolist(), strict=True)) for own, part in zip(self.entities, parts, strict=True)]
+        entities = self.candidates.entities(self.labels)
+        return self.candidates.split(list(zip(entities, self.probabilities().tolist(), strict=True)))
 
     def distributions(self, scheme: TagScheme) -> List[Floats2d]:
         """The probabilities of tags: a token has one of an entity's tags as often as the entity is in the set.
@@ -36,14 +45,15 @@ class Scored(NamedTuple):
         scheme (TagScheme): The tags.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags); rows sum to 1.
         """
-        result: List[Any] = []
-        for doc, candidates in zip(self.docs, self.candidates(), strict=True):
-            rows = numpy.zeros((len(doc), len(scheme)))
-            for (start, end, label), probability in candidates:
-                rows[numpy.arange(start, end), scheme.span_tags(label, end - start)] += probability
-            rows[:, 0] = numpy.maximum(0.0, 1.0 - rows.sum(axis=1))
-            result.append((rows / rows.sum(axis=1, keepdims=True)).astype("float32"))
-        return result
+        offsets = self.candidates.offsets
+        rows: Any = numpy.zeros((offsets[-1], len(scheme)))
+        for (start, end, label), probability in zip(
+            self.candidates.spans.tolist(), self.probabilities().tolist(), strict=True
+        ):
+            rows[numpy.arange(start, end), scheme.span_tags(self.labels[label], end - start)] += probability
+        rows[:, 0] = numpy.maximum(0.0, 1.0 - rows.sum(axis=1))
+        rows = (rows / rows.sum(axis=1, keepdims=True)).astype("float32")
+        return [rows[begin:end] for begin, end in pairwise(offsets.tolist())]
 
     def paths(self, scheme: TagScheme) -> Iterator[PathScore]:
         """The most probable set of each Doc.
@@ -51,23 +61,25 @@ class Scored(NamedTuple):
         scheme (TagScheme): The tags.
         YIELDS (PathScore): The set as tags, with the sum of its log-odds and its log-probability.
         """
-        competition = Competition.of(self.entities)
-        totals = competition.log_partitions(self.log_odds).tolist()
-        for doc, own, odds, total in zip(
-            self.docs, self.entities, competition.split(self.log_odds), totals, strict=True
-        ):
-            best = choose(own, odds, len(doc))
-            tags = scheme.encode([own[i] for i in best], numpy.ones(len(doc), dtype=bool))
-            score = float(odds[best].sum()) if best else 0.0
+        totals = self.competition.log_partitions(self.log_odds).tolist()
+        best = choose(self.candidates.spans, self.log_odds)
+        chosen = self.candidates.select(best)
+        lengths = numpy.diff(self.candidates.offsets).tolist()
+        entities, odds = chosen.split(chosen.entities(self.labels)), chosen.split(self.log_odds[best].tolist())
+        for own, weights, length, total in zip(entities, odds, lengths, totals, strict=True):
+            tags = scheme.encode(own, numpy.ones(length, dtype=bool))
+            score = float(sum(weights))
             yield PathScore([scheme.tags[tag] for tag in tags.tolist()], score, min(0.0, score - total))
 
 
-def choose(entities: Sequence[Entity], weights: Any, n_tokens: int) -> List[int]:
-    """Choose candidates without overlaps whose weights have the largest sum; none whose weight is 0 or less.
+def choose(spans: Ints, weights: Floats) -> Ints:
+    """Choose spans without overlaps whose weights have the largest sum; none whose weight is 0 or less.
 
-    entities (Sequence[Entity]): The candidates.
-    weights (Any): Shape (n_candidates,).
-    n_tokens (int): Length of the Doc.
-    RETURNS (List[int]): Numbers of those that are chosen, by start.
+    spans (Ints): Shape (n, 2 or more): start and end.
+    weights (Floats): Shape (n,).
+    RETURNS (Ints): Numbers of those that are chosen, by start.
     """
-    return best_without_overlaps([(start, end) for start, end, _ in entities], weights, n_tokens)
+    heavy = numpy.flatnonzero(weights > 0.0)
+    bounds: Any = spans[heavy, :2].tolist()
+    chosen = best_without_overlaps(bounds, weights[heavy].tolist(), max((end for _, end in bounds), default=0))
+    return heavy[numpy.array(chosen, dtype="int64")]

@@ -270,7 +270,7 @@ class ColumnBuilder:
 
         term (Term): The term.
         ids (Ids): Values of the matched attribute of its tokens, none of them 0.
-        orths (Optional[Ids]): Their values of ORTH; None if that is the matched attribute.
+        orths (Optional[Ids]): Their values of ORTH, if the term might match in exact case only: see `TermColumns`.
         others (Sequence[Ids]): Values of the matched attribute for other spellings of it.
         """
         for other in {values.tobytes() for values in others if len(values)} - {ids.tobytes()}:
@@ -278,7 +278,7 @@ class ColumnBuilder:
             self._variants_lengths.append(len(other) // 8)
             self._variant_of.append(len(self._labels))
         text = term.text.encode("utf-8")
-        exact = orths if orths is not None and (term.exact or has_inner_capital(term.text)) else ids[:0]
+        exact = ids[:0] if orths is None else orths
         self._labels.append(self._names.setdefault(term.label, len(self._names)))
         self._characters.append(len(term.text))
         self._cased.append(term.exact)
@@ -312,4 +312,4 @@ def has_inner_capital(text: str) -> bool:
 def folded(text: str) -> str:
     """What a stop list compares: the normal form without white space, since corpora that come split ("5 - FU") have
     more of it than terms."""
-    return "".join(normal_form(text).casefold().split())
+    return "".join(normal_form(text).split())

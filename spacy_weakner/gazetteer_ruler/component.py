@@ -15,13 +15,13 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..aggregation.policies import POLICIES
-from ..annotations.parts import blank_lines
-from ..annotations.weak import set_spans, source_attrs, weak_group
+from ..corpus.parts import blank_lines
+from ..corpus.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing, is_text, parse_json
+from ..heads.factories import register_component
 from ..progress import Progress
 from ..training.batches import BatchPipe
-from ..training.factories import register_component
 from ..ty import Entity
 from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns

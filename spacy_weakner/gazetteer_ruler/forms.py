@@ -15,15 +15,17 @@ FORM = "FORM"
 CAPACITY = 100_000
 # Languages in which I is the capital of a dotless i.
 _DOTLESS = ("tr", "az")
-_PLAIN = str.maketrans({**dict.fromkeys("‘’‛ʼ＇", "'"), **dict.fromkeys("‐‑−﹣－", "-")})
-_TYPOGRAPHIC = str.maketrans({"'": "’", "-": "‑"})
+_ACUTE = "\u00b4"  # NFKC makes a blank and an accent of it
+_PLAIN = str.maketrans({**dict.fromkeys("‘’‛\u02bc＇", "'"), **dict.fromkeys("‐‑\u2012\u2013−﹣－", "-")})
+# Each tokenizer splits at some of these signs, and takes others for letters.
+_TYPOGRAPHIC = [str.maketrans({"'": a, "-": b}) for a, b in (("’", "‑"), (_ACUTE, "\u2013"), ("\u02bc", "-"))]
 # Where tokenizers look at case: abbreviations with a full stop, and units behind numbers.
 _CASED = re.compile(r"\.|\d[^\W\d_]")
 
 
 def normal_form(text: str, lang: str = "") -> str:
-    """Compatibility composition (NFKC), plain apostrophes and hyphens, lower case; no soft hyphens, zero-width signs
-    and marks of direction.
+    """Compatibility composition (NFKC), plain apostrophes and hyphens, no case ("STRASSE" is "Straße"); no soft
+    hyphens, zero-width signs and marks of direction.
 
     text (str): A word or a phrase.
     lang (str): Code of its language.
@@ -31,7 +33,7 @@ def normal_form(text: str, lang: str = "") -> str:
     """
     if text.isascii() and lang not in _DOTLESS:
         return text.lower()
-    return _lower(_plain(text), lang)
+    return _lower(_plain(text), lang).casefold()
 
 
 def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]:
@@ -39,25 +41,26 @@ def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]
 
     text (str): The term.
     lang (str): Code of the language.
-    exceptions (Collection[str]): The words that the tokenizer splits by a rule of their own, in lower case.
+    exceptions (Collection[str]): The words that the tokenizer splits by a rule of their own, in normal form.
     YIELDS (str): Spellings with plain and typographic signs, and in other case, where that can make a difference.
     """
-    plain = text if text.isascii() else _plain(text)
-    lower = _lower(plain, lang)
-    spellings = [plain]
-    if _CASED.search(plain) or any(word in exceptions for word in lower.split()):
-        spellings += [lower, plain.upper(), plain.title()]
+    plain = _plain(text)
     form = normal_form(text, lang)
+    spellings = [plain]
+    if _CASED.search(plain) or any(word in exceptions for word in form.split()):
+        spellings += [_lower(plain, lang), plain.upper(), plain.title()]
     for spelling in spellings:
         if normal_form(spelling, lang) != form:
-            continue  # "STRASSE" is not "Straße"
+            continue  # Python does not know the dotless i
         yield spelling
         if "'" in spelling or "-" in spelling:
-            yield spelling.translate(_TYPOGRAPHIC)
+            yield from map(spelling.translate, _TYPOGRAPHIC)
 
 
 def _plain(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).translate(_PLAIN)
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text.replace(_ACUTE, "'")).translate(_PLAIN)
     return "".join(char for char in text if unicodedata.category(char) != "Cf")
 
 

@@ -8,10 +8,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..annotations.tags import BoolMask
+from ..corpus.tags import BoolMask
 from ..errors import Errors, WeaknerError
-from .columns import ColumnBuilder, TermColumns
-from .forms import FORM, Forms, variants
+from .columns import ColumnBuilder, TermColumns, has_inner_capital
+from .forms import FORM, Forms, normal_form, variants
 from .hash_table import Ids
 from .terms import Term
 
@@ -74,14 +74,15 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     """
     lang = nlp.lang or ""
     builder, forms, cased = ColumnBuilder(), Forms(lang), Forms(lang, cased=True)
-    exceptions = frozenset(key.lower() for key in getattr(nlp.tokenizer, "rules", None) or ())
+    exceptions = frozenset(normal_form(key, lang) for key in getattr(nlp.tokenizer, "rules", None) or ())
     for batch in minibatch(terms, size=_BATCH):
         # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):
                 ids = attr_values(doc, attr, name, forms)
                 words = _are_words(doc, ids)
-                orths = None if attr == "ORTH" else exact_values(doc, attr, cased)[words]
+                cases = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
+                orths = exact_values(doc, attr, cased)[words] if cases else None
                 others = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}

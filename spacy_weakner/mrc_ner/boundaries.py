@@ -6,7 +6,7 @@ import numpy
 from numpy.typing import NDArray
 from spacy.training import Example
 
-from ..annotations.alignment import project, reference_spans, unclear_tokens, unknown_tokens
+from ..corpus.alignment import project, reference_spans, unclear_tokens, unknown_tokens
 from ..losses import Array, binary_cross_entropy, sigmoid
 from ..ty import Entity
 

@@ -12,21 +12,20 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats3d
 
-from ..annotations.tags import BoolMask
+from ..corpus.tags import BoolMask
 from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..heads.entities import EntityHead, Prediction
+from ..heads.factories import default_blocks, register_component
+from ..heads.merging import merge_candidates
+from ..heads.spans import warn_of_spans
+from ..heads.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..losses import Array
-from ..training.entities import EntityHead, Prediction
-from ..training.factories import default_blocks, register_component
-from ..training.merging import merge_candidates
-from ..training.spans import warn_of_spans
-from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
 from .boundaries import Boundaries, probabilities, read_boundaries
-from .decoding import Answers, Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
-from .matching import Pairs, candidate_pairs, learn_matches, match_misfits, match_odds, match_probabilities
+from .decoding import Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
 from .queries import check_queries
-from .relabelling import Matches, Relabeller
+from .relabelling import Relabeller
 from .scoring import as_rows, learn_boundaries, score_boundaries, split_rows
 from .typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
 
@@ -51,25 +50,21 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     (Li et al. 2020).
 
     Every start is paired with the nearest end, or with all of its ends, of which those stay that have the largest sum
-    of probabilities over the Doc (`pairing`). If the model has a matcher
-    (its `match_width`), a start is paired with every end that it says belongs to it, so that also entities of one label
-    may overlap (`nested`). In `doc.ents` the most probable one of what overlaps stays. Labels have no weights of their
-    own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the probability of the
-    entity's start times that of its end, and times that of their match if there is a matcher.
+    of probabilities over the Doc (`pairing`). In `doc.ents` the most probable one of what overlaps stays. Labels have
+    no weights of their own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the
+    probability of the entity's start times that of its end.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[Queried, List[Floats3d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
-    threshold (float): Boundaries are predicted where their probability is above, and so are matches.
+    threshold (float): Boundaries are predicted where their probability is above.
     max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
     pairing (str): "nearest": a start has the nearest end, as in the paper. "probable": all ends of a start within
         `max_width` are tried (64 if it is None), and of all entities without overlaps those stay whose probabilities
         have the largest sum. At a low threshold the nearest end is often one that is hardly probable; of more than
-        100,000 pairs in a Doc only the most probable ones are looked at. No effect if the model has a matcher.
+        100,000 pairs in a Doc only the most probable ones are looked at.
     positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
         that are none.
-    match_weight (float): Factor on the loss of the matches, beside those of starts and ends. (The authors use 0.1 for
-        CoNLL 2003.)
     relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
         it was at the last renewal by the training clock, or, if its `at_start` is set, when training began. For
             example `spacy_weakner.SelfPicking.v1`.
@@ -79,7 +74,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
         span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
-    head_learn_rate (float): Factor on the learning rate of the scores of boundaries and of matches.
+    head_learn_rate (float): Factor on the learning rate of the scores of boundaries.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
         probabilities, for a component that decides about it.
@@ -88,7 +83,6 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     """
 
     labels_have_weights = False
-    head_parts = ("head", "match")
     outputs_on_host = False
 
     def __init__(
@@ -101,7 +95,6 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         max_width: Optional[int] = 10,
         pairing: str = NEAREST,
         positive_weight: float = 1.0,
-        match_weight: float = 0.1,
         relabel: Optional[Relabeller] = None,
         typing: Optional[Typing] = None,
         teacher_decay: float = 0.0,
@@ -116,7 +109,6 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         self.annotate_ents = annotate_ents
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
-        check_range("match_weight", match_weight, 0.0, None)
         if max_width is not None:
             check_range("max_width", max_width, 1, None)
         check_choice("pairing", pairing, PAIRINGS)
@@ -125,7 +117,6 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         self.max_width = max_width
         self.pairing = pairing
         self.positive_weight = positive_weight
-        self.match_weight = match_weight
         self.relabel = relabel
         layer = model.maybe_get_ref("typing")
         if typing is not None and (layer is None or layer.get_dim("nO") != typing.n_types):
@@ -228,19 +219,17 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
             return targets
         docs = [eg.predicted for eg in examples]
         if self.relabel is not None and (self._relabels_at_start or self._teacher.step):
-            nothing: Any = (numpy.zeros((0, len(self.labels), 2)),)
+            nothing = numpy.zeros((0, len(self.labels), 2))
             said = self.map_outputs(docs, partial(self._say, teacher), nothing, model=teacher)
-            targets = [Target(self.relabel(to.boundaries, *own)) for to, own in zip(targets, said, strict=True)]
+            targets = [Target(self.relabel(to.boundaries, own)) for to, own in zip(targets, said, strict=True)]
         if self.typing is not None:
             found = self._mentions(docs, targets)
             targets = [to._replace(mentions=own) for to, own in zip(targets, found, strict=True)]
         return targets
 
-    def _say(self, teacher: Model, _: List[Doc], vectors: Any) -> List[Tuple[Array, Optional[Matches]]]:
+    def _say(self, teacher: Model, _: List[Doc], vectors: Any) -> List[Array]:
         """What a teacher tells a relabeller."""
-        matcher, scores = teacher.maybe_get_ref("match"), self._scores(vectors, teacher)
-        asked = [None if matcher is None else partial(match_probabilities, matcher, own) for own in vectors]
-        return list(zip(map(probabilities, scores), asked, strict=True))
+        return list(map(probabilities, self._scores(vectors, teacher)))
 
     def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
         """The entities of some sentences, with their vectors by the teacher."""
@@ -291,11 +280,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         vectors: List[Any] = list(outputs)
         wanted, shapes = [to.boundaries for to in targets], [own.shape for own in vectors]
         rows, head = as_rows(xp, vectors), self.model.get_ref("head")
-        total, slope, odds = learn_boundaries(head, rows, shapes, wanted, self.positive_weight)
-        if self._matcher is not None:
-            pairs = list(map(self._pairs, wanted, odds))
-            loss, more = learn_matches(self._matcher, rows, shapes, pairs, self.match_weight)
-            total, slope = total + loss, slope + more
+        total, slope = learn_boundaries(head, rows, shapes, wanted, self.positive_weight)
         given = split_rows(xp, slope, shapes)
         if self.typing is not None:
             layer = self.model.get_ref("typing")
@@ -308,11 +293,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
             scores = self._judged(vectors)
-            found = [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, wanted, strict=True)]
-            if self._matcher is None:
-                return found
-            pairs = list(map(self._pairs, wanted, scores))
-            return list(map(numpy.append, found, match_misfits(self._matcher, vectors, pairs)))
+            return [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, wanted, strict=True)]
 
         every = numpy.concatenate(self.map_outputs([eg.predicted for eg in used], read, numpy.zeros(0), golds))
         if not len(every):  # what is annotated does not align
@@ -328,8 +309,9 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
     def decode(self, docs: List[Doc], outputs: List[Floats3d], bias: Optional[float] = None) -> List[Prediction]:
         """Pair starts and ends, and choose among what overlaps."""
         found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs], bias)
-        best_sum = self._matcher is None and self.pairing == PROBABLE
-        return [resolve(own, len(doc), self.nested, best_sum) for doc, own in zip(docs, found, strict=True)]
+        return [
+            resolve(own, len(doc), self.nested, self.pairing == PROBABLE) for doc, own in zip(docs, found, strict=True)
+        ]
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
         """What may be an entity, with its probability.
@@ -350,19 +332,11 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         self, outputs: List[Floats3d], threshold: float, preset: List[BoolMask], bias: Optional[float] = None
     ) -> List[Dict[Entity, Tuple[float, float]]]:
         """Entities that may overlap, as `find_entities` gives them."""
-        boundaries, matcher = self._judged(outputs, bias), self._matcher
-        n_ends = ends_to_try(self.pairing, matcher is not None, self.max_width)
+        boundaries, n_ends = self._judged(outputs, bias), ends_to_try(self.pairing, self.max_width)
         spans = [pair_boundaries(probabilities(own) > threshold, self.max_width, n_ends) for own in boundaries]
-        if matcher is None:
-            spans = list(map(most_probable, spans, boundaries))
-        matches = [None] * len(spans) if matcher is None else match_odds(matcher, list(outputs), spans)
-        read = partial(find_entities, labels=self.labels, threshold=threshold, temperature=self.temperature)
-        answers = map(Answers, boundaries, spans, matches)
-        return list(map(read, answers, preset))
-
-    @property
-    def _matcher(self) -> Optional[Model]:
-        return self.model.maybe_get_ref("match")
+        spans = list(map(most_probable, spans, boundaries))
+        read = partial(find_entities, labels=self.labels, temperature=self.temperature)
+        return list(map(read, boundaries, spans, preset))
 
     def _scores(self, vectors: Any, model: Optional[Model] = None) -> List[Array]:
         """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
@@ -372,10 +346,6 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         """The same with the bias: what "O" gains, they lose."""
         bias = self.bias if bias is None else bias
         return [odds - bias for odds in self._scores(vectors)]
-
-    def _pairs(self, target: Boundaries, scores: Array) -> Pairs:
-        """What a sentence teaches on matches."""
-        return candidate_pairs(target, probabilities(scores) > self.threshold, self.max_width)
 
 
 make_mrc_ner = register_component("mrc_ner", MRCNer, default_blocks("mrc_ner", "model"))

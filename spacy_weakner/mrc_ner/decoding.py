@@ -1,38 +1,33 @@
 """From probabilities of boundaries to entities."""
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
 
-from ..annotations.overlaps import best_without_overlaps, without_overlaps
-from ..annotations.tags import BoolMask
+from ..corpus.overlaps import best_without_overlaps, without_overlaps
+from ..corpus.tags import BoolMask
+from ..heads.entities import Prediction
 from ..losses import Array
-from ..training.entities import Prediction
 from ..ty import NEAREST, Entity
 from .boundaries import ENDS, STARTS, probabilities
 
 # Shape (n, 3): start, end and label.
 Spans = NDArray[numpy.int64]
-# Ends that are tried with a start if there is a matcher, the nearest ones: bounds the pairs by the number of tokens.
-N_ENDS = 16
-# The same for the most probable of all, where entities may be of any width.
+# Ends that are tried with a start, the nearest ones, where entities may be of any width.
 N_ENDS_PROBABLE = 64
 # Pairs of a Doc that are looked at one by one, the most probable of all: bounds the cost where a threshold is low.
 MOST_PAIRS = 100_000
 _PAIRS_AT_A_TIME = 1 << 20
 
 
-def ends_to_try(pairing: str, matched: bool, max_width: Optional[int]) -> int:
+def ends_to_try(pairing: str, max_width: Optional[int]) -> int:
     """How many ends go with a start.
 
     pairing (str): "nearest" or "probable".
-    matched (bool): Whether there is a matcher; then the pairing has no effect.
     max_width (Optional[int]): Tokens of a span, at most.
     RETURNS (int): The number of the nearest ends.
     """
-    if matched:
-        return N_ENDS
     if pairing == NEAREST:
         return 1
     return N_ENDS_PROBABLE if max_width is None else max_width
@@ -99,43 +94,25 @@ def most_probable(spans: Spans, boundaries: Array) -> Spans:
     return spans[numpy.sort(kept)]
 
 
-class Answers(NamedTuple):
-    """What is said of one Doc.
+def find_entities(
+    boundaries: Array, spans: Spans, preset: BoolMask, labels: Sequence[str], temperature: float
+) -> Dict[Entity, Tuple[float, float]]:
+    """Score the entities of a Doc.
 
     boundaries (Array): Shape (n_tokens, n_labels, 2): log-odds of starts and ends.
     spans (Spans): Shape (n, 3): starts with their ends.
-    matches (Optional[Array]): Shape (n,): log-odds that they belong together; None: nothing is said on that.
-    """
-
-    boundaries: Array
-    spans: Spans
-    matches: Optional[Array] = None
-
-
-def find_entities(
-    answers: Answers, preset: BoolMask, labels: Sequence[str], threshold: float, temperature: float
-) -> Dict[Entity, Tuple[float, float]]:
-    """Read entities off the answers.
-
-    answers (Answers): The answers.
     preset (BoolMask): Shape (n_tokens,): tokens that must not be part of any entity.
     labels (Sequence[str]): The labels.
-    threshold (float): Starts and ends belong together if the probability of that is above.
     temperature (float): Divides the log-odds before they become probabilities.
     RETURNS (Dict[Entity, Tuple[float, float]]): Entities, which may overlap, each with the product of the probabilities
-        of its start, its end and its match: at temperature 1, and at the given one.
+        of its start and its end: at temperature 1, and at the given one.
     """
-    if not len(answers.spans):
-        return {}
-    odds = numpy.full(len(answers.spans), numpy.inf) if answers.matches is None else answers.matches
-    sides = [(probabilities(answers.boundaries, by), probabilities(odds, by)) for by in (1.0, temperature)]
+    both = [probabilities(boundaries, by) for by in (1.0, temperature)]
     found: Dict[Entity, Tuple[float, float]] = {}
-    for i in numpy.flatnonzero(sides[0][1] > threshold).tolist():
-        first, after, k = answers.spans[i].tolist()
-        if preset[first:after].any():
-            continue
-        sure, cooled = (float(ends[first, k, STARTS] * ends[after - 1, k, ENDS] * match[i]) for ends, match in sides)
-        found[first, after, labels[k]] = (sure, cooled)
+    for first, after, k in spans.tolist():
+        if not preset[first:after].any():
+            sure, cooled = (float(sides[first, k, STARTS] * sides[after - 1, k, ENDS]) for sides in both)
+            found[first, after, labels[k]] = (sure, cooled)
     return found
 
 

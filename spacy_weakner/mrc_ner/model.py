@@ -7,14 +7,13 @@ from thinc.types import Floats3d
 
 from ..encoders.queried import Queried
 from ..errors import check_range
-from ..training.layers import check_outputs
-from .matching import build_matcher
+from ..heads.layers import check_outputs
 
 Vectors = List[Floats3d]
 
 
 def build_mrc_extractor(
-    encoder: Model[Queried, List[Floats3d]], n_types: int = 0, match_width: int = 0, nO: Optional[int] = None
+    encoder: Model[Queried, List[Floats3d]], n_types: int = 0, nO: Optional[int] = None
 ) -> Model[Queried, List[Floats3d]]:
     """Build an extractor that finds the spans which answer questions (Li et al. 2020). Registered as
     `spacy_weakner.MRCExtractor.v1`.
@@ -29,14 +28,11 @@ def build_mrc_extractor(
         together, or `spacy_weakner.ConditionedEncoder.v1`, on any other encoder.
     n_types (int): If above 0, there is a layer (reference "typing") that scores types of entities, for
         `spacy_weakner.FineTyping.v1`.
-    match_width (int): If above 0, there are layers with so wide a hidden one (reference "match") that tell which start
-        belongs to which end, for entities that overlap: see `matching.py`. Otherwise the component's `pairing` does.
     nO (Optional[int]): The number of scores, 2.
     RETURNS (Model[Queried, List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
     """
     head: Model[Any, Any] = chain(Dropout(), Linear(nO=nO))
     check_range("n_types", n_types, 0, None)
-    check_range("match_width", match_width, 0, None)
     model: Model[Any, Any] = Model(
         "mrc_extractor",
         _forward,
@@ -48,10 +44,6 @@ def build_mrc_extractor(
         typing: Model[Any, Any] = Linear(nO=n_types)
         model.layers.append(typing)
         model.set_ref("typing", typing)
-    if match_width:
-        matcher: Model[Any, Any] = build_matcher(match_width)
-        model.layers.append(matcher)
-        model.set_ref("match", matcher)
     return model
 
 
@@ -68,8 +60,6 @@ def _init(model: Model, X: Optional[Queried] = None, Y: Any = None) -> None:
     if model.has_ref("typing"):
         width = vectors.shape[2] // encoder.attrs.get("parts", 1)
         model.get_ref("typing").initialize(X=vectors[:1, 0, :width])
-    if model.has_ref("match"):
-        model.get_ref("match").initialize(X=vectors[:1, 0])
 
 
 def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:

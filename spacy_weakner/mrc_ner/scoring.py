@@ -4,12 +4,10 @@ table."""
 from typing import Any, List, Tuple
 
 import numpy
-from numpy.typing import NDArray
 from thinc.api import Model
 
 from ..losses import Array
 from .boundaries import Boundaries, boundary_loss
-from .decoding import Spans
 
 # Per Doc (n_tokens, n_labels, width).
 Shapes = List[Tuple[int, ...]]
@@ -38,20 +36,6 @@ def split_rows(xp: Any, rows: Any, shapes: Shapes) -> List[Any]:
     return [part.reshape(*shape[:2], rows.shape[1]) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def row_pairs(shapes: Shapes, spans: List[Spans]) -> NDArray[numpy.int64]:
-    """Where the first and the last tokens of spans stand in the table.
-
-    shapes (Shapes): Those of the vectors.
-    spans (List[Spans]): Per Doc (n, 3): start, end and label.
-    RETURNS (NDArray[numpy.int64]): Shape (sum of n, 2).
-    """
-    found, offset = [], 0
-    for (n_tokens, n_labels, _), own in zip(shapes, spans, strict=True):
-        found.append(offset + (own[:, :2] - [0, 1]) * n_labels + own[:, 2:])
-        offset += n_tokens * n_labels
-    return numpy.concatenate(found)
-
-
 def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
     """Score tokens as starts and ends.
 
@@ -65,7 +49,7 @@ def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
 
 def learn_boundaries(
     head: Model, rows: Any, shapes: Shapes, targets: List[Boundaries], positive_weight: float
-) -> Tuple[float, Any, List[Array]]:
+) -> Tuple[float, Any]:
     """The loss of the boundaries.
 
     head (Model): The layers, to which their gradients are added.
@@ -73,11 +57,11 @@ def learn_boundaries(
     shapes (Shapes): Their shapes.
     targets (List[Boundaries]): Per Doc.
     positive_weight (float): See `boundary_loss`.
-    RETURNS (Tuple[float, Any, List[Array]]): Sum over sentences; gradient of the rows; per Doc the log-odds.
+    RETURNS (Tuple[float, Any]): Sum over sentences, and gradient of the rows.
     """
     ops: Any = head.ops
     output, backprop = head.begin_update(rows)
     scores = split_rows(numpy, ops.to_numpy(output), shapes)
     results = [boundary_loss(own, to, positive_weight) for own, to in zip(scores, targets, strict=True)]
     gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
-    return sum(loss for loss, _ in results), backprop(ops.asarray2f(gradient)), scores
+    return sum(loss for loss, _ in results), backprop(ops.asarray2f(gradient))

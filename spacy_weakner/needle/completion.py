@@ -3,7 +3,7 @@
 import numpy
 from numpy.typing import NDArray
 
-from ..annotations.tags import BoolMask, IntTags, TagScheme
+from ..corpus.tags import BoolMask, IntTags, TagScheme
 
 BROKEN = ("keep", "repair", "drop")
 # Where the model decides: nowhere, where there is no weak entity (the paper), or everywhere (self-training).

@@ -7,11 +7,11 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, TagScheme, hard_labels
-from ..annotations.weak import get_confidence, get_confidence_unit, is_weak
+from ..corpus.tags import MISSING, TagScheme, hard_labels
+from ..corpus.weak import get_confidence, get_confidence_unit, is_weak
+from ..crf.kernel import Array, CRFParameters
 from ..crf_ner.likelihood import CRFGradient, Target, Weights, count_sentences, sentence_losses
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..linear_chain.kernel import Array, CRFParameters
 
 LEVELS = ("sentence", "token")
 # The gradient of log(1 - P) goes as 1 / -log P. Below this, rounding in log Z is larger than -log P itself.

@@ -34,7 +34,8 @@ def advise(
 
     facts (Facts): What was found.
     points (List[Point]): The learning curve.
-    proposal (Optional[Dict[str, Any]]): Settings that `judge` proposes for the term list, with "before" and "after".
+    proposal (Optional[Dict[str, Any]]): Settings that `analyze` proposes for the term list, with "before" and
+        "after".
     lists, trained (Mapping[str, float]): F1 of the term lists and of what was trained, where the choice was made.
     suggest (str): The command that tells which sentences to annotate; empty if there is no text.
     RETURNS (List[str]): Sentences, the most helpful first.
@@ -77,8 +78,8 @@ def _better_labels(facts: Facts, proposal: Optional[Dict[str, Any]], ahead: floa
     if proposal:
         gain = float(proposal["after"]["f1"]) - float(proposal["before"]["f1"])
         text = (
-            f"A cleaner term list: the settings that 'judge' proposes for sources.cfg bring the list alone {gain:+.1f} "
-            "points; a combination knows most of it already."
+            f"A cleaner term list: the settings that 'analyze' proposes for sources.cfg bring the list alone "
+            f"{gain:+.1f} points; a combination knows most of it already."
         )
         # Its stop terms were chosen on this gold, and it lifts what is packaged only as far as the list is ahead.
         return [Advice(float(proposal["after"]["f1"]) - ahead, text)]

@@ -5,8 +5,8 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence
 
 from spacy.tokens import Doc
 
-from ..annotations.corpus import write_docs
-from ..quality.compare import SAMPLES, Comparison, compare
+from ..corpus.docbin import write_docs
+from ..evaluation.compare import SAMPLES, Comparison, compare
 from .folds import Fold
 
 

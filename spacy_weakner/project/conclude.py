@@ -1,27 +1,29 @@
 """The end of a project: scores on test, once, and a report that opens with the verdict."""
 
-import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 
-from ..files import existing, parse_json, write_text
-from ..quality.bootstrap import Difference, Interval
-from ..quality.compare import SAMPLES, Comparison
-from ..quality.plots import Plot, curve_plot, f1_plot
-from ..quality.report import Section, report
-from ..quality.tables import Table
+from ..evaluation.bootstrap import Difference, Interval
+from ..evaluation.compare import SAMPLES, Comparison
+from ..evaluation.plots import Plot, curve_plot, f1_plot
+from ..evaluation.report import Section, report
+from ..evaluation.tables import Table
+from ..files import parse_json
 from ..scores import Accuracy, Counts
-from .layout import Corpora, has_docs, reading
+from .layout import has_docs, reading
 from .verdict import Contender, Verdict
 
 
 def conclude(
     verdict: Verdict,
-    corpora: Path,
+    test: Path,
     output: Path,
     *,
-    scores: Optional[Path] = None,
+    labels: Optional[Path] = None,
+    more: Optional[Mapping[str, Union[Path, str]]] = None,
     title: str = "Report",
+    bootstrap: int = SAMPLES,
+    baseline: Optional[str] = None,
     seed: int = 0,
     gpu_id: int = -1,
     progress: bool = False,
@@ -29,49 +31,41 @@ def conclude(
     """Score all candidates on test, if there is one, and write the report.
 
     verdict (Verdict): The verdict. It was made without test, and test does not change it.
-    corpora (Path): Folder of the corpora.
+    test (Path): Gold corpus; may be missing.
     output (Path): The HTML file.
-    scores (Optional[Path]): JSON file for the scores on test; none is written, and one from before is removed, where
-        there is no test.
+    labels (Optional[Path]): Corpus of weak labels, with gold; may be missing.
+    more (Optional[Mapping[str, Union[Path, str]]]): Further candidates, see `compare`.
     title (str): Title of the report.
-    seed (int): Seed of the bootstrap.
-    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    bootstrap, baseline, seed, gpu_id: See `compare`.
     progress (bool): Show bars.
     RETURNS (List[Comparison]): The scores on test; empty without test.
     RAISES (WeaknerError): For what `report` raises.
     """
-    folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
-    test = folders.test if has_docs(folders.test) else None
-    labels = folders.gold_labelled if has_docs(folders.gold_labelled) else None
-    rows = report(
+    is_tested = has_docs(Path(test))
+    candidates = {each.name: each.path for each in verdict.contenders}
+    return report(
         Path(output),
-        test=test,
-        candidates=None if test is None else {each.name: each.path for each in verdict.contenders},
-        labels=labels,
+        test=test if is_tested else None,
+        candidates={**candidates, **(more or {})} if is_tested else None,
+        labels=labels if labels is not None and has_docs(Path(labels)) else None,
         first=[verdict_section(verdict)],
         title=title,
-        bootstrap=SAMPLES,
+        bootstrap=bootstrap,
+        baseline=baseline,
         seed=seed,
         gpu_id=gpu_id,
         progress=progress,
     )
-    if scores is not None:
-        scores = Path(scores)
-        if rows:
-            write_text(scores, json.dumps([row.to_json() for row in rows], indent=2, ensure_ascii=False) + "\n")
-        else:
-            scores.unlink(missing_ok=True)
-    return rows
 
 
 def read_scores(path: Optional[Path]) -> Dict[str, Dict[str, Any]]:
-    """Scores on test by candidate, as `conclude` has written them; empty if there are none.
+    """Scores on test by candidate, as `evaluate` has written them; empty if there are none.
 
     RAISES (WeaknerError): If the file is damaged.
     """
     if path is None or not Path(path).exists():
         return {}
-    with reading(path, "verdict"):
+    with reading(path, "evaluate"):
         return {str(row["name"]): row for row in parse_json(Path(path).read_bytes())}
 
 

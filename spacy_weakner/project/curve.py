@@ -9,10 +9,10 @@ import numpy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import read_docs, write_docs
-from ..quality.compare import compare
-from ..stages.crossfitting.groups import group_docs, without_copies
-from ..stages.runtime.trainings import Training
+from ..corpus.docbin import read_docs, write_docs
+from ..evaluation.compare import compare
+from ..runs.groups import group_docs, without_copies
+from ..runs.trainings import Training
 from .workshop import Workshop, pipeline_of
 
 PARTS = (0.25, 0.5)

@@ -6,15 +6,15 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
 
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import read_docs
 from ..code_version import code_version
+from ..corpus.docbin import read_docs
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..evaluation.compare import SAMPLES, Comparison, compare
+from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json
-from ..quality.compare import SAMPLES, Comparison, compare
-from ..quality.judging.collected import Collected, Key, find_collected
-from ..stages.runtime.config_values import words_per_update
-from ..stages.runtime.devices import on_device
-from ..stages.runtime.lock import holding
+from ..runs.config_values import words_per_update
+from ..runtime.devices import on_device
+from ..runtime.lock import holding
 from . import curve
 from .advice import advise
 from .arena import Arena, by_name
@@ -86,7 +86,7 @@ def fit(
     """Train the candidates that make sense for what there is, compare them, the term list among them, and choose the
     best. Test is not looked at.
 
-    corpora (Path): Folder that `prepare`, `label`, `judge` and `aggregate` have filled.
+    corpora (Path): Folder that `prepare`, `label`, `analyze` and `aggregate` have filled.
     output (Path): Folder for the pipelines and for `verdict.json`. Finished trainings are skipped.
     configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
     terms (Optional[Path]): The term list that has labelled the corpora.
@@ -110,7 +110,7 @@ def fit(
     check_choice("prefer", prefer, (F1, SPEED))
     folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
     if size == LINEAR_STATIC:
-        existing(folders.pieces, "'spacy weakner pieces' makes it")
+        existing(folders.pieces, "'spacy weakner encoder distill' makes it")
     output = Path(output)
     (output / VERDICT).unlink(missing_ok=True)
     prepared = read_preparation(folders)
@@ -292,7 +292,7 @@ def _suggestion(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bool) -
 def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:
     if not corpora.labels.exists():
         return None
-    with reading(corpora.labels, "judge"):
+    with reading(corpora.labels, "analyze --tune-terms"):
         judgement = parse_json(corpora.labels.read_bytes())
         _ = judgement["scores"]["f1"]
         return dict(judgement)

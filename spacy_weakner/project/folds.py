@@ -5,9 +5,9 @@ from typing import List, NamedTuple
 
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import read_docs, write_docs
+from ..corpus.docbin import read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..stages.crossfitting.groups import learnable, split_folds
+from ..runs.groups import learnable, split_folds
 
 
 class Fold(NamedTuple):

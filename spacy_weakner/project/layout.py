@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
 
-from ..annotations.corpus import corpus_files
+from ..corpus.docbin import corpus_files
 from ..errors import Errors, WeaknerError
 
 
@@ -18,7 +18,7 @@ class Corpora:
     test (Path): Gold that nothing is chosen by; may not exist.
     text (Path): Text without labels.
     splits (Path): What `prepare` has found and split.
-    labels (Path): What `judge` says of the weak labels.
+    labels (Path): What `analyze --tune-terms` measures of the weak labels.
     gold_labelled (Path): The gold with weak labels beside it.
     weak (Path): The text with aggregated weak labels; all other tokens are missing.
     pieces (Path): The table of word pieces, for the sizes "static" and "linear-static".

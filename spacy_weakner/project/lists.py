@@ -6,15 +6,15 @@ from typing import Callable, Iterable, Iterator, List, Mapping, NamedTuple, Opti
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.corpus import bare_copy, copy_with_groups, read_docs, write_docs
-from ..annotations.weak import copy_group, weak_group
+from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
+from ..corpus.weak import copy_group, weak_group
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import annotate_entities
 from ..gazetteer_ruler.terms import Term, make_term_list
+from ..labeling.label import TERMS_SOURCE
+from ..labeling.preparing import ruler_settings
+from ..labeling.sources import Source, read_sources
 from ..pipelines import blank_pipeline, load_pipeline
-from ..stages.label import TERMS_SOURCE
-from ..stages.labelling.preparing import ruler_settings
-from ..stages.labelling.sources import Source, read_sources
 
 RULER = "gazetteer_ruler"
 

@@ -8,17 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from ..annotations.answers import holds_answers
-from ..annotations.conll import COLUMNS
-from ..annotations.weak import weak_sources
 from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
+from ..corpus.answers import holds_answers
+from ..corpus.conll import COLUMNS
+from ..corpus.formats.reading import read_corpus
+from ..corpus.weak import weak_sources
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
-from ..formats.reading import read_corpus
+from ..labeling.label import TERMS_SOURCE
+from ..labeling.sources import CORPUS, Source, read_sources, usual_settings
 from ..pipelines import blank_pipeline
-from ..stages.label import TERMS_SOURCE
-from ..stages.labelling.sources import CORPUS, Source, read_sources, usual_settings
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 from .workshop import GOLD, VOTES, config_name
 
@@ -89,7 +89,8 @@ def init_project(
     size (Optional[str]): Size of the encoder: a key of `PACES`; None: "linear", or with a Transformer "linear-static".
     transformer (Optional[str]): Name or folder of a Transformer. For "linear-static" its vectors of word pieces are
         taken.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see `formats.reading.read_corpus`.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see
+        `corpus.formats.reading.read_corpus`.
     RETURNS (Project): What was written.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.

@@ -18,7 +18,7 @@ from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, write_text
 from ..pipelines import add_sentences, load_pipeline
-from ..stages.runtime.lock import holding
+from ..runtime.lock import holding
 from .verdict import Verdict, interval_text, scores_text
 
 Scores = Dict[str, Any]

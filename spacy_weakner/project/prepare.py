@@ -7,14 +7,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations.conll import COLUMNS
-from ..annotations.corpus import corpus_files, read_docs, receipt_path, write_docs
+from ..conversion.convert import convert
+from ..corpus.conll import COLUMNS
+from ..corpus.docbin import corpus_files, read_docs, receipt_path, write_docs
+from ..corpus.formats.reading import has_span_groups
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
-from ..formats.reading import has_span_groups
 from ..pipelines import blank_pipeline
-from ..stages.convert import convert
-from ..stages.runtime.lock import holding
+from ..runtime.lock import holding
 from .layout import Corpora, has_docs, reading
 from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 

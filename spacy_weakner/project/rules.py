@@ -4,7 +4,7 @@ behind them are in docs/evidence."""
 from typing import List, NamedTuple, Optional, Tuple
 
 from ..errors import check_range
-from ..quality.judging.concerns import HARMFUL_PRECISION
+from ..evaluation.terms.concerns import HARMFUL_PRECISION
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 COMBINED = "combined"
@@ -14,7 +14,7 @@ LINEAR, LINEAR_STATIC = "linear", "linear-static"
 LINEARS = (LINEAR, LINEAR_STATIC)
 # Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
 LINEAR_TEXTS = 5000
-# Weak labels of which fewer are right teach a model their errors; what `judge` warns of is not trained on.
+# Weak labels of which fewer are right teach a model their errors; what `analyze` warns of is not trained on.
 MIN_PRECISION = HARMFUL_PRECISION
 # Tokens that a list does not match are "O" more often the more it finds: 0.2 of them where half is missing, 0.6 where
 # four in five are found (foundation.md).
@@ -61,7 +61,7 @@ class Facts(NamedTuple):
     weak (bool): Whether there are weak labels of the text.
     chosen_by (str): What candidates are compared on: "dev", "cross-validation" or "nothing".
     sources (int): Sources of weak labels that were measured on gold.
-    collected (bool): Whether a list seems to be collected from the gold: see `quality/judging/collected.py`.
+    collected (bool): Whether a list seems to be collected from the gold: see `evaluation/terms/collected.py`.
     """
 
     size: str

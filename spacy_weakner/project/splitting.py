@@ -4,7 +4,7 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from spacy.tokens import Doc
 
-from ..stages.crossfitting.groups import count_documents, group_docs, without_copies
+from ..runs.groups import count_documents, group_docs, without_copies
 
 # Fewer sentences than this are worth more as training data: candidates are compared by cross-validation of them.
 MIN_TO_SPLIT = 2000

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..evaluation.bootstrap import Difference
+from ..evaluation.compare import Comparison
 from ..files import existing, parse_json, write_text
-from ..quality.bootstrap import Difference
-from ..quality.compare import Comparison
 from ..scores import Counts
 from .layout import reading
 from .rules import COMBINED, Facts, Rule, Settings

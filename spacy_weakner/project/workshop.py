@@ -7,9 +7,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..stages.runtime.config_values import config_differences
-from ..stages.runtime.training import BEST, LAST, Member
-from ..stages.runtime.trainings import Training, train_all
+from ..runs.config_values import config_differences
+from ..runs.training import BEST, LAST, Member
+from ..runs.trainings import Training, train_all
 from .layout import Corpora
 from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
 

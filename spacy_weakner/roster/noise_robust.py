@@ -8,7 +8,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, BoolMask, IntTags, TagScheme, hard_labels
+from ..corpus.tags import MISSING, BoolMask, IntTags, TagScheme, hard_labels
 from ..errors import check_range
 from ..losses import Array, ProbabilityLoss
 from ..token_ner.distribution import TokenScores, read_scores

@@ -8,7 +8,7 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import BoolMask, TagScheme, soft_or_hard_labels
+from ..corpus.tags import BoolMask, TagScheme, soft_or_hard_labels
 from ..errors import check_range
 from ..losses import Array, CategoricalCrossentropy, KLDivergence
 from ..token_ner.distribution import TokenScores, read_scores

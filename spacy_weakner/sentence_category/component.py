@@ -11,11 +11,11 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.parts import Part
+from ..corpus.parts import Part
 from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..heads.factories import default_encoder, register_component
+from ..heads.head import TrainableHead
 from ..losses import log_softmax, sigmoid
-from ..training.factories import default_encoder, register_component
-from ..training.head import TrainableHead
 from .losses import exclusive_loss, independent_loss
 
 Row = NDArray[numpy.float64]

@@ -6,7 +6,7 @@ from spacy.tokens import Doc
 from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats2d
 
-from ..training.layers import encoder_and_head
+from ..heads.layers import encoder_and_head
 
 Vectors = List[Floats2d]
 

@@ -12,15 +12,15 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.tags import BoolMask
-from ..annotations.weak import is_weak
+from ..corpus.tags import BoolMask
+from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
+from ..heads.entities import EntityHead, Prediction
+from ..heads.factories import default_blocks, register_component
+from ..heads.merging import merge_candidates
+from ..heads.spans import warn_of_spans
 from ..losses import log_softmax
-from ..training.entities import EntityHead, Prediction
-from ..training.factories import default_blocks, register_component
-from ..training.merging import merge_candidates
-from ..training.spans import warn_of_spans
-from ..training.strengths import Strength
+from ..sources.strengths import Strength
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
 from .decoding import Candidates, select

@@ -5,7 +5,7 @@ from typing import List, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from ..annotations.overlaps import without_overlaps
+from ..corpus.overlaps import without_overlaps
 from .candidates import Spans
 
 

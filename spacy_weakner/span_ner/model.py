@@ -7,7 +7,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import check_range
-from ..training.layers import as_given, with_votes
+from ..heads.layers import as_given, with_votes
 from .scoring import build_span_scorer
 from .votes import build_span_votes
 

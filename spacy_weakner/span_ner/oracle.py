@@ -12,8 +12,8 @@ import numpy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotations.corpus import copy_with_groups
-from ..annotations.weak import weak_group
+from ..corpus.docbin import copy_with_groups
+from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError
 from ..pipelines import load_pipeline, run_before
 from .candidates import Spans

@@ -13,12 +13,11 @@ from typing import Optional, Protocol, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
-from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..errors import Errors, WeaknerError, check_range
 from ..ty import Tick
 
 Floats = NDArray[numpy.float64]
 Indices = NDArray[numpy.int64]
-ROUNDINGS = ("ceil", "floor_plus_one")
 START = Tick(0, 0, 0.0)
 
 
@@ -52,18 +51,16 @@ class NegativeSampler(Protocol):
         """
 
 
-def number_of_negatives(n_tokens: int, n_candidates: int, ratio: float, rounding: str = "ceil") -> int:
+def number_of_negatives(n_tokens: int, n_candidates: int, ratio: float) -> int:
     """Size of the sample: λ n rounded up, but no more than there are.
 
     n_tokens (int): n.
     n_candidates (int): Number of candidates.
     ratio (float): λ.
-    rounding (str): "ceil" (the paper), or "floor_plus_one" (the authors' code).
     RETURNS (int): The number.
     """
     # A product like 0.35 * 20 may lie a rounding error above 7.
-    product = round(ratio * n_tokens, 9)
-    return min(n_candidates, math.ceil(product) if rounding == "ceil" else int(product) + 1)
+    return min(n_candidates, math.ceil(round(ratio * n_tokens, 9)))
 
 
 @dataclass(frozen=True)
@@ -85,23 +82,21 @@ class UniformNegativeSampler:
 
     ratio (float): λ: negatives per token. (With 0 only spans that are known to be wrong are seen as "O"; without these
         a model finds entities everywhere.)
-    rounding (str): "ceil" takes ⌈λn⌉ of them, as in the papers; "floor_plus_one" ⌊λn⌋ + 1, as in the authors' code.
     exclude (float): Candidates whose probability of "O" is lower by the oracle, a pipeline that was trained before, are
         not drawn: long trainings learn the unlabelled entities among the negatives by heart. 0: there is no oracle.
     """
 
     ratio: float = 0.35
-    rounding: str = "ceil"
     exclude: float = 0.0
     weighted = False
 
     def __post_init__(self) -> None:
-        _check(self.ratio, self.rounding, self.exclude)
+        _check(self.ratio, self.exclude)
 
     def __call__(
         self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
-        size = number_of_negatives(n_tokens, n_candidates, self.ratio, self.rounding)
+        size = number_of_negatives(n_tokens, n_candidates, self.ratio)
         candidates = allowed(n_candidates, log_probabilities, self.exclude)
         return numpy.random.permutation(candidates)[:size]
 
@@ -124,7 +119,6 @@ class WeightedNegativeSampler:
     five entities hidden and a small encoder it hit so many of them that little was found, so it is not the default.
 
     ratio (float): λ: negatives per token.
-    rounding (str): "ceil" or "floor_plus_one", as in `spacy_weakner.UniformNegativeSampler.v1`.
     exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
     n_epochs (Optional[float]): C: the larger, the more uniform the sampling starts. None (the paper): the number of
         epochs of the training, at least 1.
@@ -133,7 +127,6 @@ class WeightedNegativeSampler:
     """
 
     ratio: float = 0.35
-    rounding: str = "ceil"
     exponent: float = 8.0
     n_epochs: Optional[float] = None
     include_outside: bool = True
@@ -141,7 +134,7 @@ class WeightedNegativeSampler:
     weighted = True
 
     def __post_init__(self) -> None:
-        _check(self.ratio, self.rounding, self.exclude)
+        _check(self.ratio, self.exclude)
         check_range("exponent", self.exponent, 0.0, 100.0)
         if self.n_epochs is not None:
             check_range("n_epochs", self.n_epochs, 1.0, None)
@@ -149,7 +142,7 @@ class WeightedNegativeSampler:
     def __call__(
         self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
-        size = number_of_negatives(n_tokens, n_candidates, self.ratio, self.rounding)
+        size = number_of_negatives(n_tokens, n_candidates, self.ratio)
         if log_probabilities is None:
             raise WeaknerError(Errors.WK027)
         candidates = allowed(n_candidates, log_probabilities, self.exclude)
@@ -223,7 +216,6 @@ def sample_without_replacement(log_weights: Floats, size: int) -> Indices:
     return numpy.argpartition(-keys, size)[:size]
 
 
-def _check(ratio: float, rounding: str, exclude: float) -> None:
+def _check(ratio: float, exclude: float) -> None:
     check_range("ratio", ratio, 0.0, 1000.0)
     check_range("exclude", exclude, 0.0, 1.0)
-    check_choice("rounding", rounding, ROUNDINGS)

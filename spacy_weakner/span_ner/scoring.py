@@ -17,7 +17,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from thinc.api import Dropout, Model, get_array_module, glorot_uniform_init, zero_init
 from thinc.types import Floats2d, Ints2d
 
-from ..training.layers import check_outputs
+from ..heads.layers import check_outputs
 
 # Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
 SpanInput = Tuple[Floats2d, Ints2d]

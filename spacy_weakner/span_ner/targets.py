@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.alignment import project, reference_spans, span_group, unclear_tokens
-from ..annotations.weak import GOLD_GROUP
+from ..corpus.alignment import project, reference_spans, span_group, unclear_tokens
+from ..corpus.weak import GOLD_GROUP
 from ..errors import Errors, WeaknerError
 from .candidates import Spans
 

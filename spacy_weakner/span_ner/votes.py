@@ -17,19 +17,9 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..losses import Array
-from ..training.matches import UNKNOWN, Ints, Matches
-from ..training.strengths import Strength
-from ..training.votes import (
-    LENGTHS,
-    Active,
-    VoteSettings,
-    alike,
-    join,
-    length_bucket,
-    make_votes,
-    read_votes,
-    sum_votes,
-)
+from ..sources.matches import UNKNOWN, Ints, Matches
+from ..sources.strengths import Strength
+from ..sources.votes import LENGTHS, Active, VoteSettings, alike, join, length_bucket, make_votes, read_votes, sum_votes
 from .candidates import Spans, touches
 
 

@@ -10,16 +10,16 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..annotations.parts import Merge
-from ..annotations.tags import MISSING, make_scheme, same_tokens
-from ..annotations.weak import get_augmented
+from ..corpus.parts import Merge
+from ..corpus.tags import MISSING, make_scheme, same_tokens
+from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
+from ..heads.entities import Prediction, make_predictions
+from ..heads.factories import default_blocks, register_component
+from ..heads.tagging import TaggingHead
+from ..heads.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
 from ..losses import Array
-from ..training.entities import Prediction
-from ..training.factories import default_blocks, register_component
-from ..training.strengths import Strength
-from ..training.tagging import TaggingHead
-from ..training.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
+from ..sources.strengths import Strength
 from ..ty import PathScore
 from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch
@@ -192,15 +192,18 @@ class TokenNer(TaggingHead[TokenTarget]):
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """The best tag of every token, and the probabilities of the entities that they make."""
-        bias, result = self.bias if bias is None else bias, []
-        for doc, scores in zip(docs, outputs, strict=True):
-            joint = read_scores(scores, bias=bias).joint()
-            joint[self.preset_tokens(doc), 1:] = -numpy.inf
-            tags = joint.argmax(axis=1)
-            entities = self.scheme.decode(tags.tolist())
-            cooled = read_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
-            result.append(Prediction(entities, [float(numpy.exp(cooled[i:j].sum())) for i, j, _ in entities]))
-        return result
+        bias = self.bias if bias is None else bias
+        scores: Any = numpy.concatenate(outputs)  # type: ignore[arg-type]
+        joint = read_scores(scores, bias=bias).joint()
+        joint[numpy.concatenate(list(map(self.preset_tokens, docs))), 1:] = -numpy.inf
+        tags = joint.argmax(axis=1)
+        begins = numpy.cumsum([0, *map(len, docs)])
+        spans = self.scheme.decode_all(numpy.split(tags, begins[1:-1]))
+        cooled = read_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
+        places = spans[:, 1:3] + begins[spans[:, 0], None]
+        # The sums from each start to its end are every second one.
+        sums = numpy.add.reduceat(numpy.append(cooled, 0.0), places.reshape(-1))[::2]
+        return make_predictions(len(docs), spans, self.labels, numpy.exp(sums))
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
         """Distribution over the tags of every token.

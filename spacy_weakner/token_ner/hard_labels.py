@@ -7,7 +7,7 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, BoolMask, TagScheme, hard_labels
+from ..corpus.tags import MISSING, BoolMask, TagScheme, hard_labels
 from ..losses import Array, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores
 from .objective import Plain, TokenBatch, TokenGradient, one_hot

@@ -6,8 +6,8 @@ from spacy.tokens import Doc
 from thinc.api import Dropout, Model, chain, with_array
 from thinc.types import Floats2d, Ints2d
 
-from ..training.layers import encoder_and_head, output_layer
-from ..training.sparse import linear_scores, scores_of_tokens
+from ..heads.layers import encoder_and_head, output_layer
+from ..linear.sparse import linear_scores, scores_of_tokens
 
 
 def build_token_classifier(

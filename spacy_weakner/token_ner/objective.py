@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import TagScheme
+from ..corpus.tags import TagScheme
 from ..losses import Array
 
 

@@ -7,7 +7,7 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations.tags import MISSING, TagScheme, soft_or_hard_labels
+from ..corpus.tags import MISSING, TagScheme, soft_or_hard_labels
 from ..errors import Errors, WeaknerError
 from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores

@@ -1,0 +1,1 @@
+"""Readers, callbacks and loggers for [training]."""

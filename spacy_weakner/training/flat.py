@@ -6,7 +6,7 @@ import numpy
 from numpy.typing import NDArray
 from thinc.api import Model
 
-from .sparse import NAME as SPARSE
+from ..linear.sparse import NAME as SPARSE
 
 Vector = NDArray[numpy.float64]
 

@@ -1,7 +1,7 @@
 """Train a component to the minimum of its loss, before `spacy train` makes its first update.
 
-For models with few weights that matter, above all a CRF on indicator features: it takes seconds, needs no learning rate,
-and gives the one set of weights at which the penalised loss is lowest.
+For models with few weights that matter, above all a CRF on indicator features: it takes seconds, needs no learning
+rate, and gives the one set of weights at which the penalised loss is lowest.
 """
 
 import math
@@ -18,13 +18,13 @@ from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
+from ..heads.head import TrainableHead
+from ..heads.teacher import is_listener
+from ..linear.sparse import indicator_rows
 from ..progress import Progress
 from ..remembering import remembered
 from .annotating import annotated
 from .flat import FlatWeights, Vector
-from .head import TrainableHead
-from .sparse import indicator_rows
-from .teacher import is_listener
 
 Reader = Callable[[Language], Iterable[Example]]
 # Size of the batches that one evaluation goes through.
@@ -53,8 +53,8 @@ class LBFGS:
     corpus (Reader): The sentences; kept in memory with their features, about 100 bytes per token.
     l2 (float): Strength of the pull towards the first weights.
     max_iterations (int): Iterations at most.
-    tolerance (float): Stop where no element of the gradient is larger. (It also stops where float32 weights can lower the
-        sum no further.)
+    tolerance (float): Stop where no element of the gradient is larger. (It also stops where float32 weights can lower
+        the sum no further.)
     component (Optional[str]): Name of the component; None: the only one of the pipeline that can be trained so.
     max_examples (int): A corpus with more sentences than this is refused, since it may repeat itself for ever.
     RAISES (WeaknerError): For settings out of range.
@@ -93,7 +93,8 @@ class LBFGS:
             raise WeaknerError(Errors.WK004.format(name=name))
         examples = self._read(nlp, name, pipe)
         batches = [
-            [examples[i] for i in group] for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
+            [examples[i] for i in group]
+            for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
         ]
         started = time.monotonic()
         set_dropout_rate(pipe.model, 0.0)
@@ -180,7 +181,12 @@ def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tup
     point = torch.from_numpy(objective.start.copy()).requires_grad_()
     # Its own stopping rules know no scale of the loss; the loop has others.
     optimizer = torch.optim.LBFGS(
-        [point], max_iter=1, history_size=HISTORY, tolerance_grad=0.0, tolerance_change=0.0, line_search_fn="strong_wolfe"
+        [point],
+        max_iter=1,
+        history_size=HISTORY,
+        tolerance_grad=0.0,
+        tolerance_change=0.0,
+        line_search_fn="strong_wolfe",
     )
     optimizer.param_groups[0]["max_eval"] = MAX_EVALUATIONS
     last: List[Any] = []

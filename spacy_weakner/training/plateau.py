@@ -5,7 +5,7 @@ pipeline's meta data at each evaluation, and gets the optimizer from a component
 """
 
 import math
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Optional
 
 from spacy.language import Language
 from thinc.api import Optimizer

@@ -18,12 +18,12 @@ def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language
     "medium" recent GPUs round factors to TF32, with "medium" CPUs that have units for it (AMX) round them to bfloat16.
     Sums, weights and all else stay float32. Pipelines that are loaded predict as exactly as ever.
 
-    On CPUs scratch memory is kept for every shape of matrix that was seen, gigabytes for the 1,024 shapes that are usual.
-    Unless the variable ONEDNN_PRIMITIVE_CACHE_CAPACITY says otherwise, "high" and "medium" set it to 64; that has no
-    effect once torch has multiplied in the process.
+    On CPUs scratch memory is kept for every shape of matrix that was seen, gigabytes for the 1,024 shapes that are
+    usual. Unless the variable ONEDNN_PRIMITIVE_CACHE_CAPACITY says otherwise, "high" and "medium" set it to 64; that
+    has no effect once torch has multiplied in the process.
 
-    precision (Optional[str]): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`; None: nothing is
-        set.
+    precision (Optional[str]): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`; None: nothing
+        is set.
     RETURNS (Callable[[Language], Language]): The callback.
     RAISES (WeaknerError): For another value.
     """

@@ -11,10 +11,10 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
-from ..annotations.alignment import copy_sources
-from ..annotations.corpus import SUFFIX, bare_copy, corpus_files, read_docs
-from ..annotations.jsonl import read_jsonl
-from ..annotations.weak import is_weak, set_weak, weak_group
+from ..corpus.alignment import copy_sources
+from ..corpus.docbin import SUFFIX, bare_copy, corpus_files, read_docs
+from ..corpus.jsonl import read_jsonl
+from ..corpus.weak import is_weak, set_weak, weak_group
 from ..errors import Errors, WeaknerError
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -72,7 +72,7 @@ class DocBinCorpus(Corpus):
 
 
 class JsonlCorpus:
-    """Read JSONL rows as examples; the layout is that of `annotations.jsonl`.
+    """Read JSONL rows as examples; the layout is that of `corpus.jsonl`.
 
     path (Path): A `.jsonl` or `.jsonl.gz` file.
     limit (int): Read so many rows at most; 0: all.
@@ -168,20 +168,20 @@ def make_docbin_corpus(
     augmenter: Optional[Callable[[Language, Example], Iterator[Example]]] = None,
     sources: Sequence[str] = (),
 ) -> Reader:
-    """Create a reader of `.spacy` files as spaCy's `spacy.Corpus.v1` is one, more than ten times as fast where Docs have
-    span groups. Registered as `spacy_weakner.Corpus.v1`.
+    """Create a reader of `.spacy` files as spaCy's `spacy.Corpus.v1` is one, more than ten times as fast where Docs
+    have span groups. Registered as `spacy_weakner.Corpus.v1`.
 
     path (Optional[Path]): A file, or a folder that is searched for `.spacy` files. (It may be null in a config only to
         be filled in on the command line.)
-    gold_preproc (bool): Take sentences as examples, with gold tokens. Refused for weakly labelled Docs, which lose by it
-        what they carry.
+    gold_preproc (bool): Take sentences as examples, with gold tokens. Refused for weakly labelled Docs, which lose by
+        it what they carry.
     max_length (int): Split Docs of at least this many tokens into sentences, and leave out sentences that are longer;
         0: none. Refused for weakly labelled Docs.
     limit (int): Read so many Docs at most, of all files together; 0: all.
     augmenter (Optional[Callable]): Changes examples, or adds to them, as spaCy's registered augmenters do.
-    sources (Sequence[str]): Weak sources whose span groups `weak:<source>` are copied from the annotated to the predicted
-        Docs, in training and evaluation, so that components may read them. (What a component of the pipeline writes
-        is there without.)
+    sources (Sequence[str]): Weak sources whose span groups `weak:<source>` are copied from the annotated to the
+        predicted Docs, in training and evaluation, so that components may read them. (What a component of the pipeline
+        writes is there without.)
     RETURNS (Reader): The reader.
     RAISES (ValueError): Without a path; in spaCy's words.
     """

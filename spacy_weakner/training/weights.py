@@ -5,7 +5,7 @@ a loss or reset a head. Here every stage's config builds its components anew, an
 """
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.util import load_model

@@ -7,8 +7,8 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.aggregation.observations import Source
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.tags import TagScheme
 
 NLP = spacy.blank("en")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_weakner.aggregation import label_model, source_model
 from spacy_weakner.aggregation.label_model import fit, prior_model
 from spacy_weakner.aggregation.observations import SILENT, UNSEEN
-from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.corpus.tags import TagScheme
 
 from .docs import draw_docs, make_source
 

@@ -10,7 +10,7 @@ from spacy_weakner.aggregation.observations import (
     tally,
     without_ignorance,
 )
-from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.corpus.tags import TagScheme
 
 from .docs import make_doc, make_source
 

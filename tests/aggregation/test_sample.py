@@ -1,7 +1,7 @@
 import numpy
 
 from spacy_weakner.aggregation.sample import Sample
-from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.corpus.tags import TagScheme
 
 from .docs import make_doc
 

@@ -15,7 +15,7 @@ from spacy_weakner.aggregation.votes import (
     majority_shares,
     weighted_shares,
 )
-from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.errors import WeaknerError
 
 from .docs import make_doc, make_source

@@ -4,13 +4,13 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_weakner.cli.app import app
-from spacy_weakner.stages.adapt import AdaptReport, adapt
+from spacy_weakner.encoder_tools.adapt import AdaptReport, adapt
 
 REPORT = AdaptReport(90, 10, 1000, 1300, 2, 60, 3.0, 2.0, 12.3, 20, True, True)
 
 
 def invoke(*args):
-    return CliRunner().invoke(app, ["adapt", *map(str, args)])
+    return CliRunner().invoke(app, ["encoder", "adapt", *map(str, args)])
 
 
 def fake(monkeypatch, report=REPORT):
@@ -20,7 +20,7 @@ def fake(monkeypatch, report=REPORT):
         seen.update(settings, inputs=[str(path) for path in inputs], output=str(output_path), model=model)
         return report
 
-    monkeypatch.setattr("spacy_weakner.stages.adapt.adapt", adapt)
+    monkeypatch.setattr("spacy_weakner.encoder_tools.adapt.adapt", adapt)
     return seen
 
 

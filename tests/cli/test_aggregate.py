@@ -3,9 +3,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.cli.app import app
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
 
 from ..aggregation.docs import NLP, make_doc
 

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from spacy_weakner.cli.app import app
 
-from ..stages.asking.server import reply, server
+from ..labeling.llm.server import reply, server
 
 __all__ = ["server"]
 

@@ -13,11 +13,25 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations.corpus import UNFINISHED, read_docs, write_docs
 from spacy_weakner.cli.app import app
+from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 
 RUNNER = CliRunner()
+# Modules of the functions that the commands call.
+MODULES = {
+    "adapt": "encoder_tools.adapt",
+    "aggregate": "labeling.aggregate",
+    "anchors": "labeling.anchors.anchors",
+    "augment": "relabel.augment",
+    "calibrate": "calibration.calibrate",
+    "clean": "relabel.clean",
+    "complete": "relabel.complete",
+    "convert": "conversion.convert",
+    "soft": "relabel.soft",
+    "label": "labeling.label",
+    "pick": "relabel.pick",
+}
 
 
 def invoke(*args):
@@ -73,7 +87,7 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("spacy_weakner.stages.convert.convert", fail)
+    monkeypatch.setattr("spacy_weakner.conversion.convert.convert", fail)
     result = invoke("convert", data / "a.jsonl", data / "x.spacy")
     assert result.exit_code == code
     assert text in result.stderr
@@ -129,80 +143,102 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --bfloat16 --gpu-id 0 --workers 2 --ray auto",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0 --workers 2 --ray auto",
+        "soft": "--component c --gpu-id 0",
         "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1 --workers 2 --ray auto",
     }
     for command, options in commands.items():
-        monkeypatch.setattr(f"spacy_weakner.stages.{command}.{command}", fake)
+        name = "predict_soft_labels" if command == "soft" else command
+        monkeypatch.setattr(f"spacy_weakner.{MODULES[command]}.{name}", fake)
         seen.clear()
-        models = {"clean": ["j"], "complete": ["model"], "pick": ["model"], "augment": ["--model", "model"]}
+        models = {"clean": ["j"], "complete": ["model"], "pick": ["model"], "soft": ["m"], "augment": ["--model", "m"]}
         model = models.get(command, [])
-        assert invoke(command, "in", "out", *model, *options.split()).exit_code == 130
+        group = ["relabel"] if command in models else []
+        assert invoke(*group, command, "in", "out", *model, *options.split()).exit_code == 130
         given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
         given = {{"no_sentences": "sentences", "no_entities": "entities", "list": "list_path"}.get(o, o) for o in given}
         wanted = {"sources" if command == "aggregate" and o == "source" else o for o in given}
-        paths = {"input_path", "output_path", "inputs", "model", "judge"}
+        paths = {"input_path", "output_path", "inputs", "model", "models", "judge"}
         assert wanted | {"progress"} == {*seen} - paths
         if command == "aggregate":
             assert seen["sources"] == ["a", "b"]
 
 
+def test_every_option_of_calibrate_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(*args, **kwargs):
+        seen.update(kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.calibration.calibrate.calibrate", fake)
+    options = (
+        "--component c --score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2 --gpu-id 0"
+    )
+    assert invoke("calibrate", "c.json", "m=a.spacy", "a=b=c.spacy", *options.split()).exit_code == 130
+    assert seen.pop("output_path") == Path("c.json")
+    assert seen.pop("folds") == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]
+    given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
+    assert given | {"progress"} == set(seen)
+
+
 @pytest.mark.parametrize(
-    "command, options, others",
+    "function, options",
     [
-        (
-            ["calibrate", "c.json", "m=a.spacy", "a=b=c.spacy"],
-            "--component c --score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2 "
-            "--gpu-id 0",
-            {},
-        ),
-        (
-            ["crossfit", "c.cfg", "gold", "out"],
-            "--folds 3 --dev d --seed 1 --processes 2 --gpu-id 0 --ray auto",
-            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
-        ),
-        (
-            ["sweep", "c.cfg", "out", "--grid", "training.max_epochs=1,2", "--grid", "a.b=x"],
-            "--processes 2 --gpu-id 0 --ray auto",
-            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
-        ),
-        (
-            ["train", "c.cfg", "out"],
-            "--passes 2 --gpu-id 0",
-            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
-        ),
-        (
-            ["ensemble", "c.cfg", "corpus", "out", "soft"],
-            "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --component c --ray auto",
-            {"overrides": {"training.max_steps": 5, "paths.x": "y"}},
-        ),
+        ("train", "--passes 2 --gpu-id 0 --ray auto"),
+        ("crossfit", "--folds 3 --seed 1 --processes 2 --gpu-id 0 --ray auto"),
+        ("ensemble", "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --ray auto"),
+        ("sweep", "--grid training.max_epochs=1,2 --grid a.b=x --processes 2 --gpu-id 0 --ray auto"),
     ],
 )
-def test_every_option_of_the_stages_of_training_is_passed_on(data, monkeypatch, command, options, others):
+def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, options):
     seen = {}
 
     def fake(*args, **kwargs):
         seen.update(kwargs, args=args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"spacy_weakner.stages.{command[0]}.{command[0]}", fake)
-    extra = ["--training.max_steps", "5", "--paths.x=y"] if others else []
-    assert invoke(*command, *options.split(), *extra).exit_code == 130
+    monkeypatch.setattr(f"spacy_weakner.runs.{function}.{function}", fake)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\ndev = null\n\n[training]\nmax_steps = 1\n")
+    (tmp_path / "gold").mkdir()
+    extra = ["--training.max_steps", "5", "--paths.train=gold", "--paths.dev", "d"]
+    result = invoke("train", "c.cfg", "out", *options.split(), *extra)
+    assert result.exit_code == 130, result.output
+    config, *places = seen.pop("args")
+    overrides = {"training.max_steps": 5, "paths.train": "gold", "paths.dev": "d"}
     given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
-    args = seen.pop("args")
-    names = {"crossfit": ["config", "gold", "output"], "ensemble": ["config", "corpus", "output", "corpus_output"]}
-    places = [seen.pop(name) for name in names.get(command[0], [])]
-    assert places == [Path(word) for word in command[1 : len(places) + 1]]
-    if command[0] == "calibrate":
-        assert seen.pop("output_path") == Path("c.json")
-        assert seen.pop("folds") == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]
-    assert given | {"progress"} | set(others) == set(seen)
-    assert {key: seen[key] for key in others} == others
-    if command[0] == "sweep":
-        assert args[2] == {"training.max_epochs": [1, 2], "a.b": ["x"]}
+    if function == "crossfit":  # which replaces both for every fold
+        assert (places.pop(0), seen.pop("dev")) == (Path("gold"), Path("d"))
+        del overrides["paths.train"], overrides["paths.dev"]
+    if function == "sweep":
+        assert places.pop() == {"training.max_epochs": [1, 2], "a.b": ["x"]}
+        given.remove("grid")
+    assert (config, places) == (Path("c.cfg"), [Path("out")])
+    assert given | {"progress", "overrides"} == set(seen) and seen["overrides"] == overrides
 
 
 @pytest.mark.parametrize(
-    "command", [["calibrate", "c.json", "=gold"], ["sweep", "c.cfg", "out", "--grid", "training.max_epochs"]]
+    "options, message",
+    [
+        ("--folds 3 --members 2", "--members works only without --folds"),
+        ("--folds 3 --passes 2", "--passes works only without --folds"),
+        ("--seed 1", "--seed works only with --folds or --members"),
+        ("--grid a.b=1 --seed 1", "--seed works only without --grid"),
+    ],
+)
+def test_options_of_train_that_exclude_each_other(options, message):
+    result = invoke("train", "c.cfg", "out", *options.split())
+    assert result.exit_code == 1 and "WK436" in result.stderr and message in result.stderr
+
+
+def test_folds_need_a_corpus(tmp_path):
+    (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\n")
+    result = invoke("train", tmp_path / "c.cfg", tmp_path / "out", "--folds", "3")
+    assert result.exit_code == 1 and "WK713" in result.stderr and "--paths.train" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["calibrate", "c.json", "=gold"], ["train", "c.cfg", "out", "--grid", "training.max_epochs"]]
 )
 def test_malformed_pairs(command):
     result = invoke(*command)
@@ -272,5 +308,5 @@ def test_a_bug_is_not_taken_for_an_error_of_the_user(data, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("read after close")
 
-    monkeypatch.setattr("spacy_weakner.stages.convert.convert", fail)
+    monkeypatch.setattr("spacy_weakner.conversion.convert.convert", fail)
     assert isinstance(invoke("convert", data / "a.jsonl", data / "x.spacy").exception, OSError)

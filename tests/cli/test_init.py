@@ -32,11 +32,11 @@ def test_a_file_is_not_replaced_unasked(tmp_path):
     path = tmp_path / "config.cfg"
     path.write_text("mine")
     result = invoke("crf_ner", path)
-    assert result.exit_code == 1 and "[WK605]" in result.output and "--force" in result.output
+    assert result.exit_code == 1 and "[WK605]" in result.output and "--overwrite" in result.output
     assert path.read_text() == "mine"
-    assert invoke("crf_ner", path, "--force").exit_code == 0
+    assert invoke("crf_ner", path, "--overwrite").exit_code == 0
     assert path.read_text() == render_config("crf_ner")
-    for more in ((), ("--force",)):
+    for more in ((), ("--overwrite",)):
         assert "[WK109]" in invoke("crf_ner", tmp_path, *more).output
 
 

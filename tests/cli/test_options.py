@@ -8,22 +8,35 @@ from typer.testing import CliRunner
 from spacy_weakner.cli.aggregate import aggregate_cli
 from spacy_weakner.cli.app import app
 from spacy_weakner.cli.convert import convert_cli
+from spacy_weakner.labeling.llm.config import AskConfig
+from spacy_weakner.labeling.sources import Source
 
-COMMANDS = ["adapt", "anchors", "ask", "augment", "clean", "complete", "convert", "label", "pick"]
+COMMANDS = {
+    "adapt": "encoder_tools.adapt",
+    "anchors": "labeling.anchors.anchors",
+    "ask": "labeling.llm.ask",
+    "augment": "relabel.augment",
+    "clean": "relabel.clean",
+    "complete": "relabel.complete",
+    "convert": "conversion.convert",
+    "label": "labeling.label",
+    "pick": "relabel.pick",
+    "soft": "relabel.soft",
+}
+
+FUNCTIONS = {"soft": "predict_soft_labels"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_takes_what_its_function_takes(name):
     """They pass on all their options at once."""
     command = getattr(import_module(f"spacy_weakner.cli.{name}"), f"{name}_cli")
-    function = getattr(import_module(f"spacy_weakner.stages.{name}"), name)
+    function = getattr(import_module(f"spacy_weakner.{COMMANDS[name]}"), FUNCTIONS.get(name, name))
     options = {p.name: p.default for p in inspect.signature(command).parameters.values()}
     parameters = inspect.signature(function).parameters
     taken = {p.name: p.default for p in parameters.values() if p.name in options}
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        from spacy_weakner.stages.labelling.sources import Source
-
-        known = inspect.signature(Source).parameters
+        known = inspect.signature(AskConfig if name == "ask" else Source).parameters
         taken.update({key: known[key].default for key in options if key in known and key not in taken})
     assert taken == {key: taken[key] if value is None and taken[key] == () else value for key, value in options.items()}
     left = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {*options}
@@ -32,8 +45,8 @@ def test_a_command_takes_what_its_function_takes(name):
 
 def test_suggest_takes_what_its_function_takes():
     """The report is written by the command."""
+    from spacy_weakner.active_learning.suggest import suggest
     from spacy_weakner.cli.suggest import suggest_cli
-    from spacy_weakner.quality.suggest import suggest
 
     options = {p.name: p.default for p in inspect.signature(suggest_cli).parameters.values()}
     taken = {p.name: p.default for p in inspect.signature(suggest).parameters.values()}
@@ -65,9 +78,10 @@ def test_commands_run_in_a_debugger(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        ["ensemble", "c.cfg", "in.spacy", "out", "soft.spacy"],
-        ["crossfit", "c.cfg", "in.spacy", "out"],
-        ["sweep", "c.cfg", "out", "--grid", "training.dropout=0.1"],
+        ["train", "c.cfg", "out"],
+        ["train", "c.cfg", "out", "--members", "2"],
+        ["train", "c.cfg", "out", "--folds", "2"],
+        ["train", "c.cfg", "out", "--grid", "training.dropout=0.1"],
     ],
 )
 def test_an_unknown_option_is_no_setting(command):

@@ -6,11 +6,11 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.own_code import OWN_CODE, import_own_code
-from spacy_weakner.stages.runtime.child import said, start
+from spacy_weakner.runtime.child import said, start
 
 from ..token_ner.util import token_pipeline
 from ..util import SENTENCES, make_doc
@@ -55,7 +55,7 @@ def test_a_pipeline_with_a_loss_of_ones_own(code, tmp_path, place):
     config = (model / "config.cfg").read_text()
     (model / "config.cfg").write_text(config.replace("spacy_weakner.KLDivergence.v1", f"{tmp_path.name}.v1"))
     write_docs(test, [make_doc(nlp, text, entities) for text, entities in SENTENCES])
-    command = ["compare", test, f"own={model}", "--bootstrap", 0]
+    command = ["evaluate", test, f"own={model}", "--bootstrap", 0]
     result = invoke(*command)
     assert result.exit_code == 1 and "WK110" in result.stderr and "--code FILE" in result.stderr
     placed = {"first": ["--code", code, *command], "last": [*command, "--code", code]}
@@ -89,7 +89,7 @@ def test_what_is_made_with_it_depends_on_it(code, monkeypatch):
 def test_processes_import_it(code, tmp_path):
     code.write_text("raise ValueError('here it is')")
     log = tmp_path / "log"
-    with start("spacy_weakner.stages.runtime.trainer", [], log, {**os.environ, OWN_CODE: str(code)}) as process:
+    with start("spacy_weakner.runs.trainer", [], log, {**os.environ, OWN_CODE: str(code)}) as process:
         process.wait()
         said(process)
     assert process.returncode and "here it is" in log.read_text()

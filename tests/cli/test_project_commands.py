@@ -1,4 +1,4 @@
-"""`spacy weakner prepare`, `fit`, `verdict`, `package`, `stamp` and `init project`: what they pass on and print."""
+"""`spacy weakner prepare`, `fit`, `evaluate --verdict`, `package`, `stamp`, `init project`: what they print."""
 
 import shlex
 from pathlib import Path
@@ -8,13 +8,14 @@ from spacy.vocab import Vocab
 from typer.testing import CliRunner
 from weasel.util import load_project_config
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import doc_entities
 from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.project.conclude import read_scores
 from spacy_weakner.project.packaging import Package
 
-from ..project.util import gold_rows, make_verdict, write_rows
+from ..project.util import PEOPLE, gold_rows, make_verdict, write_gold, write_rows, write_ruler
 
 OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
@@ -70,10 +71,12 @@ def test_prepare_says_what_it_did(tmp_path):
     assert result.exit_code == 1 and "[WK680]" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", [["verdict", "none.json", "corpus", "r.html"], ["package", "none.json", "out"]])
+@pytest.mark.parametrize(
+    "command", ["evaluate test.spacy --verdict none.json --html r.html", "package none.json out --name x"]
+)
 def test_without_a_verdict(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    result = invoke(*command, *(["--name", "x"] if command[0] == "package" else []))
+    result = invoke(*command.split())
     assert result.exit_code == 1 and "[WK100]" in result.stderr and "spacy weakner fit" in result.stderr
     assert not list(tmp_path.iterdir())
 
@@ -174,7 +177,7 @@ def test_columns_behind_numbers(tmp_path, monkeypatch):
 def test_a_report_replaces_no_verdict(tmp_path):
     path = tmp_path / "verdict.json"
     path.write_text("{}")
-    result = invoke("verdict", path, tmp_path, path)
+    result = invoke("evaluate", tmp_path / "test.spacy", "--verdict", path, "--html", path)
     assert result.exit_code == 1 and "WK304" in result.stderr and path.read_text() == "{}"
 
 
@@ -197,3 +200,17 @@ def test_what_is_not_given(value):
     from spacy_weakner.cli._util import given, given_text
 
     assert given(value) is None and given_text(value) is None and given(None) is None
+
+
+def test_scores_on_test_of_the_candidates_of_a_verdict(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    verdict = make_verdict(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}))
+    verdict.save(Path("verdict.json"))
+    command = ["evaluate", "test.spacy", "--verdict", "verdict.json", "--html", "r.html", "--output", "scores.json"]
+    Path("scores.json").write_text("[]")
+    result = invoke(*command)
+    assert result.exit_code == 0 and "test.spacy is no test set" in result.output and not Path("scores.json").exists()
+    assert "Verdict" in Path("r.html").read_text()
+    write_gold(Path("test.spacy"), 6, 500)
+    result = invoke(*command, "--bootstrap", "20")
+    assert result.exit_code == 0 and verdict.winner in result.output and [*read_scores(Path("scores.json"))]

@@ -4,9 +4,9 @@ import pytest
 import spacy
 from typer.testing import CliRunner
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import set_source
 from spacy_weakner.cli.app import app
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import set_source
 
 from ..util import make_doc
 
@@ -54,22 +54,25 @@ def test_analyze_without_gold_says_so(data):
 
 def test_compare_with_sources_and_baseline(data):
     candidates = ("term list=weak.spacy#terms", "model=weak.spacy#llm")
-    result = invoke("compare", "gold.spacy", *candidates, "--baseline", "term list", "--bootstrap", "20")
+    result = invoke("evaluate", "gold.spacy", *candidates, "--baseline", "term list", "--bootstrap", "20")
     assert result.exit_code == 0, result.output
     assert "vs term list" in result.output and "F1 95 %" in result.output
-    result = invoke("compare", "gold.spacy", *candidates, "--bootstrap", "0")
+    result = invoke("evaluate", "gold.spacy", *candidates, "--bootstrap", "0")
     assert "F1 95 %" not in result.output and "words/s" in result.output
 
 
+def test_analyze_writes_a_report(data):
+    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--html", "r.html")
+    assert result.exit_code == 0, result.output
+    assert "Weak labels" in (data / "r.html").read_text()
+
+
 def test_help_tells_how_candidates_are_given():
-    for command in ("compare", "report"):
-        assert "NAME=PATH#SOURCE" in " ".join(invoke(command, "--help").output.split())
+    assert "NAME=PATH#SOURCE" in " ".join(invoke("evaluate", "--help").output.split())
 
 
 def test_report_of_both(data):
-    result = invoke(
-        "report", "r.html", "--test", "gold.spacy", "--candidate", "llm=weak.spacy#llm", "--labels", "weak.spacy"
-    )
+    result = invoke("evaluate", "gold.spacy", "llm=weak.spacy#llm", "--html", "r.html", "--labels", "weak.spacy")
     assert result.exit_code == 0, result.output
     page = (data / "r.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and "Weak labels" in page
@@ -83,14 +86,18 @@ def test_report_of_both(data):
         (["analyze", "gold.spacy", "--source", "x"], "[WK302]"),
         (["analyze", "weak.spacy", "--output", "."], "[WK109]"),
         (["analyze", "weak.spacy", "--output", "weak.spacy"], "[WK304]"),
-        (["compare", "gold.spacy", "a=weak.spacy#llm", "--baseline", "b"], "[WK410]"),
-        (["compare", "gold.spacy", "a=weak.spacy#x"], "[WK409]"),
-        (["compare", "gold.spacy", "a=gold.spacy", "--output", "gold.spacy"], "[WK304]"),
-        (["report", "r.html"], "[WK411]"),
-        (["report", "r.html", "--test", "gold.spacy"], "[WK408]"),
-        (["report", ".", "--labels", "weak.spacy"], "[WK109]"),
-        (["report", "r.html", "--test", "gold.spacy", "--candidate", "a=x", "--candidate", "a=y"], "[WK404]"),
-        (["report", "r.html", "--test", "gold.spacy", "--candidate", "gold.spacy"], "[WK401]"),
+        (["evaluate", "gold.spacy", "a=weak.spacy#llm", "--baseline", "b"], "[WK410]"),
+        (["evaluate", "gold.spacy", "a=weak.spacy#x"], "[WK409]"),
+        (["evaluate", "gold.spacy", "a=gold.spacy", "--output", "gold.spacy"], "[WK304]"),
+        (["evaluate", "gold.spacy"], "[WK408]"),
+        (["evaluate", "gold.spacy", "--html", "r.html"], "[WK408]"),
+        (["evaluate", "gold.spacy", "a=weak.spacy", "--html", "."], "[WK109]"),
+        (["evaluate", "gold.spacy", "a=x", "a=y"], "[WK404]"),
+        (["evaluate", "gold.spacy", "gold.spacy"], "[WK401]"),
+        (["evaluate", "gold.spacy", "a=gold.spacy", "--labels", "weak.spacy"], "[WK436]"),
+        (["evaluate", "gold.spacy", "--verdict", "v.json"], "[WK436]"),
+        (["analyze", "weak.spacy", "--method", "majority"], "[WK436]"),
+        (["analyze", "weak.spacy", "--tune-terms", "--gold", "gold.spacy"], "[WK436]"),
     ],
 )
 def test_errors_are_one_line_without_traceback(data, args, message):

@@ -109,17 +109,6 @@ def test_what_is_given_stays_and_nothing_is_picked_over_it():
     assert {(0, 2, IDS["PER"]), (0, 2, IDS["LOC"]), (3, 5, IDS["LOC"])} <= set(map(tuple, found.spans.tolist()))
 
 
-@pytest.mark.parametrize("pairing", PAIRINGS)
-def test_a_matcher_decides_whatever_the_pairing(pairing):
-    said = probabilities(LOC=([0.9, 0.9, 0, 0, 0], [0, 0.9, 0, 0.9, 0]))
-
-    def matches(spans):
-        return numpy.asarray([0.95 if (start, end) in {(0, 4), (1, 2)} else 0.02 for start, end, _ in spans.tolist()])
-
-    found = SelfPicking(pairing=pairing)(target_of(), said, matches)
-    assert (found.wanted == mark([(0, 4, "LOC"), (1, 2, "LOC")], 5, IDS)).all()
-
-
 @pytest.mark.parametrize("max_width, width", [(None, 30), (40, 30), (29, 1)])
 def test_ends_that_are_far_away_are_tried(max_width, width):
     said = numpy.zeros((30, 2, 2))
@@ -282,7 +271,7 @@ def test_the_model_that_training_begins_with_picks():
     (target, *_) = ner.encode_targets(make_examples(nlp))
     teacher = ner._teacher.model
     (doc, *_) = [eg.predicted for eg in make_examples(nlp)]
-    ((said, _), *_) = ner.map_outputs([doc], partial(ner._say, teacher), None, model=teacher)
+    (said, *_) = ner.map_outputs([doc], partial(ner._say, teacher), None, model=teacher)
     assert (target.boundaries.wanted == ner.relabel(target.boundaries, said).wanted).all()
     run(nlp, make_examples(nlp), steps=4, first=1)
     assert same(weights(teacher_of(nlp)), before)
@@ -292,7 +281,7 @@ def test_the_model_that_training_begins_with_picks():
 
 @registry.misc("tests.as_given.v1")
 def make_as_given():
-    return lambda target, probabilities, matches=None: target
+    return lambda target, probabilities: target
 
 
 def test_a_function_is_a_relabeller():

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.stages.pick import pick
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.relabel.pick import pick
 
 from ..test_cli_train import spacy_cli
 from ..util import SENTENCES, make_doc, weights

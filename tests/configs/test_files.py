@@ -31,7 +31,7 @@ def test_it_is_what_init_config_writes(name):
     path = RENDERED / f"{name}.cfg"
     assert path.read_text(encoding="utf-8") == render_config(name), (
         f"configs/{name}.cfg is out of date. Write it anew: "
-        f"python -m spacy_weakner init config {name} configs/{name}.cfg --force"
+        f"python -m spacy_weakner init config {name} configs/{name}.cfg --overwrite"
     )
 
 

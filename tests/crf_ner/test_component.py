@@ -4,8 +4,8 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import TagScheme
-from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
+from spacy_weakner.corpus.tags import TagScheme
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
 from spacy_weakner.crf_ner.component import make_crf_ner
 from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.crf_ner.model import crf_module
@@ -217,16 +217,9 @@ def test_negative_n_best():
         spacy.blank("xx").add_pipe("crf_ner", config={"n_best": -1})
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 1.0},
-        {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.0, "entity_ratio": 0.1},
-    ],
-)
-def test_the_loss_decides_what_missing_means(loss):
+def test_the_loss_decides_what_missing_means():
     found = []
-    for setting in (None, loss):
+    for setting in (None, {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 1.0}):
         nlp = crf_pipeline(**({"loss": setting} if setting else {}))
         emissions(nlp).set_param("b", numpy.asarray([-9, 0, 0, 0, 0], dtype="float32"))  # entities everywhere
         found.append(nlp.update([make_example(nlp, "Anna went", annotated=False)], sgd=False)["crf_ner"])

@@ -3,10 +3,10 @@
 import numpy
 import pytest
 
-from spacy_weakner.annotations.tags import MISSING
+from spacy_weakner.corpus.tags import MISSING
 from spacy_weakner.crf_ner.likelihood import CRFGradient, marginal_likelihood, sentence_losses
 
-from ..linear_chain import brute_force
+from ..crf import brute_force
 from .test_losses import ENTITY_TAGS, SCHEME, agrees, check_finite_differences, is_zero, make_case, same_gradient
 from .test_losses import with_holes as holes
 

@@ -3,19 +3,19 @@ import pytest
 import torch
 from torchcrf import CRF
 
-from spacy_weakner.annotations.tags import MISSING, TagScheme
+from spacy_weakner.corpus.tags import MISSING, TagScheme
+from spacy_weakner.crf.kernel import CRFParameters, pad
+from spacy_weakner.crf.scaled import partition
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import (
     CRFNegativeLogLikelihood,
     PartialCRF,
 )
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.linear_chain.kernel import CRFParameters, pad
-from spacy_weakner.linear_chain.scaled import partition
 
-from ..linear_chain import brute_force
-from ..linear_chain.brute_force import random_case
-from ..linear_chain.test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSIONS
+from ..crf import brute_force
+from ..crf.brute_force import random_case
+from ..crf.test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSIONS
 
 # Gradients of emissions are float32.
 FLOAT32 = 1e-5
@@ -151,37 +151,6 @@ def test_gradient_equals_finite_differences(loss, rate, constrain):
 
 
 @pytest.mark.parametrize("constrain", [True, False])
-@pytest.mark.parametrize("ratio, is_above", [(0.05, True), (0.99, False)])
-def test_gradient_of_entity_ratio_equals_finite_differences(ratio, is_above, constrain):
-    parameters, emissions = make_case(constrain)
-    emissions, tags = [*emissions, numpy.zeros((0, 5))], with_holes([*ENTITY_TAGS, []])
-    loss = on_tags(PartialCRF(negative_rate=0.0, entity_ratio=ratio, entity_ratio_weight=3.0))
-    share = expected_share(parameters, emissions[:-1])
-    assert (share > ratio) == is_above
-    excess = abs(share - ratio) - PartialCRF().entity_ratio_margin
-    base = MARGINAL(parameters, emissions, tags).loss
-    assert loss(parameters, emissions, tags).loss == pytest.approx(base + 3.0 * excess, abs=1e-8)
-    check_finite_differences(loss, parameters, emissions, tags)
-
-
-def test_entity_ratio_within_its_margin_changes_nothing():
-    parameters, emissions = make_case()
-    tags = with_holes(ENTITY_TAGS)
-    ratio = expected_share(parameters, emissions) + 0.04
-    loss = on_tags(PartialCRF(negative_rate=0.0, entity_ratio=ratio))
-    result, base = loss(parameters, emissions, tags), MARGINAL(parameters, emissions, tags)
-    assert result.loss == base.loss
-    same_gradient(result, base, 0.0)
-    check_finite_differences(loss, parameters, emissions, tags)
-
-
-def test_entity_ratio_acts_without_any_annotation():
-    parameters, emissions = make_case()
-    tags = [numpy.full(len(e), MISSING) for e in emissions]
-    check_finite_differences(on_tags(PartialCRF(negative_rate=0.0, entity_ratio=0.0)), parameters, emissions, tags)
-
-
-@pytest.mark.parametrize("constrain", [True, False])
 @pytest.mark.parametrize("scale", [1.5, 200.0])
 def test_gradient_of_holes_is_the_average_over_completions(scale, constrain):
     parameters, emissions = make_case(constrain, scale)
@@ -200,11 +169,6 @@ def test_gradient_of_holes_is_the_average_over_completions(scale, constrain):
             transitions -= numpy.exp(s - total) * brute_force.edges(n_tags)(path).sum(0)
         close(gradient, expected)
     close(result.parameters.transitions, transitions)
-
-
-def expected_share(parameters, emissions):
-    parts = [brute_force.expectation(parameters, e, brute_force.tokens(len(SCHEME)), e.shape) for e in emissions]
-    return float(sum(part[:, 1:].sum() for part in parts)) / sum(map(len, emissions))
 
 
 # Missing and empty input
@@ -229,7 +193,7 @@ def test_a_sentence_without_annotation_has_no_gradient():
     same_gradient(result._replace(emissions=[result.emissions[0], result.emissions[2]]), alone)
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF()), on_tags(PartialCRF(entity_ratio=0.2))])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF())])
 @pytest.mark.parametrize("n_sentences", [0, 1, 3])
 def test_empty_input(loss, n_sentences):
     parameters, _ = make_case(constrain=True)
@@ -239,7 +203,7 @@ def test_empty_input(loss, n_sentences):
     assert len(result.emissions) == n_sentences
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=1.0, entity_ratio=0.2))])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=1.0))])
 def test_empty_sentences_in_a_batch_change_nothing(loss):
     parameters, emissions = make_case()
     tags = with_holes(ENTITY_TAGS)
@@ -266,7 +230,7 @@ def test_gradient_is_the_sum_of_its_halves(loss):
     same_gradient(whole, expected, 1e-6)
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=0.0, entity_ratio=0.2))])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL])
 def test_order_of_the_batch_does_not_matter(loss):
     lengths = [7, 2, 9, 9, 1, 4]
     parameters, emissions = make_case(lengths=lengths)
@@ -331,11 +295,6 @@ def test_share_of_negatives(rate):
         ("negative_rate", -0.1),
         ("negative_rate", 1.1),
         ("negative_rate", float("nan")),
-        ("entity_ratio", -0.1),
-        ("entity_ratio", 1.1),
-        ("entity_ratio_margin", -0.1),
-        ("entity_ratio_margin", 1.1),
-        ("entity_ratio_weight", -1.0),
         ("weak_weight", -0.1),
     ],
 )
@@ -369,7 +328,7 @@ def test_nan_is_passed_on():
     assert numpy.isnan(NLL(parameters, emissions, tag_arrays(ENTITY_TAGS)).loss)
 
 
-@pytest.mark.parametrize("loss", [NLL, on_tags(PartialCRF(negative_rate=0.5, entity_ratio=0.1))])
+@pytest.mark.parametrize("loss", [NLL, on_tags(PartialCRF(negative_rate=0.5))])
 def test_inputs_are_not_written_to(loss):
     parameters, emissions = make_case(constrain=True)
     # Whatever is drawn as "O" leaves a path: entities are known as a whole.
@@ -379,7 +338,7 @@ def test_inputs_are_not_written_to(loss):
     loss(parameters, emissions, tags)
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=0.5, entity_ratio=0.1))])
+@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=0.5))])
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
 def test_gradients_are_float32(loss, rate):
     parameters, emissions = make_case()

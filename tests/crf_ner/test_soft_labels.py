@@ -6,14 +6,14 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import TagScheme
-from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
+from spacy_weakner.corpus.tags import TagScheme
+from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
+from spacy_weakner.crf.kernel import CRFParameters, pad
+from spacy_weakner.crf.scaled import partition
 from spacy_weakner.crf_ner.losses import SoftLabelCRF
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.linear_chain.kernel import CRFParameters, pad
-from spacy_weakner.linear_chain.scaled import partition
 
-from ..linear_chain import brute_force
+from ..crf import brute_force
 from ..util import crf_config, crf_pipeline, entities_of, make_example, train
 from .test_losses import (
     ENTITY_TAGS,

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from spacy_weakner.annotations.tags import MISSING
+from spacy_weakner.corpus.tags import MISSING
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.tokenwise import TokenwiseLoss
 from spacy_weakner.errors import WeaknerError

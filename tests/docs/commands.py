@@ -110,8 +110,6 @@ def _check_click(command: Any, words: List[str]) -> None:
     while hasattr(command, "commands"):
         ours = ours or command.name == WEAKNER.name
         options = [word for word in words if word.startswith("-")]
-        if words and words[0] == "--take-over":
-            words.pop(0)
         if ours and "--code" in words:  # also after the command
             del words[(at := words.index("--code")) : at + 2]
         if not words or words[0] == "--help":
@@ -196,7 +194,7 @@ def run(command: Command, add: str = "", expected: int = 0) -> str:
         return ""
     name = words[0]
     trains = words[:2] in (["spacy", "train"], ["spacy", "pretrain"], ["weasel", "run"])
-    trains = trains or (words[:2] == ["spacy", "weakner"] and words[2] in ("crossfit", "ensemble", "sweep", "adapt"))
+    trains = trains or (words[:2] == ["spacy", "weakner"] and words[2] in ("train", "encoder"))
     if trains and add and "--passes" not in words:
         words = [*words, *(["."] if words[0] == "weasel" and len(words) == 3 else []), *shlex.split(add)]
     before = {name: os.environ.get(name) for name in command.variables}

@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import re
+import sys
 import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -12,13 +13,17 @@ from typing import Any, Dict, List, Optional
 import spacy
 import srsly
 
-from spacy_weakner.annotations.rows import KEYS
-from spacy_weakner.files import tomllib
-from spacy_weakner.formats.reading import read_corpus
+from spacy_weakner.corpus.formats.reading import read_corpus
+from spacy_weakner.corpus.rows import KEYS
 
 from . import commands
 from .blocks import Block, read_blocks
 from .settings import check_settings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def run_page(page: Path, transformer: Path) -> int:

@@ -10,7 +10,7 @@ from spacy.schemas import ConfigSchemaPretrain, ConfigSchemaTraining
 from thinc.api import Config
 
 from spacy_weakner.configs import render_config
-from spacy_weakner.stages.labelling.sources import read_sources
+from spacy_weakner.labeling.sources import read_sources
 
 from .blocks import Block
 

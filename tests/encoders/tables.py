@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy
 
-from spacy_weakner.encoders.pieces import PieceTable, half
+from spacy_weakner.linear.pieces import PieceTable, half
 
 VOCAB = ["[UNK]", "anna", "bob", "paris", "went", "to", "new", "york", "##s", "##er", "an"]
 

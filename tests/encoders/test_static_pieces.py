@@ -8,11 +8,11 @@ import spacy
 from spacy.tokens import Doc
 from thinc.api import Model
 
-from spacy_weakner.annotations.weak import doc_entities
-from spacy_weakner.encoders import piece_lookup, pieces
-from spacy_weakner.encoders.pieces import PieceTable, WordVectors, cut, load_tokenizer, read_pieces
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.encoders.static_pieces import build_static_pieces
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.linear import piece_lookup, pieces
+from spacy_weakner.linear.pieces import PieceTable, WordVectors, cut, load_tokenizer, read_pieces
 
 from ..util import SENTENCES, TEXTS, crf_pipeline, entities_of, make_examples, same, train, weights
 from .tables import VOCAB, table, tokenizer, write_table
@@ -158,7 +158,7 @@ def test_ids_may_have_gaps(tmp_path):
 
 
 def test_no_table(tmp_path):
-    with pytest.raises(WeaknerError, match=r"nowhere.*spacy weakner pieces"):
+    with pytest.raises(WeaknerError, match=r"nowhere.*spacy weakner encoder distill"):
         read_pieces(tmp_path / "nowhere")
     nlp = spacy.blank("xx")
     nlp.add_pipe("crf_ner", config={"model": {"tok2vec": config("")}})

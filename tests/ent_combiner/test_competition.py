@@ -4,18 +4,18 @@ import random
 
 import numpy
 
-from spacy_weakner.annotations.tags import make_scheme
-from spacy_weakner.ent_combiner.competition import Competition
+from spacy_weakner.corpus.tags import make_scheme
+from spacy_weakner.ent_combiner.candidates import read_candidates
 from spacy_weakner.ent_combiner.scored import Scored
 
-from .util import all_sets, doc_of, random_entities
+from .util import all_sets, competition_of, doc_of, random_entities, split
 
 
 def world(seed, n_docs=6):
     rng = random.Random(seed)
     entities = [random_entities(rng, 5, rng.randint(0, 7)) for _ in range(n_docs)]
     odds = numpy.array([rng.gauss(0.0, 2.0) for own in entities for _ in own])
-    return entities, odds, Competition.of(entities)
+    return entities, odds, competition_of(entities)
 
 
 def slow(entities, odds):
@@ -29,8 +29,8 @@ def slow(entities, odds):
 def test_partitions_and_probabilities_are_sums_over_all_sets():
     for seed in range(5):
         entities, odds, competition = world(seed)
-        totals, found = competition.log_partitions(odds), competition.split(competition.probabilities(odds))
-        for own, parts, total, probabilities in zip(entities, competition.split(odds), totals, found, strict=True):
+        totals, found = competition.log_partitions(odds), split(entities, competition.probabilities(odds))
+        for own, parts, total, probabilities in zip(entities, split(entities, odds), totals, found, strict=True):
             expected_total, expected, _ = slow(own, parts)
             numpy.testing.assert_allclose(total, expected_total, atol=1e-10)
             numpy.testing.assert_allclose(probabilities, expected, atol=1e-10)
@@ -45,28 +45,28 @@ def test_probabilities_are_the_gradient_of_the_partition():
 
 
 def test_candidates_that_do_not_overlap_are_independent():
-    competition = Competition.of([[(0, 1, "X"), (1, 3, "X"), (4, 5, "X")]])
+    competition = competition_of([[(0, 1, "X"), (1, 3, "X"), (4, 5, "X")]])
     odds = numpy.array([0.3, -2.0, 50.0])
     numpy.testing.assert_allclose(competition.probabilities(odds), 1 / (1 + numpy.exp(-odds)), atol=1e-12)
 
 
 def test_extreme_odds_and_nothing():
-    competition = Competition.of([[(0, 2, "X"), (1, 3, "X")], []])
+    competition = competition_of([[(0, 2, "X"), (1, 3, "X")], []])
     for odds in ([900.0, -900.0], [900.0, 900.0], [-900.0, -900.0]):
         assert numpy.isfinite(competition.log_partitions(numpy.array(odds))).all()
         assert 0.0 <= competition.probabilities(numpy.array(odds)).sum() <= 1.0
-    for empty in (Competition.of([]), Competition.of([[], []])):
+    for empty in (competition_of([]), competition_of([[], []])):
         assert len(empty.probabilities(numpy.zeros(0))) == 0
         assert not empty.log_partitions(numpy.zeros(0)).any()
 
 
 def test_tags_and_paths_are_those_of_all_sets():
-    entities, odds, competition = world(3)
-    docs = [doc_of(list("abcde")) for _ in entities]
-    scored = Scored(docs, entities, odds)
+    entities, odds, _ = world(3)
+    docs = [doc_of(list("abcde"), weak__a=own) for own in entities]
+    scored = Scored(read_candidates(docs, ["weak:a"], "XY", 0), odds, "XY")
     for name in ("IO", "BIO", "IOBES"):
         scheme = make_scheme(name, ("X", "Y"))
-        rows = zip(entities, competition.split(odds), scored.distributions(scheme), scored.paths(scheme), strict=True)
+        rows = zip(entities, split(entities, odds), scored.distributions(scheme), scored.paths(scheme), strict=True)
         for own, parts, found, path in rows:
             total, _, (best, probability) = slow(own, parts)
             expected = numpy.zeros((5, len(scheme)))

@@ -11,8 +11,8 @@ from spacy.tokens import Span
 from spacy.training import Example
 from spacy.util import logger
 
-from spacy_weakner.annotations.gold import set_gold
-from spacy_weakner.annotations.weak import doc_entities, set_weak
+from spacy_weakner.corpus.gold import set_gold
+from spacy_weakner.corpus.weak import doc_entities, set_weak
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.ty import PathScorer, TokenDistributions

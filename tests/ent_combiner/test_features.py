@@ -8,6 +8,7 @@ import pytest
 from spacy_weakner.ent_combiner.candidates import read_candidates
 from spacy_weakner.ent_combiner.features import RELATIONS, FeatureSpace, logit
 from spacy_weakner.ent_combiner.memory import COLUMNS, Memory, held_out_columns, memory_keys
+from spacy_weakner.ent_combiner.words import read_words
 
 from .util import doc_of, random_entities
 
@@ -17,13 +18,23 @@ GROUPS = ["weak:a", "pred:b", "pred:c"]
 def table(doc, scored=(False, True, False), memory=None):
     """Per candidate its features by their names."""
     space = FeatureSpace(GROUPS, scored, "XY")
-    candidates = read_candidates(doc, GROUPS, frozenset("XY"), 0)
-    rows = space.matrix(doc, candidates, memory or Memory())
-    assert rows.shape == (len(candidates.entities), len(space.names))
+    # Other Docs make no difference.
+    docs = [doc_of("cd"), doc, doc_of("e", weak__a=[(0, 1, "X")])]
+    candidates = read_candidates(docs, GROUPS, "XY", 0)
+    rows = space.matrix(read_words(docs), candidates, memory or Memory())
+    assert rows.shape == (len(candidates.spans), len(space.names))
+    entities = candidates.entities("XY")
     return {
         entity: dict(zip(space.names, row, strict=True))
-        for entity, row in zip(candidates.entities, rows.tolist(), strict=True)
+        for i, entity, row in zip(candidates.docs, entities, rows.tolist(), strict=True)
+        if i == 1
     }
+
+
+def keys_of(doc, entities):
+    """By what some candidates of label X or Y are remembered."""
+    doc = doc_of([token.text for token in doc], weak__a=entities)
+    return memory_keys(read_words([doc]).hashes, read_candidates([doc], ["weak:a"], "XY", 0), "XY")
 
 
 def slow_relation(a, b):
@@ -78,20 +89,19 @@ def test_words_at_the_ends_and_around():
 
 def test_words_are_remembered_in_lower_case_for_their_label():
     doc = doc_of(["in", "Water", "we"], weak__a=[(1, 2, "X"), (1, 2, "Y")])
-    memory = Memory()
-    for truth in ([1, 0], [0, 0], [0, 0]):
-        other = doc_of(["the", "water", "boils"])
-        memory.add(memory_keys(other, [(1, 2, "X"), (1, 2, "Y")]), numpy.array(truth))
+    other = doc_of(["the", "water", "boils"])
+    keys = numpy.concatenate([keys_of(other, [(1, 2, "X"), (1, 2, "Y")])] * 3)
+    memory = Memory.of(keys, numpy.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
     rows = table(doc, memory=memory)
     assert rows[1, 2, "X"]["text seen right"] == 1 / 2 and rows[1, 2, "X"]["text seen wrong"] == 2 / 3
     assert rows[1, 2, "Y"]["text seen right"] == 0.0 and rows[1, 2, "Y"]["text seen wrong"] == 3 / 4
     assert rows[1, 2, "X"]["last seen right"] == 1 / 2 and rows[1, 2, "X"]["next seen wrong"] == 0.0
-    assert Memory(memory.counts).counts == memory.counts
+    assert Memory(memory.rows).rows == memory.rows
 
 
 def test_of_its_own_doc_a_candidate_knows_nothing():
     docs = [doc_of(["water", word], [], weak__a=[(0, 1, "X")]) for word in "abcd"]
-    keys = [memory_keys(doc, [(0, 1, "X")]) for doc in docs]
+    keys = [keys_of(doc, [(0, 1, "X")]) for doc in docs]
     right = [numpy.array([float(i == 0)]) for i in range(4)]
     found = held_out_columns(keys, right, numpy.array([0, 0, 1, 1]))
     seen = [dict(zip(COLUMNS, rows[0], strict=True)) for rows in found]

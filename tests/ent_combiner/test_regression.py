@@ -4,10 +4,9 @@ import random
 
 import numpy
 
-from spacy_weakner.ent_combiner.competition import Competition
 from spacy_weakner.ent_combiner.regression import fit_weights
 
-from .util import all_sets, random_entities
+from .util import all_sets, competition_of, random_entities
 
 
 def world(seed, n_docs=20):
@@ -16,7 +15,7 @@ def world(seed, n_docs=20):
     right = [[float(i in rng.choice(list(all_sets(own)))) for i in range(len(own))] for own in entities]
     chosen = [rng.choice(list(all_sets(own))) for own in entities]
     right = numpy.array([float(i in sets) for own, sets in zip(entities, chosen, strict=True) for i in range(len(own))])
-    return numbers.normal(size=(len(right), 4)), right, Competition.of(entities)
+    return numbers.normal(size=(len(right), 4)), right, competition_of(entities)
 
 
 def test_steps_end_where_slow_descent_does():
@@ -38,7 +37,7 @@ def test_stronger_penalties_give_smaller_weights():
 
 
 def test_what_separates_stays_finite():
-    competition = Competition.of([[(0, 1, "X"), (2, 3, "X")]] * 50)
+    competition = competition_of([[(0, 1, "X"), (2, 3, "X")]] * 50)
     right = numpy.tile([1.0, 0.0], 50)
     weights = fit_weights(right[:, None] * 2 - 1, right, competition, numpy.array([1e-3]))
     assert 3.0 < weights[0] < 20.0

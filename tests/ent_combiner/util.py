@@ -7,7 +7,8 @@ import numpy
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_weakner.annotations.weak import set_group
+from spacy_weakner.corpus.weak import set_group
+from spacy_weakner.ent_combiner.competition import Competition
 
 NLP = spacy.blank("en")
 
@@ -83,6 +84,18 @@ def random_entities(rng, n_tokens, n):
     """Different candidates, sorted as the component sorts them."""
     every = [(a, b, label) for a in range(n_tokens) for b in range(a + 1, n_tokens + 1) for label in "XY"]
     return sorted(rng.sample(every, n), key=lambda entity: (entity[1], entity[0], entity[2]))
+
+
+def competition_of(entities):
+    """The competition of each Doc's candidates; no Doc has more than 1,000 tokens."""
+    spans = [(1000 * row + start, 1000 * row + end) for row, own in enumerate(entities) for start, end, _ in own]
+    rows = numpy.repeat(numpy.arange(len(entities)), [len(own) for own in entities])
+    return Competition.of(rows, numpy.array(spans, dtype="int64").reshape(-1, 2), len(entities))
+
+
+def split(entities, values):
+    """Values of all candidates, by Doc."""
+    return numpy.split(values, numpy.cumsum([len(own) for own in entities])[:-1])
 
 
 def f1(docs, found):

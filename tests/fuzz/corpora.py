@@ -10,8 +10,8 @@ from typing import Any, Dict, List
 import spacy
 import srsly
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.rows import doc_from_row
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.rows import doc_from_row
 
 from .mutators import mutate_binary, mutate_json
 

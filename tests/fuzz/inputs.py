@@ -25,10 +25,10 @@ import spacy
 import typer
 from spacy.tokenizer import Tokenizer
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.rows import RowCounts
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.formats.reading import read_corpus
+from spacy_weakner.corpus.rows import RowCounts
 from spacy_weakner.errors import LONGEST
-from spacy_weakner.formats.reading import read_corpus
 
 from .kind import OUT, Files, Kind
 from .kinds import KINDS

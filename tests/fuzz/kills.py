@@ -146,7 +146,7 @@ def run(stage: Any) -> int:
     from typer.main import get_command
 
     from spacy_weakner.cli.app import app
-    from spacy_weakner.stages.runtime import training
+    from spacy_weakner.runs import training
 
     if stage.trains:
         training._run = _Trainer()

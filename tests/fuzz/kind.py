@@ -44,7 +44,7 @@ class Kind:
 def command(*arguments: str) -> Callable[[Path], Any]:
     """A command of the command line; arguments that name files are those of the folder."""
 
-    language = () if arguments[0] in ("mask", "aggregate") else ("--lang", "xx")  # which starts at once
+    language = () if arguments[0] == "aggregate" else ("--lang", "xx")  # which starts at once
 
     def run(folder: Path) -> Any:
         found = [str(folder / word[1:]) if word.startswith("@") else word for word in (*arguments, *language)]

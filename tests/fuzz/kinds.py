@@ -100,10 +100,10 @@ def _run_pipeline(folder: Path) -> None:
         assert len(doc)
 
 
-def _masked(folder: Path) -> None:
+def _aggregated(folder: Path) -> None:
     (folder / "gold.spacy").write_bytes(gold())
     with redirect_stdout(io.StringIO()):
-        _MASK(folder)
+        _AGGREGATE(folder)
 
 
 def _made(make: Callable[[Path], Any]) -> Callable[[], Files]:
@@ -157,7 +157,7 @@ def _queries(name: str) -> Callable[[Path], Any]:
 
 
 def _config(folder: Path) -> None:
-    from spacy_weakner.stages.runtime.training import flat_config
+    from spacy_weakner.runs.training import flat_config
 
     flat_config(folder / "c.cfg", {"training.max_steps": 1})
 
@@ -177,7 +177,7 @@ def _preparation(folder: Path) -> None:
 
 
 def _folds(folder: Path) -> None:
-    from spacy_weakner.stages.runtime.folds import read_folds
+    from spacy_weakner.runs.folds import read_folds
 
     read_folds(folder)
 
@@ -207,7 +207,7 @@ VERDICT = {
 }
 CONFIG = '[paths]\ntrain = "x"\n\n[training]\nmax_steps = 10\nseed = ${vars.seed}\n\n[vars]\nseed = 1\na = [1,2]\n'
 _LABEL = ("label", "@gold.spacy", f"@{OUT}.spacy")
-_MASK = command("mask", "@gold.spacy", f"@{OUT}.spacy", "--probability", "0.5")
+_AGGREGATE = command("aggregate", "@gold.spacy", f"@{OUT}.spacy")
 _CHECK = ("check", "--output", f"@{OUT}.json")
 _TABLE = "nlp/gazetteer_ruler/terms.table"
 _RUN = function(_run_pipeline)
@@ -235,13 +235,13 @@ _KINDS = [
     Kind("text", "a.txt", command("convert", "@a.txt", f"@{OUT}"), text(a__txt=TEXT)),
     Kind("spacy", "gold.spacy", _FROM_SPACY, _labelled(), mutate_binary),
     Kind("spacy-inside", "gold.spacy", _FROM_SPACY, _labelled(), inside_spacy),
-    Kind("aggregate", "gold.spacy", command("aggregate", "@gold.spacy", f"@{OUT}.spacy"), _labelled(), inside_spacy),
+    Kind("aggregate", "gold.spacy", _AGGREGATE, _labelled(), inside_spacy),
     *(_terms(name, rows) for name, rows in TERMS.items()),
     _sources("sources", "sources.cfg"),
     _sources("patterns", "patterns.jsonl"),
     _sources("answers", "answers.jsonl"),
-    Kind("receipt", f"{OUT}.spacy.json", _MASK, _made(_masked), kept=True),
-    Kind("receipt-inside", f"{OUT}.spacy.json", _MASK, _made(_masked), _json_inside, kept=True),
+    Kind("receipt", f"{OUT}.spacy.json", _AGGREGATE, _made(_aggregated), kept=True),
+    Kind("receipt-inside", f"{OUT}.spacy.json", _AGGREGATE, _made(_aggregated), _json_inside, kept=True),
     Kind("table", _TABLE, _RUN, _PIPELINE, mutate_binary),
     Kind("table-forged", _TABLE, _RUN, _PIPELINE, _forged_table),
     Kind("cfg-ruler", "nlp/gazetteer_ruler/cfg", _RUN, _PIPELINE, _json_inside),

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Callable, Dict, List
 
-from spacy_weakner.stages.asking.questions import make_question
+from spacy_weakner.labeling.llm.config import AskConfig
 
 from .kind import OUT, Files, Kind, command, jsonl, text
 
@@ -24,10 +24,10 @@ GOLD = [{"text": "Bob met Anna in Paris.", "ents": [[0, 3, "PER"]]}]
 
 def _answers() -> str:
     rows: List[Dict[str, Any]] = []
-    question = make_question("m", LABELS, None, 2, None, 100, False, None)
+    config = AskConfig.read({"url": "", "model": "m", "labels": LABELS, "samples": 2, "max_tokens": 100})
     for sentence, ents in zip(_TEXTS, _ENTS, strict=True):
-        for request in question.requests(sentence):
-            row = {"key": request.key, "asked": question.asked, "model": "m", "sample": request.sample}
+        for request in config.requests(sentence):
+            row = {"key": request.key, "asked": config.asked, "model": "m", "sample": request.sample}
             row.update(text=sentence, ents=ents, others=[["aspirin", "DRUG"]], answer="{}", tokens_in=9, tokens_out=2)
             rows.append(row)
     rows[-1].update(ents=None, cut=50, estimated=True)

@@ -8,11 +8,10 @@ from typing import Callable, Dict, List, NamedTuple, Sequence, Union
 import spacy
 from weasel.cli.run import project_run
 
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.configs import render_config
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.project.workshop import GOLD, VOTES, config_name
-from spacy_weakner.stages.soften import soften
 
 from ..util import crf_pipeline, make_doc, make_examples, train
 
@@ -100,9 +99,10 @@ for _name in ("gold", "dev", "test"):
     _PREPARE += [f"--{_name}", f"../in/{_name}.jsonl"]
 _PREPARE += ["--text", "../in/text.txt"]
 _STEPS = ["--training.max_steps", "4", "--training.eval_frequency", "2"]
-_CROSSFIT = ["crossfit", "../in/crf_ner.cfg", "../in/gold.spacy", "out", "--folds", "2", *_STEPS]
-_ENSEMBLE = ["ensemble", "../in/crf_ner.cfg", "../in/gold.spacy", "out", "soft.spacy", "--members", "2", *_STEPS]
-_SWEEP = ["sweep", "../in/crf_ner.cfg", "out", "--grid", "training.max_steps=2,4", "--paths.train", "../in/gold.spacy"]
+_GOLD = ["--paths.train", "../in/gold.spacy"]
+_CROSSFIT = ["train", "../in/crf_ner.cfg", "out", "--folds", "2", *_GOLD, *_STEPS]
+_ENSEMBLE = ["train", "../in/crf_ner.cfg", "out", "--members", "2", *_GOLD, *_STEPS]
+_SWEEP = ["train", "../in/crf_ner.cfg", "out", "--grid", "training.max_steps=2,4", *_GOLD]
 _SWEEP += ["--paths.dev", "../in/gold.spacy", "--training.eval_frequency", "2"]
 _PACKAGE = ["package", "fit/verdict.json", "packages", "--name", "tiny"]
 _FIT = ["fit", "corpora", "fit", "--configs", "../in/configs", "--terms", "../in/terms.csv", "--lang", "xx"]
@@ -134,12 +134,11 @@ STAGES: Dict[str, Stage] = {
     "label": Stage([_LABEL]),
     "label-workers": Stage([[*_LABEL, "--workers", "2"]], alone=True),
     "aggregate": Stage([["aggregate", "../in/weak", "out", "--method", "label_model", "--model-output", "model.json"]]),
-    "mask": Stage([["mask", "../in/weak", "out", "--probability", "0.5"]]),
     "calibrate": Stage([["calibrate", "out.json", "../in/pipeline=../in/gold.spacy", "--min-per-bin", "3"]]),
-    "complete": Stage([["complete", "../in/weak", "out", "../in/pipeline", "--soft"]]),
-    "clean": Stage([["clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list", "list.jsonl"]]),
-    "augment": Stage([["augment", "../in/weak", "out", "--model", "none"]]),
-    "soften": Stage([lambda: soften(Path("../in/weak"), Path("out"), Path("../in/pipeline"))]),
+    "complete": Stage([["relabel", "complete", "../in/weak", "out", "../in/pipeline", "--soft"]]),
+    "clean": Stage([["relabel", "clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list", "list.jsonl"]]),
+    "augment": Stage([["relabel", "augment", "../in/weak", "out", "--model", "none"]]),
+    "soft": Stage([["relabel", "soft", "../in/weak", "out", "../in/pipeline"]]),
     "prepare": Stage([_PREPARE]),
     "crossfit": Stage([_CROSSFIT], trains=True),
     "ensemble": Stage([_ENSEMBLE], trains=True),

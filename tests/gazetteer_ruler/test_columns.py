@@ -27,7 +27,8 @@ def ids_of(text, salt):
 def make_columns(terms, exact=True):
     builder = ColumnBuilder()
     for term in terms:
-        builder.add(term, ids_of(term.text, 1), ids_of(term.text, 2) if exact else None)
+        cases = exact and (term.exact or has_inner_capital(term.text))
+        builder.add(term, ids_of(term.text, 1), ids_of(term.text, 2) if cases else None)
     return builder.columns()
 
 

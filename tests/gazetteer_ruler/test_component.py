@@ -10,7 +10,7 @@ import spacy
 from spacy.util import logger, registry
 from thinc.api import Config
 
-from spacy_weakner.annotations.weak import get_reliability, group_entities
+from spacy_weakner.corpus.weak import get_reliability, group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler, make_gazetteer_ruler
 from spacy_weakner.gazetteer_ruler.terms import Term

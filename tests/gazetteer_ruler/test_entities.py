@@ -8,12 +8,12 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_weakner.aggregation.policies import POLICIES
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.gazetteer_ruler.terms import Term
-from spacy_weakner.quality.compare import compare
-from spacy_weakner.stages.aggregate import aggregate
+from spacy_weakner.labeling.aggregate import aggregate
 
 from ..util import make_doc, make_example, reload_bytes, reload_copy, reload_disk
 from .util import EXPECTED, TERMS, TEXTS, make_nlp, matches

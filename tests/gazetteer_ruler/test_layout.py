@@ -5,10 +5,10 @@ import json
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs
-from spacy_weakner.annotations.weak import weak_group
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import weak_group
 from spacy_weakner.gazetteer_ruler.terms import Term
-from spacy_weakner.stages.label import label
+from spacy_weakner.labeling.label import label
 
 from .util import make_nlp, matched
 

@@ -10,7 +10,7 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.forms import normal_form
 from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
@@ -80,6 +80,13 @@ VARIANTS = [
     ("hypertension", "hyper\u200btension"),
     ("hypertension", "\u200ehypertension\u200f"),
     ("don't know", "don’t know"),
+    ("Parkinson's disease", "Parkinson\u00b4s disease"),
+    ("Parkinson's disease", "Parkinson\u02bcs disease"),
+    ("Epstein-Barr virus", "Epstein\u2013Barr virus"),
+    ("Epstein-Barr virus", "Epstein\u2012Barr virus"),
+    ("1990-1995", "1990\u20131995"),
+    ("O'Neill-Smith", "O\u00b4Neill\u2013Smith"),
+    ("Hauptstraße", "HAUPTSTRASSE"),
 ]
 
 
@@ -91,6 +98,26 @@ def test_variants_of_characters_are_the_same(terms, text):
     assert all(phrase in text for phrase, _ in found)
     assert nlp.get_pipe("gazetteer_ruler").terms == [Term("A", terms)]
     assert matched(make_nlp(terms=[Term("A", terms)], attr="ORTH"), f"It was {text} again.") == []
+
+
+@pytest.mark.parametrize("sign", "'‘’‛\u02bc\u00b4＇")
+@pytest.mark.parametrize("dash", "-‐‑\u2012\u2013−﹣－")
+@pytest.mark.parametrize("lang", ["en", "de", "fr", ""])
+def test_every_tokenizer_finds_all_signs(lang, sign, dash):
+    nlp = spacy.blank(lang) if lang else make_nlp(terms=[Term("A", "x")])
+    ruler = nlp.get_pipe("gazetteer_ruler") if nlp.pipe_names else nlp.add_pipe("gazetteer_ruler")
+    ruler.add_terms([("A", "Parkinson's"), ("A", "Epstein-Barr")])
+    assert matched(nlp, f"Parkinson{sign}s and Epstein{dash}Barr") == [
+        (f"Parkinson{sign}s", "A"),
+        (f"Epstein{dash}Barr", "A"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["STRASSE", "Straße", "straße", "Strasse", "STRAẞE"])
+def test_capitals_of_sharp_s(text):
+    nlp = spacy.blank("de")
+    nlp.add_pipe("gazetteer_ruler", config={"stop": ["GROẞ"]}).add_terms([("A", "Lange Straße"), ("B", "groß")])
+    assert matched(nlp, f"In der lange {text}, groß") == [(f"lange {text}", "A")]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.util import load_model_from_config
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term

@@ -11,7 +11,7 @@ import pytest
 import spacy
 import srsly
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term, read_terms

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays, open_arrays
-from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings, has_inner_capital
 from spacy_weakner.gazetteer_ruler.table import AMBIGUITY, TermTable, _sorted
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.gazetteer_ruler.trie import Hits
@@ -34,7 +34,8 @@ def orth(text):
 def make_columns(terms):
     builder = ColumnBuilder()
     for term in terms:
-        builder.add(term, *(numpy.asarray(ids(term.text), dtype="uint64") for ids in (lower, orth)))
+        values, orths = (numpy.asarray(ids(term.text), dtype="uint64") for ids in (lower, orth))
+        builder.add(term, values, orths if term.exact or has_inner_capital(term.text) else None)
     return builder.columns()
 
 

@@ -3,7 +3,7 @@
 import spacy
 from spacy.lookups import Lookups
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 TERMS = [

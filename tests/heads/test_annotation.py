@@ -4,7 +4,7 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
 
 from ..util import ENTITY_HEADS, GOLD, TEXTS, make_doc, raw, train
 from .util import TALKATIVE, pipeline, stir

@@ -3,8 +3,8 @@
 import pytest
 import spacy
 
-from spacy_weakner.annotations.weak import doc_entities
-from spacy_weakner.quality.suggesting.models import Model
+from spacy_weakner.active_learning.models import Model
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.ty import CandidateScorer
 
 from ..util import ENTITY_HEADS, TEXTS, raw

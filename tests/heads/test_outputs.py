@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training import head as base
+from spacy_weakner.heads import head as base
 from spacy_weakner.ty import TagScorer
 
 from ..util import TEXTS, raw

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_weakner.training.entities import EntityHead
+from spacy_weakner.heads.entities import EntityHead
 
 from ..util import ENTITY_HEADS, GOLD, TEXTS, entities_of, make_example, make_examples, raw
 from .util import TALKATIVE, stir

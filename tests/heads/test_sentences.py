@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.corpus.weak import doc_entities, group_entities
 
 from ..util import ENTITY_HEADS, LISTENING_HEADS, SENTENCES, TEXTS, clear_gradients, gradients, same, shared_pipeline
 from .util import CATEGORY, TALKATIVE, answer, example, pipeline, stir

@@ -20,7 +20,6 @@ SETTINGS = {
         "max_width": 3,
         "pairing": "probable",
         "positive_weight": 4.0,
-        "match_weight": 0.5,
         "nested": True,
         "spans_key": "x",
     },

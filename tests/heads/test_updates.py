@@ -5,7 +5,7 @@ import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 
 from ..util import (

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.ty import Entity
 
 from ..util import GOLD, QUERIES, SENTENCES, category_of, head_config, head_pipeline, make_example

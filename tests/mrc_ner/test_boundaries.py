@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, mark, probabilities, read_boundaries
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group

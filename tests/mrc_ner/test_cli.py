@@ -6,7 +6,7 @@ import pytest
 import spacy
 from spacy.util import load_config
 
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.corpus.docbin import write_docs
 
 from ..test_cli_train import CONFIGS, SMALL, spacy_cli
 from ..util import SENTENCES, make_doc

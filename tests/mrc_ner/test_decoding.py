@@ -92,3 +92,23 @@ def test_pairs_in_parts(monkeypatch, at_a_time):
         if end + 1 - start <= 4
     ]
     assert nearest_ends(*flags.T, 4, 3) == expected
+
+
+@pytest.mark.parametrize("n_ends", [1, 2, 3, 100])
+@pytest.mark.parametrize("max_width", [None, 1, 4])
+def test_several_ends_by_brute_force(n_ends, max_width):
+    random = numpy.random.RandomState(0)
+    for _ in range(30):
+        boundaries = random.rand(9, 3, 2) < random.rand()
+        expected = []
+        for k in range(3):
+            for i in numpy.flatnonzero(boundaries[:, k, 0]):
+                ends = [j + 1 for j in range(i, 9) if boundaries[j, k, 1]][:n_ends]
+                expected += [[i, end, k] for end in ends if max_width is None or end - i <= max_width]
+        assert pair_boundaries(boundaries, max_width, n_ends).tolist() == expected
+        by_label = [
+            [start, end, k]
+            for k in range(3)
+            for start, end in nearest_ends(boundaries[:, k, 0], boundaries[:, k, 1], max_width, n_ends)
+        ]
+        assert by_label == expected

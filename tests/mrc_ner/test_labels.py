@@ -8,8 +8,8 @@ import spacy
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config_from_str
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group

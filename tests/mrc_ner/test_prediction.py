@@ -6,8 +6,8 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
-from spacy_weakner.training import head
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
+from spacy_weakner.heads import head
 
 from ..util import TEXTS, make_examples, raw, train
 from .util import GROUP, QUERIES, give_scores, log_odds, mrc_pipeline, table

@@ -7,12 +7,12 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities
 from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.cofee.picking import SelfPicking
+from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.heads.entities import EntityHead
 from spacy_weakner.mrc_ner.component import make_mrc_ner
-from spacy_weakner.training.entities import EntityHead
 from spacy_weakner.ty import PAIRINGS
 
 from ..util import (
@@ -30,7 +30,6 @@ SETTINGS = {
     "max_width": 3,
     "pairing": "probable",
     "positive_weight": 4.0,
-    "match_weight": 0.5,
     "relabel": SelfPicking(0.3),
     "typing": FineTyping(4),
     "nested": True,
@@ -60,7 +59,6 @@ def test_the_factory_passes_every_setting_on():
         {"threshold": -0.1},
         {"threshold": 1.1},
         {"positive_weight": -1.0},
-        {"match_weight": -0.1},
         {"max_width": 0},
         {"pairing": "any"},
         {"teacher_decay": 1.5},

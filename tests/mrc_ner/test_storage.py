@@ -3,7 +3,7 @@
 import pytest
 import spacy
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (

@@ -6,7 +6,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import group_entities
+from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import boundary_loss, read_boundaries
 

@@ -1,7 +1,7 @@
 import numpy
 import pytest
 
-from spacy_weakner.annotations.tags import MISSING, TagScheme
+from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.needle.completion import complete, is_broken, matched, soften
 
 BIO = TagScheme("BIO", ["A", "B"])

@@ -5,12 +5,12 @@ import math
 import numpy
 import pytest
 
-from spacy_weakner.annotations import weak
-from spacy_weakner.annotations.tags import MISSING
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.tags import MISSING
+from spacy_weakner.crf.kernel import CRFParameters
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.linear_chain.kernel import CRFParameters
 from spacy_weakner.needle.noise_aware import (
     NoiseAwareCRF,
     log_unlikelihood,
@@ -18,6 +18,8 @@ from spacy_weakner.needle.noise_aware import (
     noise_aware_slope,
 )
 
+from ..crf import brute_force
+from ..crf.test_kernel import ORACLE, ORACLE_EMISSIONS
 from ..crf_ner.test_losses import (
     ENTITY_TAGS,
     SCHEME,
@@ -29,8 +31,6 @@ from ..crf_ner.test_losses import (
     tag_arrays,
     with_holes,
 )
-from ..linear_chain import brute_force
-from ..linear_chain.test_kernel import ORACLE, ORACLE_EMISSIONS
 
 LOSS = NoiseAwareCRF()
 TOKEN = NoiseAwareCRF(level="token")

@@ -4,7 +4,7 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations import weak
+from spacy_weakner.corpus import weak
 from spacy_weakner.errors import WeaknerError
 
 from ..util import crf_config, crf_pipeline, entities_of, make_example, make_examples, train

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.project.workshop import GOLD, VOTES, config_name
-from spacy_weakner.stages.runtime import training
+from spacy_weakner.runs import training
 
 from .util import write_ruler
 
@@ -35,8 +35,8 @@ def trainings(monkeypatch):
 
     calls = Calls()
 
-    def fake(config, output, overrides, gpu_id, stop, threads):
-        calls.append({"config": Path(config).stem, "output": output, "threads": threads, **overrides})
+    def fake(config, output, overrides, gpu_id, trainers):
+        calls.append({"config": Path(config).stem, "output": output, "threads": trainers.threads, **overrides})
         (output / "train.log").write_text("log")
         made = write_ruler(output / "model-best", calls.finds.get(output.name, {}))
         shutil.copytree(made, output / "model-last")

@@ -49,7 +49,7 @@ def test_from_files_to_what_is_known(tmp_path, files, monkeypatch, also):
     init_project(folder, lang="xx", **{name: files[name] for name in ("gold", "text", "answers", *also)})
     for name in ("code", "prepare", "label"):
         run(folder, name, monkeypatch)
-    assert "no answers on the gold" in " ".join(run(folder, "judge", monkeypatch).split())
+    assert "no answers on the gold" in " ".join(run(folder, "analyze", monkeypatch).split())
     corpora = Corpora(folder / "corpus")
     judgement = json.loads(corpora.labels.read_text())
     assert judgement["unanswered"] == ["answers"] and judgement["scores"]["docs"] == (12 if also else 0)
@@ -70,7 +70,7 @@ def test_another_method_needs_no_other_file(tmp_path, files, monkeypatch):
     for method in ("majority", "union", "label_model"):
         (folder / "project.yml").write_text(text.replace("method: weighted", f"method: {method}"))
         run(folder, "label", monkeypatch)
-        run(folder, "judge", monkeypatch)
+        run(folder, "analyze", monkeypatch)
 
 
 def test_a_changed_list_is_fitted_anew(tmp_path, files):

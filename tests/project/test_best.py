@@ -6,14 +6,14 @@ import pytest
 import spacy
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.weak import get_soft_labels, group_entities, set_source
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.weak import get_soft_labels, group_entities, set_source
 from spacy_weakner.gazetteer_ruler.entities import SHORTER
 from spacy_weakner.project import arena as arenas
 from spacy_weakner.project.best.blind import THRESHOLD
 from spacy_weakner.project.fit import fit
 from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, TERM_LIST, WEAK_ALONE
-from spacy_weakner.stages.soften import soften
+from spacy_weakner.relabel.soft import predict_soft_labels
 
 from ..util import make_doc
 from .util import NLP, PEOPLE, make_corpora, sentences
@@ -121,7 +121,7 @@ def test_soft_labels_of_a_pipeline(tmp_path, project):
     verdict = project(corpora.folder)
     (teacher,) = [each.path for each in verdict.contenders if each.name == COMBINED]
     for skipped in (0, 1):
-        report = soften(corpora.weak, tmp_path / "soft", teacher, component="ent_combiner")
+        report = predict_soft_labels(corpora.weak, tmp_path / "soft", [teacher], component="ent_combiner")
         assert (report.docs, report.tokens, report.skipped) == (7, 35, skipped)
     docs = list(read_docs(tmp_path / "soft", Vocab()))
     nlp = spacy.load(teacher)

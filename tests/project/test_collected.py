@@ -3,13 +3,13 @@
 import pytest
 import spacy
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.weak import doc_entities, group_entities, set_source
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.weak import doc_entities, group_entities, set_source
+from spacy_weakner.evaluation.judge import judge
+from spacy_weakner.evaluation.terms.collected import Collected, find_collected
 from spacy_weakner.project.best.assembling import predict_docs
 from spacy_weakner.project.best.hiding import hidden_note, hide
 from spacy_weakner.project.lists import TermList, listed
-from spacy_weakner.quality.judge import judge
-from spacy_weakner.quality.judging.collected import Collected, find_collected
 
 from ..util import make_doc
 

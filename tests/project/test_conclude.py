@@ -6,7 +6,6 @@ import re
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.project import conclude as module
 from spacy_weakner.project.conclude import conclude, read_scores, verdict_section
 from spacy_weakner.project.rules import Rule
 from spacy_weakner.project.verdict import Contender
@@ -18,8 +17,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SAMPLES", 20)
+def project(tmp_path):
     verdict = make_verdict(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}), f"list {SCRIPT}")
     difference = {"baseline": verdict.winner, "f1": -5.0, "low": -9.0, "high": 1.0, "p": 0.2}
     path = write_ruler(tmp_path / "gold", ALL_TERMS)
@@ -33,12 +31,11 @@ def project(tmp_path, monkeypatch):
 def test_a_report_with_test(tmp_path, project):
     verdict, corpora = project
     write_gold(corpora.test, 12, 500)
-    rows = conclude(verdict, corpora.folder, tmp_path / "report.html", scores=tmp_path / "test.json", title=SCRIPT)
+    how = {"labels": corpora.gold_labelled, "bootstrap": 20, "title": SCRIPT}
+    rows = conclude(verdict, corpora.test, tmp_path / "report.html", **how)
     assert [row.name for row in rows] == [verdict.winner, "gold alone"]
     # What was chosen on dev stays chosen: test has its own best.
     assert rows[1].counts.f1 == 100.0 and rows[0].counts.f1 < 100.0 and verdict.winner == rows[0].name
-    scores = read_scores(tmp_path / "test.json")
-    assert {name: row["f1"] for name, row in scores.items()} == {row.name: round(row.counts.f1, 2) for row in rows}
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in html and html.count("&lt;script&gt;") > 5
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
@@ -48,10 +45,8 @@ def test_a_report_with_test(tmp_path, project):
 
 def test_a_report_without_test(tmp_path, project):
     verdict, corpora = project
-    scores = tmp_path / "test.json"
-    scores.write_text("[]")
-    assert conclude(verdict, corpora.folder, tmp_path / "report.html", scores=scores) == []
-    assert not scores.exists() and read_scores(scores) == read_scores(None) == {}
+    assert conclude(verdict, corpora.test, tmp_path / "report.html", labels=corpora.gold_labelled) == []
+    assert read_scores(tmp_path / "none.json") == read_scores(None) == {}
     assert "Verdict" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -59,7 +54,7 @@ def test_a_report_of_nothing_but_the_verdict(tmp_path, project):
     verdict, corpora = project
     corpora.gold_labelled.unlink()
     verdict = make_verdict(verdict.best.path, scores=None)
-    assert conclude(verdict, corpora.folder, tmp_path / "report.html") == []
+    assert conclude(verdict, corpora.test, tmp_path / "report.html", labels=corpora.gold_labelled) == []
     section = verdict_section(verdict)
     assert section.lines == verdict.lines() and not section.plots and not section.tables
 
@@ -90,8 +85,8 @@ def test_a_candidate_that_is_gone(tmp_path, project):
     write_gold(corpora.test, 6, 500)
     verdict.contenders[1].path = str(tmp_path / "gone")
     with pytest.raises(WeaknerError, match="gone"):
-        conclude(verdict, corpora.folder, tmp_path / "report.html", scores=tmp_path / "test.json")
-    assert not (tmp_path / "report.html").exists() and not (tmp_path / "test.json").exists()
+        conclude(verdict, corpora.test, tmp_path / "report.html", bootstrap=20)
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_scores_are_whole(tmp_path):

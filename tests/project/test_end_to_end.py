@@ -25,7 +25,7 @@ nlp = spacy.load(sys.argv[2])
 doc = nlp("Anna went to Paris with nobody")
 print(json.dumps([nlp.meta["name"], doc.has_annotation("ENT_IOB"), [ent.text for ent in doc.ents]]))
 """
-COMMANDS = ["code", "check", "prepare", "label", "judge", "fit", "verdict", "package"]
+COMMANDS = ["code", "check", "prepare", "label", "analyze", "fit", "evaluate", "package"]
 # On the command line, a value must not begin with a dash.
 GIVEN = {"vars.max_steps": "1"}
 ALWAYS = ["code", "check", "package"]
@@ -142,11 +142,11 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     gold.write_text(gold.read_text().replace("LOC", "PER"))
     assert to_run(folder) == ["code", "check", "prepare", "package"]
     changes = {
-        "corpus/annotated/dev.spacy": {"prepare", "label", "fit", "verdict"},
+        "corpus/annotated/dev.spacy": {"prepare", "label", "fit", "evaluate"},
         "corpus/weak/part-00000.spacy": {"label", "fit"},
-        "corpus/gold-labelled.spacy": {"label", "judge", "fit", "verdict"},
-        "corpus/labels.json": {"judge", "fit"},
-        "training/verdict.json": {"fit", "verdict"},
+        "corpus/gold-labelled.spacy": {"label", "analyze", "fit", "evaluate"},
+        "corpus/labels.json": {"analyze", "fit"},
+        "training/verdict.json": {"fit", "evaluate"},
     }
     for path, wanted in changes.items():
         before = (folder / path).read_bytes()

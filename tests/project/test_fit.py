@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
+from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.project import arena as arenas
@@ -220,7 +220,7 @@ def test_test_is_not_looked_at(project, trainings):
 def test_damaged_judgements(project, trainings, text):
     make_corpora(project.corpora.folder)
     project.corpora.labels.write_text(text)
-    with pytest.raises(WeaknerError, match=r"WK681.*labels\.json.*'spacy weakner judge'"):
+    with pytest.raises(WeaknerError, match=r"WK681.*labels\.json.*'spacy weakner analyze --tune-terms'"):
         project.fit()
     assert not trainings
 
@@ -263,7 +263,7 @@ def test_corpora_that_are_not_there(project, trainings):
 
 def test_a_table_of_pieces_that_is_not_there(project, trainings):
     make_corpora(project.corpora.folder)
-    with pytest.raises(WeaknerError, match=r"WK100.*pieces.*'spacy weakner pieces' makes it"):
+    with pytest.raises(WeaknerError, match=r"WK100.*pieces.*'spacy weakner encoder distill' makes it"):
         project.fit(size="linear-static")
     assert not project.said and not trainings
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.weak import get_id
 from spacy_weakner.configs import render_config
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
 from spacy_weakner.project.curve import make_parts
@@ -15,7 +15,7 @@ from spacy_weakner.project.folds import make_folds
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import Settings
 from spacy_weakner.project.workshop import Workshop
-from spacy_weakner.stages.crossfitting.groups import document_of
+from spacy_weakner.runs.groups import document_of
 
 from ..util import make_doc
 from .util import NLP, numbered, sentences

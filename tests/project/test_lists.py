@@ -7,11 +7,11 @@ import pytest
 import spacy
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import bare_copy, read_docs, write_docs
-from spacy_weakner.annotations.weak import doc_entities, group_entities, weak_group
+from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
+from spacy_weakner.corpus.weak import doc_entities, group_entities, weak_group
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
 from spacy_weakner.project.lists import label_with, make_lists, term_sources
-from spacy_weakner.stages.aggregate import aggregate
-from spacy_weakner.stages.label import label
 
 from ..util import make_doc, raw
 from .util import NLP

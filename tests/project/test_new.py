@@ -16,9 +16,9 @@ import spacy_weakner
 from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.project import new
 from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
-from spacy_weakner.stages.labelling.sources import read_sources
 
 PACKAGE = Path(spacy_weakner.__file__).parent
 FILES = {
@@ -89,16 +89,16 @@ def check_project(folder):
 @pytest.mark.parametrize(
     "keys, commands",
     [
-        (EVERYTHING, "code check prepare label judge fit verdict package"),
-        (("text", "terms", "gold"), "code check prepare label judge fit verdict package"),
-        (("text", "terms"), "code check prepare label fit verdict package"),
-        (("text", "terms", "dev"), "code check prepare label fit verdict package"),
-        (("text", "answers"), "code check prepare label fit verdict package"),
-        (("text", "answers", "terms", "gold"), "code check prepare label judge fit verdict package"),
-        (("gold", "terms"), "code check prepare label judge fit verdict package"),
-        (("gold",), "code check prepare fit verdict package"),
-        (("gold", "dev"), "code check prepare fit verdict package"),
-        (("gold", "text"), "code check prepare fit verdict package"),
+        (EVERYTHING, "code check prepare label analyze fit evaluate package"),
+        (("text", "terms", "gold"), "code check prepare label analyze fit evaluate package"),
+        (("text", "terms"), "code check prepare label fit evaluate package"),
+        (("text", "terms", "dev"), "code check prepare label fit evaluate package"),
+        (("text", "answers"), "code check prepare label fit evaluate package"),
+        (("text", "answers", "terms", "gold"), "code check prepare label analyze fit evaluate package"),
+        (("gold", "terms"), "code check prepare label analyze fit evaluate package"),
+        (("gold",), "code check prepare fit evaluate package"),
+        (("gold", "dev"), "code check prepare fit evaluate package"),
+        (("gold", "text"), "code check prepare fit evaluate package"),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
@@ -161,21 +161,21 @@ def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
     made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size="linear-static")
     assert {*contents(made.folder / "configs")} == {"linear-static/crf_ner.cfg", "linear-static/best.gold.cfg"}
     commands = check_project(made.folder)
-    assert [*commands] == ["code", "check", "prepare", "label", "judge", "pieces", "fit", "verdict", "package"]
+    assert [*commands] == ["code", "check", "prepare", "label", "analyze", "distill", "fit", "evaluate", "package"]
     wanted = render_config("crf_ner", "transformer")
     project = load_project_config(made.folder)
     assert f'transformer = "{project["vars"]["transformer"]}"' in wanted
-    words = shlex.split(commands["pieces"]["script"][0])
-    assert words[4:7] == ["corpus/text", "corpus/annotated/gold.spacy", "corpus/pieces"]
+    words = shlex.split(commands["distill"]["script"][0])
+    assert words[5:8] == ["corpus/text", "corpus/annotated/gold.spacy", "corpus/pieces"]
     assert words[words.index("--model") + 1] == project["vars"]["transformer"]
     assert "corpus/pieces" in commands["fit"]["deps"]
-    assert "| `pieces` |" in (made.folder / "README.md").read_text(encoding="utf-8")
+    assert "| `distill` |" in (made.folder / "README.md").read_text(encoding="utf-8")
     # A folder is named as the project says files.
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
     init_project(Path("q"), **given(files, "gold"), size="linear-static", transformer="bert")
     assert load_project_config(tmp_path / "q")["vars"]["transformer"] == "../bert"
-    assert "corpus/text" not in check_project(tmp_path / "q")["pieces"]["script"][0]
+    assert "corpus/text" not in check_project(tmp_path / "q")["distill"]["script"][0]
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path, files, quick):

@@ -5,7 +5,7 @@ import json
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_weakner.annotations.corpus import read_docs
+from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project import prepare as module
 from spacy_weakner.project.layout import Corpora, has_docs

@@ -5,9 +5,9 @@ from collections import defaultdict
 
 import pytest
 
-from spacy_weakner.annotations.weak import get_id
+from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.project.splitting import LARGEST, SHARE, split_gold
-from spacy_weakner.stages.crossfitting.groups import SHORT, document_of
+from spacy_weakner.runs.groups import SHORT, document_of
 
 from ..util import make_doc, raw
 from .util import NLP, numbered

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.bootstrap import Difference
+from spacy_weakner.evaluation.compare import Comparison
 from spacy_weakner.project.rules import COMBINED, Rule
 from spacy_weakner.project.verdict import Contender, Verdict, choose
-from spacy_weakner.quality.bootstrap import Difference
-from spacy_weakner.quality.compare import Comparison
 from spacy_weakner.scores import Accuracy, Counts
 
 from .util import SCORES, make_verdict

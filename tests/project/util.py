@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import spacy
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import set_id, set_source, set_weak
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import set_id, set_source, set_weak
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.prepare import CROSS_VALIDATION, DEV, NOTHING
 from spacy_weakner.project.rules import Facts, Settings
@@ -77,7 +77,7 @@ def write_weak(path: Path, n: int, start: int = 1000) -> None:
 def make_corpora(
     folder: Path, *, gold: int = 24, dev: int = 12, text: int = 20, scores: Optional[Dict[str, float]] = None
 ) -> Corpora:
-    """The folder that `prepare`, `label`, `judge` and `aggregate` leave."""
+    """The folder that `prepare`, `label`, `analyze` and `aggregate` leave."""
     corpora = Corpora(folder)
     chosen_by = DEV if dev else CROSS_VALIDATION if gold else NOTHING
     if gold:

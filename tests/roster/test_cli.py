@@ -6,9 +6,10 @@ import pytest
 import spacy
 from spacy.util import load_config
 
-from spacy_weakner.annotations.corpus import read_docs, write_docs
-from spacy_weakner.annotations.weak import get_soft_labels, set_weak
-from spacy_weakner.stages.ensemble import ensemble
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.weak import get_soft_labels, set_weak
+from spacy_weakner.relabel.soft import predict_soft_labels
+from spacy_weakner.runs.ensemble import ensemble
 
 from ..test_cli_train import CONFIGS, SMALL, spacy_cli
 from ..util import SENTENCES, make_doc, same, weights
@@ -40,10 +41,10 @@ def test_three_stages(tmp_path):
     logger = {"@loggers": "spacy_weakner.StatisticsLogger.v1", "path": str(tmp_path / "statistics.jsonl")}
     logger["logger"] = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
     overrides = {**SHORT, "training.before_update.interval": 2, "training.logger": logger}
-    report = ensemble(
-        first, tmp_path / "weak.spacy", tmp_path / "members", tmp_path / "soft.spacy", members=2, overrides=overrides
-    )
-    assert [member.skipped for member in report.members] == [False, False]
+    overrides["paths.train"] = str(tmp_path / "weak.spacy")
+    members = ensemble(first, tmp_path / "members", members=2, overrides=overrides)
+    assert [member.skipped for member in members] == [False, False]
+    predict_soft_labels(tmp_path / "weak.spacy", tmp_path / "soft.spacy", [tmp_path / "members"])
     rows = [json.loads(line) for line in (tmp_path / "statistics.jsonl").read_text().splitlines()]
     assert any("token_ner_outside_removed" in key or "outside_removed" in str(row) for row in rows for key in row)
     soft = list(read_docs(tmp_path / "soft.spacy", nlp.vocab))

@@ -6,8 +6,8 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import TagScheme
-from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
+from spacy_weakner.corpus.tags import TagScheme
+from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.roster.self_training import SelfTraining, sharpen
 from spacy_weakner.token_ner.objective import Augmented, Objective, TokenBatch

@@ -7,9 +7,9 @@ import spacy
 from spacy.util import load_config
 
 import spacy_weakner
-from spacy_weakner.annotations.corpus import read_docs, write_docs
 from spacy_weakner.configs import render_config
-from spacy_weakner.stages.convert import convert
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus.docbin import read_docs, write_docs
 
 from ..test_cli_train import spacy_cli
 from ..util import same, weights

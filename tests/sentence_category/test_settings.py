@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.entities import EntityHead
+from spacy_weakner.heads.entities import EntityHead
 from spacy_weakner.ty import PathScorer, TokenDistributions
 
 from .util import LABELS, NAME, empty_pipeline

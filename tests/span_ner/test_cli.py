@@ -6,8 +6,8 @@ import pytest
 import spacy
 from spacy.util import load_config
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.span_ner.samplers import AllNegatives, WeightedNegativeSampler
 
 from ..test_cli_train import ASSEMBLE, spacy_cli
@@ -81,7 +81,6 @@ def test_fill_config_adds_every_setting(project):
     assert component["sampler"] == {
         "@misc": "spacy_weakner.WeightedNegativeSampler.v1",
         "ratio": 0.7,
-        "rounding": "ceil",
         "exponent": 8.0,
         "n_epochs": None,
         "include_outside": True,

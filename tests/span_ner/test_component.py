@@ -5,7 +5,7 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities
+from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner.component import make_span_ner
 from spacy_weakner.span_ner.samplers import UniformNegativeSampler

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities, group_scores
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
 from spacy_weakner.span_ner import scoring
 from spacy_weakner.span_ner.decoding import select
 from spacy_weakner.span_ner.losses import log_softmax

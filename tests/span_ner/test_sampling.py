@@ -6,7 +6,7 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.samplers import (

@@ -6,7 +6,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import doc_entities, group_entities, set_weak
+from spacy_weakner.corpus.weak import doc_entities, group_entities, set_weak
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.losses import cross_entropy
 from spacy_weakner.span_ner.samplers import UniformNegativeSampler
@@ -100,7 +100,7 @@ def test_gradients_of_the_vectors_by_finite_differences(nlp):
 # Learning
 
 
-@pytest.mark.parametrize("sampler", [UNIFORM, {**UNIFORM, "ratio": 1.0, "rounding": "floor_plus_one"}])
+@pytest.mark.parametrize("sampler", [UNIFORM, {**UNIFORM, "ratio": 1.0}])
 def test_it_learns(sampler):
     nlp = span_pipeline(sampler=sampler)
     before = train(nlp, make_examples(nlp), steps=1)

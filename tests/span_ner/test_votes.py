@@ -5,16 +5,16 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_weakner.annotations.weak import set_source, set_weak
+from spacy_weakner.corpus.weak import set_source, set_weak
 from spacy_weakner.losses import log_softmax
+from spacy_weakner.sources.matches import read_matches
+from spacy_weakner.sources.strengths import Strength
+from spacy_weakner.sources.votes import VoteSettings, start_votes
 from spacy_weakner.span_ner.candidates import enumerate_spans
 from spacy_weakner.span_ner.votes import VotedSpans, build_span_votes, span_features, starting_span_weights
-from spacy_weakner.training.matches import read_matches
-from spacy_weakner.training.strengths import Strength
-from spacy_weakner.training.votes import VoteSettings, start_votes
 
-from ..training.test_votes import LABELS, TERMS, own_reading, random_docs
-from ..training.votes_util import said_examples, voting_pipeline
+from ..sources.test_votes import LABELS, TERMS, own_reading, random_docs
+from ..sources.votes_util import said_examples, voting_pipeline
 from ..util import all_zero, numeric_gradient
 
 DOCS = [doc for doc in random_docs(40) if len(doc)]

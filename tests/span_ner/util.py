@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Model
 
-from spacy_weakner.annotations.weak import GOLD_GROUP, set_group
+from spacy_weakner.corpus.weak import GOLD_GROUP, set_group
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.samplers import AllNegatives, NegativeSampler

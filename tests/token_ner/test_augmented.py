@@ -5,7 +5,7 @@ import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_weakner.annotations.weak import set_augmented
+from spacy_weakner.corpus.weak import set_augmented
 from spacy_weakner.errors import WeaknerError
 
 from ..util import Recorder, all_zero, clear_gradients, gradients, make_example, make_examples, same, weights

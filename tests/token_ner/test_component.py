@@ -4,8 +4,8 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import TagScheme
-from spacy_weakner.annotations.weak import SoftLabels, set_soft_labels
+from spacy_weakner.corpus.tags import TagScheme
+from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import MeanAbsoluteError
 from spacy_weakner.token_ner.component import make_token_ner

@@ -6,8 +6,8 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import MISSING, TagScheme
-from spacy_weakner.annotations.weak import set_tags
+from spacy_weakner.corpus.tags import MISSING, TagScheme
+from spacy_weakner.corpus.weak import set_tags
 from spacy_weakner.losses import (
     CategoricalCrossentropy,
     GeneralizedCrossEntropy,

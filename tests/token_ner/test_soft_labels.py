@@ -6,9 +6,9 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.annotations.tags import TagScheme
-from spacy_weakner.annotations.weak import SoftLabels as StoredLabels
-from spacy_weakner.annotations.weak import set_soft_labels
+from spacy_weakner.corpus.tags import TagScheme
+from spacy_weakner.corpus.weak import SoftLabels as StoredLabels
+from spacy_weakner.corpus.weak import set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, KLDivergence, MeanSquaredError
 from spacy_weakner.token_ner.hard_labels import HardLabels

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from spacy_weakner.annotations.weak import set_weak
+from spacy_weakner.corpus.weak import set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.token_ner import component
 from spacy_weakner.training.clock import TrainingClock

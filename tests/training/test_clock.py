@@ -8,12 +8,11 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_config_from_str
 
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.clock import TrainingClock
-from spacy_weakner.ty import Tick
 
-from ..util import SENTENCES, ClockRecorder, crf_pipeline, make_doc, make_examples
+from ..util import SENTENCES, crf_pipeline, make_doc, make_examples
 
 CONFIG = """
 [nlp]

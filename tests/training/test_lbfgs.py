@@ -13,8 +13,8 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import registry
 
-from spacy_weakner.annotations.corpus import write_docs
 from spacy_weakner.configs import make_config
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.crf_ner.model import crf_module, crf_parameters
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.flat import FlatWeights
@@ -178,7 +178,7 @@ def test_settings_out_of_range(settings):
 
 
 def test_a_corpus_without_an_end_is_refused():
-    with pytest.raises(WeaknerError, match="WK707.*more than 50"):
+    with pytest.raises(WeaknerError, match=r"WK707.*more than 50"):
         LBFGS(lambda nlp: itertools.cycle(make_examples(nlp)), max_examples=50)(small())
 
 
@@ -190,10 +190,10 @@ def test_a_corpus_without_words_is_refused():
 
 def test_a_component_that_is_not_there_or_not_alone():
     nlp = small()
-    with pytest.raises(WeaknerError, match="WK706.*crf_ner"):
+    with pytest.raises(WeaknerError, match=r"WK706.*crf_ner"):
         LBFGS(make_examples, component="ner")(nlp)
     nlp.add_pipe("crf_ner", name="other", config=crf_config(ENCODER))
-    with pytest.raises(WeaknerError, match="WK706.*exactly one"):
+    with pytest.raises(WeaknerError, match=r"WK706.*exactly one"):
         LBFGS(make_examples)(nlp)
 
 
@@ -247,7 +247,9 @@ def test_of_features_beside_an_encoder_only_those_that_hold_are_weights(tmp_path
     objective, n = Objective(head_of(nlp), [examples], 0.1), head_of(nlp).n_outputs
     features = head_of(nlp).model.get_ref("linear").layers[0]
     used = len(numpy.unique(numpy.concatenate(features.predict([eg.predicted for eg in examples]))))
-    assert 0 < used < 2000 and not any(own.any() for own in head_of(nlp).model.predict([eg.predicted for eg in examples]))
+    assert 0 < used < 2000 and not any(
+        own.any() for own in head_of(nlp).model.predict([eg.predicted for eg in examples])
+    )
     assert objective.start.size == used * n + (6 + 1) * n + 2 * n + n * n
     first, last, _ = minimise(objective, 50, 1e-3)
     assert last < first and entities_of(nlp, TEXTS) == GOLD

@@ -10,8 +10,8 @@ from spacy.training.loggers import console_logger
 from spacy.training.loop import train
 from spacy.util import load_config_from_str
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import GOLD_GROUP, set_group
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import GOLD_GROUP, set_group
 from spacy_weakner.training.loggers import make_statistics_logger
 
 from ..util import SENTENCES, make_doc

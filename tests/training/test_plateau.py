@@ -9,7 +9,7 @@ from spacy.training.loop import train
 from spacy.util import load_config_from_str
 from thinc.api import Adam, warmup_linear
 
-from spacy_weakner.annotations.corpus import write_docs
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.plateau import ReduceOnPlateau
 

@@ -36,7 +36,9 @@ def test_training_sets_the_precision_and_loading_does_not(precision, tmp_path):
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-@pytest.mark.parametrize("given, precision, expected", [(None, "medium", "64"), ("7", "medium", "7"), (None, "highest", None)])
+@pytest.mark.parametrize(
+    "given, precision, expected", [(None, "medium", "64"), ("7", "medium", "7"), (None, "highest", None)]
+)
 def test_scratch_memory_is_bounded(monkeypatch, given, precision, expected):
     if given:
         monkeypatch.setenv(CACHE_CAPACITY, given)

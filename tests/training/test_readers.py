@@ -8,14 +8,14 @@ import spacy
 from spacy.training import Corpus, Example
 from spacy.util import registry
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.weak import (
-    set_source,
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import (
     doc_entities,
     get_confidence,
     is_weak,
     set_confidence,
     set_group,
+    set_source,
     set_weak,
     weak_sources,
 )
@@ -116,7 +116,9 @@ def test_spacy_files_are_read_as_spacy_reads_them(tmp_path, setting):
     assert len(list(DocBinCorpus(tmp_path)(NLP))) == 6
 
 
-@pytest.mark.parametrize("setting, splits", [({"gold_preproc": True}, True), ({"max_length": 4}, True), ({"max_length": 5}, False)])
+@pytest.mark.parametrize(
+    "setting, splits", [({"gold_preproc": True}, True), ({"max_length": 4}, True), ({"max_length": 5}, False)]
+)
 def test_weak_docs_are_not_split(tmp_path, setting, splits):
     doc = make_doc(NLP, "c d e f", [(0, 1, "X")])
     doc[2].is_sent_start = True
@@ -256,7 +258,13 @@ def test_what_weak_sentences_carry_arrives_from_files(tmp_path):
     set_group(doc, "weak:terms", [(0, 1, "X")])
     for name in ("strong", "weak"):
         write_docs(tmp_path / f"{name}.spacy", [doc])
-    block = {"@readers": "spacy_weakner.Corpus.v1", "gold_preproc": False, "max_length": 0, "limit": 0, "augmenter": None}
+    block = {
+        "@readers": "spacy_weakner.Corpus.v1",
+        "gold_preproc": False,
+        "max_length": 0,
+        "limit": 0,
+        "augmenter": None,
+    }
     config = {
         "@readers": "spacy_weakner.StrongWeakCorpus.v1",
         "strong": {**block, "path": str(tmp_path / "strong.spacy")},
@@ -286,7 +294,10 @@ def test_sources_reach_the_predicted_docs(tmp_path):
     row = {"tokens": ["New", "York"], "weak_ents": [[0, 2, "LOC"]]}
     (tmp_path / "a.jsonl").write_text(json.dumps(row))
     (source,) = weak_sources(next(iter(JsonlCorpus(tmp_path / "a.jsonl")(NLP))).reference)
-    for path, make, name in ((tmp_path / "a.spacy", make_docbin_corpus, "llm"), (tmp_path / "a.jsonl", JsonlCorpus, source)):
+    for path, make, name in (
+        (tmp_path / "a.spacy", make_docbin_corpus, "llm"),
+        (tmp_path / "a.jsonl", JsonlCorpus, source),
+    ):
         (plain,), (voting,) = (list(make(path, sources=sources)(NLP)) for sources in ([], [name]))
         assert not weak_sources(plain.predicted) and weak_sources(voting.predicted) == [name]
         weak = StrongWeakCorpus(make(path, sources=[name]), make(path, sources=[name]))(NLP)

@@ -8,14 +8,13 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config_from_str
 from thinc.api import Config
 
-from spacy_weakner.annotations.corpus import write_docs
-from spacy_weakner.annotations.tags import TagScheme
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
-    fix_seed,
     LISTENER,
     SENTENCES,
     TEXTS,
@@ -23,6 +22,7 @@ from ..util import (
     crf_config,
     crf_pipeline,
     entities_of,
+    fix_seed,
     make_doc,
     make_examples,
     same,

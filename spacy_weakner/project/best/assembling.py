@@ -8,8 +8,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_config
 
-from ...annotations.corpus import copy_with_groups
-from ...annotations.weak import weak_group, weak_sources
+from ...corpus.docbin import copy_with_groups
+from ...corpus.weak import weak_group, weak_sources
 from ...pipelines import add_sentences
 from ..lists import RULER
 

@@ -8,9 +8,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...annotations.corpus import read_docs
-from ...stages.runtime.held_out import complete
-from ...stages.temperature import find_temperature
+from ...calibration.held_out import complete
+from ...calibration.temperature import find_temperature
+from ...corpus.docbin import read_docs
 from .assembling import predict_docs
 
 

@@ -8,9 +8,9 @@ from typing import Dict, List
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ...annotations.corpus import read_docs, write_docs
-from ...annotations.weak import doc_entities, group_entities, set_spans, weak_group
-from ...quality.judging.collected import Collected, Key
+from ...corpus.docbin import read_docs, write_docs
+from ...corpus.weak import doc_entities, group_entities, set_spans, weak_group
+from ...evaluation.terms.collected import Collected, Key
 
 
 def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 0) -> Path:

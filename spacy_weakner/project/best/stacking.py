@@ -7,8 +7,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...annotations.corpus import copy_with_groups, read_docs
-from ...annotations.weak import copy_group
+from ...corpus.docbin import copy_with_groups, read_docs
+from ...corpus.weak import copy_group
 from ...files import atomic_path
 from ...training.readers import make_example
 from ..folds import Fold

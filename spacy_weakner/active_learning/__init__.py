@@ -1,0 +1,1 @@
+"""Which sentences to annotate next: uncertainty, disagreement, diversity."""

@@ -1,0 +1,214 @@
+"""Which sentences to annotate next: those on which sources disagree, or a pipeline is not sure, unlike each other, and
+about all labels."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpus.formats.writing import output_format, write_corpus
+from ..corpus.gold import find_gold
+from ..errors import Errors, WeaknerError, check_range
+from ..files import check_output, existing
+from ..labeling.sources import read_sources
+from ..labeling.stage import Label, Plan
+from ..pipelines import blank_pipeline
+from ..progress import Progress
+from ..runtime.devices import on_device
+from ..runtime.output import check_there
+from ..runtime.stage import memory_zones
+from .annotating import annotated
+from .choosing import choose
+from .models import Model
+from .pool import Pool, Sentence
+from .scoring import Scorer
+
+# Lines of a file of which sentences are in memory at once.
+BLOCK = 5000
+# So many times as many sentences as are wanted are kept to choose from.
+POOL = 50
+
+
+class Suggestion(NamedTuple):
+    """A sentence to annotate.
+
+    text (str): The sentence.
+    id (Optional[str]): Its identifier.
+    score (float): How much is expected of it; the doubts about its places, for its length.
+    why (str): The place with the greatest doubt; empty if there is none.
+    labels (List[str]): Labels that are in doubt.
+    """
+
+    text: str
+    id: Optional[str]
+    score: float
+    why: str
+    labels: List[str]
+
+
+class SuggestReport(NamedTuple):
+    """What was suggested.
+
+    read (int): Sentences that were read.
+    empty (int): Those without a visible token.
+    annotated (int): Those with complete gold of their own, left out.
+    excluded (int): Those that stand in an excluded corpus, left out.
+    copies (int): Copies of others, left out.
+    near (int): Those that are nearly the same as one that was chosen, left out.
+    sure (int): Suggested sentences without any doubt: there were no others.
+    labels (Dict[str, int]): Number of suggested sentences in which each label is in doubt.
+    lost (Dict[str, int]): What the format of the output cannot say.
+    sentences (List[Suggestion]): In the order in which they were chosen.
+    """
+
+    read: int
+    empty: int
+    annotated: int
+    excluded: int
+    copies: int
+    near: int
+    sure: int
+    labels: Dict[str, int]
+    lost: Dict[str, int]
+    sentences: List[Suggestion]
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What JSON can hold."""
+        return {**self._asdict(), "sentences": [sentence._asdict() for sentence in self.sentences]}
+
+
+def suggest(
+    input_path: Path,
+    output_path: Path,
+    *,
+    n: int = 50,
+    model: Sequence[str] = (),
+    sources: Optional[Union[Path, str, Mapping[str, Any]]] = None,
+    exclude: Sequence[Path] = (),
+    to: Optional[str] = None,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    format: Optional[str] = None,
+    sentences: bool = True,
+    seed: int = 0,
+    overwrite: bool = False,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> SuggestReport:
+    """Write the sentences that are worth annotating next, with what is probably in them. They carry no gold: what is
+    suggested stands in the span group "weak:suggested", and why in the row's "meta".
+
+    input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and
+        `pred:<component>` with probabilities.
+    output_path (Path): The file to write.
+    n (int): How many sentences.
+    model (Sequence[str]): Pipelines, folders or names: what is suggested is where they are not sure, and where several
+        disagree with each other or with sources. The first one annotates.
+    sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources, as for `label`; they label the
+        corpus on the way.
+    exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
+        equal if they differ only in case and white space.
+    to (Optional[str]): Format of the output; None: its ending tells.
+    lang (str): Language of raw text and of terms.
+    tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
+    format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
+    sentences (bool): Split text without annotations into sentences.
+    seed (int): Decides between sentences of which as much is expected.
+    overwrite (bool): Replace an output that exists.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    progress (bool): Show how far it has come.
+    RETURNS (SuggestReport): What was suggested, and why.
+    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if there is nothing to
+        tell doubts by.
+    """
+    check_range("n", n, 1, None)
+    input_path, output_path = existing(Path(input_path)), Path(output_path)
+    output_format(output_path, to)
+    check_output([input_path, *map(Path, exclude)], [output_path])
+    check_there(output_path, overwrite)
+    nlp = blank_pipeline(lang, tokenizer)
+    plan = Plan(
+        input_path=input_path,
+        output_path=output_path,
+        sources=[] if sources is None else read_sources(sources),
+        lang=lang,
+        tokenizer=tokenizer,
+        format=format,
+        sentences=sentences,
+        shard_size=BLOCK,
+        only_matched=False,
+        exclude=[],
+        gpu_id=gpu_id,
+    )
+    with on_device(gpu_id):
+        reader = _Reader(plan, nlp, Label(plan, {}, nlp, exclude=[existing(Path(path)) for path in exclude]))
+        scorer = Scorer([Model(name) for name in model])
+        pool = Pool(POOL * n, n, seed)
+        for sentence in Progress(reader.read(scorer), desc="suggest", unit="sentence", enabled=progress):
+            pool.add(sentence)
+        choice = choose(pool.sentences(), n)
+        if not choice.sentences:
+            raise WeaknerError(
+                Errors.WK776.format(path=input_path, read=reader.counts["read"], excluded=reader.excluded)
+            )
+        written = write_corpus(output_path, annotated(choice.sentences, scorer.models, nlp), to)
+    found = [_suggestion(sentence) for sentence in choice.sentences]
+    return SuggestReport(
+        read=reader.counts["read"],
+        empty=reader.counts["empty"],
+        annotated=reader.counts["annotated"],
+        excluded=reader.excluded,
+        copies=pool.copies,
+        near=choice.near,
+        sure=sum(not sentence.why for sentence in found),
+        labels=dict(sorted(Counter(label for sentence in found for label in sentence.labels).items())),
+        lost=dict(written.lost),
+        sentences=found,
+    )
+
+
+class _Reader:
+    """Reads the corpus in blocks, each in memory zones of its own."""
+
+    def __init__(self, plan: Plan, nlp: Language, stage: Label) -> None:
+        self.plan = plan
+        self.nlp = nlp
+        self.stage = stage
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def excluded(self) -> int:
+        return self.stage.stats.excluded
+
+    def read(self, scorer: Scorer) -> Iterator[Sentence]:
+        plan = self.plan
+        inputs = plan.inputs(self.nlp)
+        self.stage.open()
+        try:
+            for block in inputs:
+                with memory_zones([*self.stage.zones(), *(model.nlp for model in scorer.models)]):
+                    yield from scorer.score(self.stage(self._wanted(block.read(self.nlp.vocab)[0])))
+                if scorer.is_deaf:
+                    raise WeaknerError(_nothing_to_tell_by(plan.input_path, [m.name for m in scorer.models]))
+        finally:
+            self.stage.close()
+
+    def _wanted(self, docs: Any) -> Iterator[Doc]:
+        for doc in docs:
+            gold = find_gold(doc)
+            empty = all(token.is_space for token in doc)
+            annotated = not empty and gold is not None and not gold.missing
+            self.counts.update({"read": 1, "empty": int(empty), "annotated": int(annotated)})
+            if not (empty or annotated):
+                yield doc
+
+
+def _suggestion(sentence: Sentence) -> Suggestion:
+    return Suggestion(sentence.text, sentence.id, round(sentence.score, 4), sentence.why, sorted(sentence.by_label))
+
+
+def _nothing_to_tell_by(path: Path, models: Sequence[str]) -> str:
+    asked = f" {', '.join(models)} gives no probabilities." if models else ""
+    return Errors.WK775.format(path=path, asked=asked)

@@ -1,0 +1,1 @@
+"""Scores that mean probabilities: temperature, outside bias, thresholds, confidence of weak labels."""

@@ -1,0 +1,190 @@
+"""Learns from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
+
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpus.docbin import read_docs
+from ..corpus.entities import trim_whitespace
+from ..corpus.gold import find_gold
+from ..corpus.overlaps import without_overlaps
+from ..corpus.tags import IntTags
+from ..corpus.weak import group_entities, weak_group, weak_sources
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..files import check_output
+from ..needle.binning import Steps, histogram, isotonic
+from ..needle.completion import RULES, decide
+from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
+from ..progress import Progress
+from ..runtime.devices import on_device
+from ..runtime.lock import holding
+from ..runtime.predictions import PathPredictor
+from ..scores import count_matches
+from ..ty import Entity
+
+METHODS = ("histogram", "isotonic")
+BATCH_SIZE = 256
+
+
+class CalibrateReport(NamedTuple):
+    """What was learned.
+
+    calibration (Calibration): From scores to chances; also of the sources.
+    sentences (int): Sentences that it was learned from.
+    left_out (int): Sentences without tokens, or without complete gold.
+    accuracy (float): Share that the model got right: of the sentences or tokens, as the unit says.
+    """
+
+    calibration: Calibration
+    sentences: int
+    left_out: int
+    accuracy: float
+
+
+@holding("output_path")
+def calibrate(
+    output_path: Path,
+    folds: Sequence[Tuple[Union[str, Path], Path]],
+    *,
+    component: Optional[str] = None,
+    score: str = "viterbi",
+    unit: str = "sentence",
+    method: str = "histogram",
+    n_bins: int = 50,
+    min_per_bin: int = 10,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> CalibrateReport:
+    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A),
+    and how likely the labels of each weak source are.
+
+    The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
+    with the part of the gold that it has not seen (see `crossfit`): all sentences are then used together. These models
+    have less gold than the final one, so the chances tend to be too low; and Viterbi scores of different models differ
+    in scale, which log-probabilities do not.
+
+    output_path (Path): JSON file for the calibration.
+    folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
+        in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are, and
+        which rule of `complete` makes the best labels of it: of several sources, of the entities that most of them
+        name, however `aggregate` puts them together.
+    component (Optional[str]): Name of the component to calibrate; None: the last that scores tag sequences.
+    score (str): "viterbi" or "log_probability", each per word.
+    unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
+        tokens of a sentence, on average over sentences.
+    method (str): "histogram" (the paper) or "isotonic".
+    n_bins (int): Bins of the histogram, at most.
+    min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    progress (bool): Show how far it has come.
+    RETURNS (CalibrateReport): What was learned.
+    RAISES (WeaknerError): For missing input, unusable settings, an output that is no calibration, no complete gold, or
+        scores that are not numbers.
+    """
+    for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
+        check_choice(setting, value, choices)
+    for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
+        check_range(setting, number, 1, None)
+    if not folds:
+        raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
+    corpora = [Path(corpus) for _, corpus in folds]
+    check_output(corpora, [Path(output_path)])
+    if Path(output_path).exists():
+        Calibration.load(output_path)  # nothing else is ever replaced
+    observed = _Observed(score, unit)
+    with on_device(gpu_id):
+        for model, corpus in folds:
+            predictor = PathPredictor(model, component)
+            docs = read_docs(Path(corpus), predictor.nlp.vocab)
+            for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
+                observed.add(batch, predictor)
+    if not observed.scores:
+        raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))
+    steps = _fit(observed.scores, observed.hits, method, n_bins, min_per_bin)
+    calibration = Calibration(score, unit, steps, observed.sources, observed.rules, observed.given)
+    calibration.save(output_path)
+    return CalibrateReport(calibration, len(observed.scores), observed.left_out, float(numpy.mean(observed.hits)))
+
+
+class _Observed:
+    """What gold shows about models and sources.
+
+    score, unit (str): See `calibrate`.
+    """
+
+    def __init__(self, score: str, unit: str) -> None:
+        self.score = score
+        self.unit = unit
+        self.scores: List[float] = []
+        self.hits: List[float] = []
+        self._given: List[float] = []
+        self.left_out = 0
+        self._right: Counter[str] = Counter()
+        self._proposed: Counter[str] = Counter()
+        self._pairs: Dict[str, List[Tuple[List[Entity], List[Entity]]]] = {rule: [] for rule in RULES}
+
+    @property
+    def sources(self) -> Dict[str, float]:
+        """Share of right tokens among those that a source labels."""
+        return {source: self._right[source] / n for source, n in sorted(self._proposed.items()) if n}
+
+    @property
+    def rules(self) -> Dict[str, float]:
+        """F1 of the labels that each rule makes; empty if no source has looked at any sentence."""
+        if not self._given:
+            return {}
+        return {rule: count_matches(pairs)[0].f1 for rule, pairs in self._pairs.items()}
+
+    @property
+    def given(self) -> Optional[float]:
+        """The chance that weak labels are right as they are."""
+        return float(numpy.mean(self._given)) if self._given else None
+
+    def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
+        """Look at Docs with gold."""
+        pairs = [(doc, find_gold(doc)) for doc in docs]
+        usable = [(doc, gold) for doc, gold in pairs if len(doc) and gold is not None and not gold.missing]
+        self.left_out += len(docs) - len(usable)
+        for (doc, gold), path in zip(usable, predictor([doc for doc, _ in usable]), strict=True):
+            weak = {source: group_entities(doc, weak_group(source)) for source in weak_sources(doc)}
+            scheme = predictor.scheme([*gold.entities, *chain.from_iterable(weak.values())])
+            tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))
+            value = score_per_word(path, self.score)
+            if not numpy.isfinite(value):
+                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
+            predicted = scheme.tag_ids(path.tags)
+            if weak:  # or no source has looked at it
+                given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
+                self._given.append(self._share(given == tags))
+                for rule, made in self._pairs.items():
+                    found = trim_whitespace(doc, scheme.decode(decide(given, predicted, rule).tolist()))
+                    made.append((sorted(gold.entities), found))
+            self.scores.append(value)
+            self.hits.append(self._share(predicted == tags))
+            for source, entities in weak.items():
+                for start, end, label in entities:
+                    own = numpy.asarray(scheme.span_tags(label, end - start))
+                    self._proposed[source] += end - start
+                    self._right[source] += int((own == tags[start:end]).sum())
+
+    def _share(self, same: NDArray[numpy.bool_]) -> float:
+        return float(same.all() if self.unit == "sentence" else same.mean())
+
+
+def _together(weak: Dict[str, List[Entity]], n_tokens: int) -> List[Entity]:
+    """What sources say together: of entities that overlap those that most of them name."""
+    named = Counter(entity for entities in weak.values() for entity in entities)
+    entities = sorted(named)
+    chosen = without_overlaps([entity[:2] for entity in entities], [named[entity] for entity in entities], n_tokens)
+    return [entities[i] for i in chosen]
+
+
+def _fit(scores: List[float], hits: List[float], method: str, n_bins: int, min_per_bin: int) -> Steps:
+    x, y = numpy.asarray(scores), numpy.asarray(hits)
+    return isotonic(x, y) if method == "isotonic" else histogram(x, y, n_bins, min_per_bin)

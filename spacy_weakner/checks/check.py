@@ -1,0 +1,213 @@
+"""Everything that can be wrong with files and settings, found before anything is trained."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+
+from ..corpus.conll import COLUMNS
+from ..corpus.formats.reading import has_span_groups
+from ..corpus.rows import MISALIGNED
+from ..errors import check_choice, check_range
+from ..files import existing
+from ..labeling.label import TERMS_SOURCE
+from ..labeling.sources import Source
+from .completeness import check_annotated
+from .corpora import CheckedCorpus, read_annotated
+from .findings import Finding, Findings
+from .labels import Column, check_labels
+from .language import check_language
+from .matching import Seen
+from .overlap import check_overlap, check_text
+from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
+from .sources import check_sources
+from .terms import check_terms
+from .text import CheckedText, check_steps, read_text
+from .tokens import check_misaligned, check_tokens
+
+_ANNOTATED = ("gold", "dev", "test")
+# Texts in which matches of doubtful terms are counted.
+_TEXTS = 5_000
+
+
+@dataclass(frozen=True)
+class CheckedFiles:
+    """The files to check; each may be left out.
+
+    text (Optional[Path]): Text without labels.
+    terms (Optional[Path]): A term list.
+    sources (Optional[Path]): A file that declares weak sources.
+    gold (Optional[Path]): Sentences annotated by hand, to train with.
+    dev (Optional[Path]): Those that models are chosen by.
+    test (Optional[Path]): Those that the last scores are of.
+    """
+
+    text: Optional[Path] = None
+    terms: Optional[Path] = None
+    sources: Optional[Path] = None
+    gold: Optional[Path] = None
+    dev: Optional[Path] = None
+    test: Optional[Path] = None
+
+
+@dataclass(frozen=True)
+class CheckedSettings:
+    """The settings to check.
+
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): Name of a registered tokenizer; None: the language's own.
+    size (Optional[str]): The encoder.
+    transformer (Optional[str]): Folder or name of its Transformer.
+    gpu_id (int): The GPU; -1 is the CPU.
+    labels (Sequence[str]): The labels that are wanted; none: those of the gold.
+    term_label (Optional[str]): Label of the terms that come without one.
+    max_steps (Optional[int]): Steps of the training.
+    batch_words (int): Words of each.
+    misaligned (str): What is done with spans that do not end at token borders.
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold.
+    configs (Optional[Path]): Folder of the configs of a project, which have to fit these settings.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
+    """
+
+    lang: str = "en"
+    tokenizer: Optional[str] = None
+    size: Optional[str] = None
+    transformer: Optional[str] = None
+    gpu_id: int = -1
+    labels: Sequence[str] = ()
+    term_label: Optional[str] = None
+    max_steps: Optional[int] = None
+    batch_words: int = 500
+    misaligned: str = "error"
+    spans_key: Optional[str] = None
+    configs: Optional[Path] = None
+    columns: Tuple[int, int] = COLUMNS
+
+
+class CheckReport(NamedTuple):
+    """What was found.
+
+    findings (List[Finding]): Errors first, then warnings, then what is good to know.
+    labels (List[Column]): The labels of each file.
+    """
+
+    findings: List[Finding]
+    labels: List[Column]
+
+    @property
+    def errors(self) -> int:
+        """The number of errors."""
+        return sum(finding.level == "error" for finding in self.findings)
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Findings and labels as JSON."""
+        return {
+            "findings": [finding._asdict() for finding in self.findings],
+            "labels": {column.name: dict(column.counts) for column in self.labels},
+        }
+
+
+def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) -> CheckReport:
+    """Check files and settings, and compare their labels.
+
+    files (CheckedFiles): The files.
+    settings (CheckedSettings): The settings.
+    RETURNS (CheckReport): What was found.
+    RAISES (WeaknerError): If a setting of the check itself is out of range.
+    """
+    check_choice("misaligned", settings.misaligned, MISALIGNED)
+    check_range("batch_words", settings.batch_words, 1, None)
+    findings = Findings()
+    given = {name: Path(path) for name, path in vars(files).items() if path is not None}
+    there = {name: path for name, path in given.items() if _exists(name, path, findings)}
+    nlp = check_pipeline(settings.lang, settings.tokenizer, findings)
+    check_size(settings.size, findings)
+    if settings.configs is not None:
+        check_configs(settings.configs, settings.lang, settings.tokenizer, settings.size, findings)
+    check_gpu(settings.gpu_id, settings.size, findings)
+    check_transformer(settings.transformer, settings.size, findings)
+    text = None
+    if "text" in there:
+        text = read_text(there["text"], nlp, findings, columns=settings.columns)
+    corpora = _check_annotated(there, nlp, settings, findings)
+    columns = [Column(c.name, c.where, c.labels(), is_part=bool(c.note)) for c in corpora]
+    if text is not None:
+        _check_text(text, corpora, settings, findings)
+    longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])
+    gold = [sentence for corpus in corpora if corpus.name == "gold" for sentence in corpus.sentences]
+    seen = Seen(nlp, longest, gold, [] if text is None else text.texts[:_TEXTS])
+    if "terms" in there:
+        where = f"--terms {there['terms']}"
+        with findings.guard(where):
+            source = Source(TERMS_SOURCE, "terms", str(there["terms"]), term_label=settings.term_label)
+            counts = check_terms(source, where, settings.lang, seen, findings)
+            columns.append(Column("terms", where, counts, "term"))
+    if "sources" in there:
+        with findings.guard(f"--sources {there['sources']}"):
+            columns += check_sources(there["sources"], settings.lang, seen, findings, there.get("text"))
+    with findings.guard("labels"):
+        check_labels(columns, settings.labels, findings)
+    return CheckReport(findings.sorted(), columns)
+
+
+def _exists(name: str, path: Path, findings: Findings) -> bool:
+    where = f"--{name} {path}"
+    if path.exists():
+        if path.is_dir() and name in ("terms", "sources"):
+            findings.error(where, f"{path} is a folder, but --{name} needs a file.", "Give the file itself.")
+            return False
+        return True
+    with findings.guard(where):
+        existing(path, f"it was given as --{name}{_near(path)}")
+    return False
+
+
+def _near(path: Path) -> str:
+    from difflib import get_close_matches
+
+    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, names, n=1)
+    if near:
+        return f"; did you mean '{path.with_name(near[0])}'?"
+    return "" if path.parent.is_dir() else f"; there is no folder {path.parent} either"
+
+
+def _check_annotated(
+    there: Dict[str, Path], nlp: Language, settings: CheckedSettings, findings: Findings
+) -> List[CheckedCorpus]:
+    corpora = []
+    with findings.guard(f"--spans-key {settings.spans_key}"):
+        paths = [there[name] for name in _ANNOTATED if name in there]
+        if settings.spans_key is not None and paths and not any(map(has_span_groups, paths)):
+            message = "None of gold, dev and test is a .spacy file, and others have no span groups."
+            findings.error(f"--spans-key {settings.spans_key}", message, "Leave it out.")
+    for name in _ANNOTATED:
+        if name not in there:
+            continue
+        corpus = read_annotated(
+            name, there[name], nlp, findings, columns=settings.columns, spans_key=settings.spans_key
+        )
+        if corpus is None:
+            continue
+        corpora.append(corpus)
+        with findings.guard(corpus.where):
+            check_annotated(corpus, findings)
+            check_misaligned(corpus, settings.misaligned, findings)
+            if corpus is corpora[0]:  # the others are split in the same way
+                check_tokens(corpus, nlp, findings)
+            check_language([s.text for s in corpus.sentences], settings.lang, corpus.where, findings)
+    with findings.guard("gold, dev and test"):
+        check_overlap(corpora, findings)
+    return corpora
+
+
+def _check_text(
+    text: CheckedText, corpora: Sequence[CheckedCorpus], settings: CheckedSettings, findings: Findings
+) -> None:
+    with findings.guard(text.where):
+        check_language(text.texts, settings.lang, text.where, findings)
+        for corpus in corpora:
+            if corpus.name == "gold":
+                check_text(text.texts, corpus, text.where, findings)
+        check_steps(text, settings.max_steps, settings.batch_words, findings)

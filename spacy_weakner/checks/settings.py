@@ -1,0 +1,143 @@
+"""Settings, and whether what they need is there: extras, GPU, Transformer."""
+
+import os
+import re
+import shlex
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+from spacy.language import Language
+
+from ..configs.recipes import SIZES
+from ..errors import WeaknerError
+from ..files import expand_home
+from ..pipelines import blank_pipeline
+from ..runs.config_values import config_differences
+from ..runtime.devices import on_device
+from .findings import Findings, listed
+
+# What an encoder needs beside the base install: packages, and the extra that brings them.
+_NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
+    "static": (("transformers",), "transformers"),
+    "linear-static": (("transformers",), "transformers"),
+    "transformer": (("transformers", "spacy_transformers"), "transformers"),
+    "gpu": (("transformers", "spacy_transformers"), "transformers"),
+}
+_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_CONFIG = "config.json"
+_WEIGHTS = "*.safetensors"
+
+
+def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> Language:
+    """Create what texts are tokenised with.
+
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): Name of a registered tokenizer.
+    findings (Findings): Takes what is wrong.
+    RETURNS (Language): A blank pipeline; one that can stand in for it, if a setting is wrong.
+    """
+    nlp = None
+    with findings.guard(f"--lang {lang}"):
+        nlp = blank_pipeline(lang)
+    if tokenizer is not None:
+        with findings.guard(f"--tokenizer {tokenizer}"):
+            nlp = blank_pipeline("xx" if nlp is None else lang, tokenizer)
+    return blank_pipeline("xx") if nlp is None else nlp
+
+
+def check_size(size: Optional[str], findings: Findings) -> None:
+    """Check that there is such an encoder, and what it needs.
+
+    size (Optional[str]): Its name.
+    findings (Findings): Takes what is wrong.
+    """
+    if size is None:
+        return
+    if size not in SIZES:
+        near = get_close_matches(size, SIZES, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        findings.error(f"--size {size}", f"There is no encoder of this size.{hint}", f"Choose one of {listed(SIZES)}.")
+        return
+    packages, extra = _NEEDS.get(size, ((), ""))
+    absent = [package for package in packages if find_spec(package) is None]
+    if absent:
+        message = f"This encoder needs what is not installed: {listed(absent)}."
+        findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size linear.')
+
+
+def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optional[str], findings: Findings) -> None:
+    """Check that the configs of a project belong to its settings.
+
+    folder (Path): Folder of the configs, with one for each size.
+    lang, tokenizer, size: The settings.
+    findings (Findings): Takes what is wrong.
+    """
+    options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
+    if size and folder.is_dir() and not (folder / size).is_dir():
+        cure = f"spacy weakner init configs {shlex.quote(str(folder / size))} crf_ner best.gold --size {size} {options}"
+        findings.error(f"--configs {folder}", f"There are none of the size '{size}'.", cure)
+    for path in sorted(folder.glob("*/*.cfg")):
+        with findings.guard(f"--configs {path}"):
+            made_for = path.parent.name
+            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=made_for)
+            if differences:
+                command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --overwrite"
+                findings.error(f"--configs {path}", f"{listed(differences)}.", f"{command} {options} --size {made_for}")
+
+
+def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
+    """Check that the GPU is there, and that one is used where it is needed.
+
+    gpu_id (int): The GPU; -1 is the CPU.
+    size (Optional[str]): The encoder.
+    findings (Findings): Takes what is wrong.
+    """
+    where = f"--gpu-id {gpu_id}"
+    try:
+        with on_device(gpu_id):
+            pass
+    except WeaknerError as error:
+        cure = 'CuPy comes with: pip install "spacy_weakner[cuda12x]" (or cuda13x).' if "CuPy" in str(error) else ""
+        findings.error(where, str(error), cure)
+    if gpu_id < 0 and size == "gpu":
+        findings.warning(where, "The size 'gpu' on a CPU takes hours.", "--gpu-id 0, or another size.")
+
+
+def check_transformer(name: Optional[str], size: Optional[str], findings: Findings) -> None:
+    """Check that the Transformer can be loaded.
+
+    name (Optional[str]): Its folder or name.
+    size (Optional[str]): The encoder; others than Transformers do not need it.
+    findings (Findings): Takes what is wrong.
+    """
+    if name is None or size not in _NEEDS:
+        return
+    where, path = f"--transformer {name}", expand_home(name)
+    if path.is_dir():
+        absent = [what for what in (_CONFIG, _WEIGHTS) if not any(path.glob(what))]
+        absent += [] if any(path.glob("*token*")) or any(path.glob("vocab*")) else ["a tokenizer"]
+        if absent:
+            message = f"The folder is no Transformer of Hugging Face that can be loaded: it lacks {listed(absent)}."
+            findings.error(where, message, "Save model (safe_serialization=True) and tokenizer with save_pretrained.")
+        return
+    if path.exists():
+        findings.error(where, "This is a file.", "Give the folder of a Transformer, or its name.")
+        return
+    looks_like_path = name[0] in "./~" or (len(path.parts) > 1 and path.parent.is_dir())
+    if looks_like_path or _NAME.fullmatch(name) is None:
+        findings.error(where, "There is no such folder.", "Correct the path, or give a name like 'distilroberta-base'.")
+        return
+    if (_cache() / f"models--{name.replace('/', '--')}").is_dir():
+        return
+    message = f"There is no folder '{name}' here, so it is taken for a name and will be downloaded from Hugging Face."
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        findings.error(where, f"{message[:-1]}, but HF_HUB_OFFLINE is set.", "Give a folder, or unset HF_HUB_OFFLINE.")
+    else:
+        findings.info(where, message)
+
+
+def _cache() -> Path:
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    return expand_home(os.environ.get("HF_HUB_CACHE") or str(Path(home) / "hub"))

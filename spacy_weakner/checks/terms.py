@@ -1,0 +1,200 @@
+"""Term lists: what will match nearly everything, nothing, or under several labels."""
+
+import json
+import re
+import shlex
+from collections import Counter
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import AbstractSet, Dict, List, Sequence, Set
+from zlib import crc32
+
+from ..errors import WeaknerError
+from ..gazetteer_ruler.columns import folded
+from ..gazetteer_ruler.forms import normal_form
+from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
+from ..labeling.sources import Source
+from .findings import Findings, listed, plural
+from .language import stop_words
+from .matching import Counts, Seen, count_in_gold, count_in_texts
+from .variants import check_variants
+
+LIMIT = 100_000  # terms that are looked at one by one; labels are counted of all
+_SHOWN = 5
+_ENOUGH = 5  # matches by which a term is judged alone
+# Kinds of terms that may match too much.
+_DOUBTFUL = {
+    "symbols": "without any letter or digit",
+    "digits": "without any letter",
+    "letter": "of one character",
+    "stop": "that are stop words of '{lang}'",
+}
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"[^\W_]")
+_LABELS = 0.2  # share of different values below which a column is one of labels
+
+
+def check_terms(source: Source, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
+    """Check a term list.
+
+    source (Source): The list, and how it will be used.
+    where (str): Option and file, or the section of the source.
+    lang (str): Language, for its stop words.
+    seen (Seen): The texts.
+    findings (Findings): Takes what is wrong.
+    RETURNS (Dict[str, int]): Terms per label.
+    """
+    labels: Counter[str] = Counter()
+    terms: List[Term] = []
+    share = 1
+    try:
+        for term in read_terms(Path(source.path), source.term_label):
+            labels[term.label] += 1
+            if _number(term) % share == 0:
+                terms.append(term)
+            if len(terms) > LIMIT:
+                share *= 2
+                terms = [term for term in terms if _number(term) % share == 0]
+    except WeaknerError as error:
+        findings.error(where, str(error), _guess_columns(Path(source.path)))
+    if share > 1:
+        message = f"Large: labels are counted in all {labels.total():,} terms; {len(terms):,} of them were looked at."
+        findings.info(where, message)
+    stop = {folded(term) for term in source.stop}
+    used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
+    _check_kinds(used, where, source, lang, seen, findings)
+    _check_repeated(used, where, source.ambiguity, findings)
+    check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
+    return dict(labels)
+
+
+def _number(term: Term) -> int:
+    """The same for all terms of one text, so that a sample has all of them or none."""
+    return crc32(folded(term.text).encode("utf-8", "surrogatepass"))
+
+
+def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, seen: Seen, findings: Findings) -> None:
+    kinds: Dict[str, List[Term]] = {}
+    stops = {folded(word) for word in stop_words(lang)}
+    for term in terms:
+        kind = _kind(term.text, stops, seen.longest)
+        if kind:
+            kinds.setdefault(kind, []).append(term)
+    long = [term.text for term in kinds.pop("long", [])]
+    if long:
+        message = f"{plural(len(long), 'term')} with more words than any text: {_shown(long)}."
+        findings.warning(where, message, "They never match; descriptions in place of names? Shorten or remove them.")
+    doubtful = [term for kind in _DOUBTFUL for term in kinds.get(kind, [])]
+    if not doubtful:
+        return
+    judges = seen.judges()
+    if judges:
+        report = partial(_report_by_gold, count_in_gold(doubtful, terms, source, judges, seen))
+    else:
+        report = partial(_report_by_text, count_in_texts(doubtful, source, seen))
+    for kind, what in _DOUBTFUL.items():
+        found = list(dict.fromkeys(term.text for term in kinds.get(kind, [])))
+        if found:
+            report(findings, where, found, what.format(lang=lang))
+
+
+def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Sequence[str], what: str) -> None:
+    """Name the terms of a kind that match more often wrong than right; those with few matches by all of the kind."""
+    spellings: Dict[str, str] = {}  # of several that match the same, the first
+    for text in found:
+        spellings.setdefault(folded(text), text)
+    right, wrong = ({key: each[key] for key in spellings} for each in counts)
+    n_right, n_wrong = sum(right.values()), sum(wrong.values())
+    bad = [
+        key
+        for key in spellings
+        if wrong[key] > right[key] and (n_wrong > n_right or right[key] + wrong[key] >= _ENOUGH)
+    ]
+    if not bad:
+        message = f"{plural(len(spellings), 'term')} {what}: {_shown([*spellings.values()])}."
+        every = f"Of their {plural(n_right + n_wrong, 'match', 'matches')} in gold {n_right:,} are right."
+        findings.info(where, f"{message} {every}")
+        return
+    shown = [f"{spellings[key]} ({right[key]} right, {wrong[key]} wrong)" for key in bad]
+    message = f"{plural(len(bad), 'term')} {what}, more often wrong than right in gold: {_shown(shown)}."
+    findings.warning(where, message, f"Remove them, or set {_stop([spellings[key] for key in bad])}.")
+
+
+def _report_by_text(matches: "Counter[str]", findings: Findings, where: str, found: Sequence[str], what: str) -> None:
+    """Name the terms of a kind with their matches, which nothing condemns."""
+    often = sorted(found, key=lambda text: -matches[folded(text)])
+    shown = [f"{text} ({plural(matches[folded(text)], 'match', 'matches')} in the text)" for text in often]
+    message = f"{plural(len(often), 'term')} {what}: {_shown(shown)}."
+    cure = f"They may be right: look at their matches. Those that are not, leave out: {_stop(often)}."
+    findings.warning(where, message, cure)
+
+
+def _stop(texts: Sequence[str]) -> str:
+    few = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts[:_SHOWN])
+    return f"stop = [{few}{', ...' if len(texts) > _SHOWN else ''}]"
+
+
+def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
+    if not _LETTER.search(text):
+        return "digits" if _DIGIT.search(text) else "symbols"
+    # One ideogram may well be a name.
+    if len(text) == 1 and text < "\u2e80":
+        return "letter"
+    if folded(text) in stops:
+        return "stop"
+    return "long" if longest and len(text.split()) > longest else ""
+
+
+def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings: Findings) -> None:
+    by_text: Dict[str, Set[str]] = {}
+    for term in terms:
+        by_text.setdefault(normal_form(" ".join(term.text.split())), set()).add(term.label)
+    several = [f"{text} ({', '.join(sorted(found))})" for text, found in by_text.items() if len(found) > 1]
+    if several and ambiguity == "all":
+        message = f"{plural(len(several), 'term')} with several labels: {_shown(several)}."
+        cure = 'Decide for one, or set ambiguity = "first" (the order of the list) or "drop" (none).'
+        findings.warning(where, message, cure)
+    repeated = len(terms) - sum(map(len, by_text.values()))
+    if repeated:
+        findings.info(where, f"{plural(repeated, 'term')} more than once (whatever case and signs); each counts once.")
+
+
+def _shown(found: Sequence[str]) -> str:
+    return listed([text if len(text) <= 60 else f"{text[:57]}..." for text in found], _SHOWN)
+
+
+# A list whose columns have no names, or others
+
+
+def _guess_columns(path: Path) -> str:
+    """The first row that a CSV or TSV file probably needs; empty if its own are right."""
+    delimiter = DELIMITERS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    if delimiter is None:
+        return ""
+    try:
+        rows = [row for _, row in islice(read_table(path, delimiter), 1000)]
+    except (WeaknerError, OSError):
+        return ""
+    if rows and len(rows[0]) == 1:  # perhaps the other separator
+        other = next((d for d in ";\t,|" if d in rows[0][0]), None)
+        if other is not None:
+            return f"The columns seem to be separated by {other!r}: replace it by {delimiter!r}."
+    if len(rows) < 2 or len(rows[0]) < 2 or {"label", "term"} <= {cell.strip().lower() for cell in rows[0]}:
+        return ""
+    width = len(rows[0])
+    body = [row for row in rows[1:] if len(row) == width]
+    different = [len({row[i] for row in body}) for i in range(width)]
+    label = min(range(width), key=different.__getitem__)
+    term = max((i for i in range(width) if i != label), key=different.__getitem__)
+    if not body or (different[label] > max(2, _LABELS * len(body))):
+        return ""
+    header = ["label" if i == label else "term" if i == term else f"other{i}" for i in range(width)]
+    # A header names its column, so its label is nobody else's.
+    is_header = rows[0][label] not in {row[label] for row in body} and not re.search(r"\d", "".join(rows[0]))
+    first = delimiter.join(header)
+    shown = first.replace("\t", "<tab>")
+    if is_header:
+        return f"'{rows[0][label]}' seems to be the label and '{rows[0][term]}' the term: make the first row '{shown}'."
+    command = f"sed -i '1i {first}' {shlex.quote(str(path))}"
+    return f"There seems to be no header: put '{shown}' before the first row, for example: {command}"

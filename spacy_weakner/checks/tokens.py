@@ -1,0 +1,168 @@
+"""Whether the tokenizer makes the tokens of the gold: entities that begin or end within one cannot be found."""
+
+from itertools import compress
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpus.runs import longest_run
+from ..tokenizers import create_word_tokenizer
+from .corpora import CheckedCorpus, Sentence
+from .findings import FIRST, Findings, listed, percent, plural
+
+LIMIT = 1000  # sentences that are tokenised again
+WORD_TOKENIZER = "spacy_weakner.WordTokenizer.v1"
+_MUCH = 0.05  # share of other sentences that is worth a warning
+_CLOSING = frozenset(".,;:!?)]}%")
+_OPENING = frozenset("([{")
+_JOINING = frozenset("-/")
+
+
+def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings) -> None:
+    """Report spans with character offsets that do not end at token borders.
+
+    corpus (CheckedCorpus): Gold, dev or test.
+    misaligned (str): What `convert` will do with them.
+    findings (Findings): Takes what is wrong.
+    """
+    found = corpus.misaligned
+    if not found:
+        return
+    shown = listed(
+        [f"{m.place.removeprefix(f'{corpus.path}, ')}: '{m.text}' ({m.label}) in the tokens {m.near}" for m in found]
+    )
+    message = (
+        f"{len(found):,} of {plural(corpus.spans, 'span')} ({percent(len(found), corpus.spans)}) do not begin and end "
+        f"at token borders: {shown}."
+    )
+    shifted = "If all are shifted, the offsets count something else (bytes, UTF-16 units, or ends are inclusive)."
+    if misaligned == "error":
+        findings.error(
+            corpus.where,
+            message,
+            f"Correct them, try --tokenizer {WORD_TOKENIZER}, or --misaligned drop (their tokens become unknown), "
+            f"expand (to whole tokens) or contract. {shifted}",
+        )
+    else:
+        findings.warning(corpus.where, f"{message} With --misaligned {misaligned} they are changed.", shifted)
+
+
+_Text = Tuple[str, Optional[List[Tuple[int, int]]]]
+
+
+class _Comparison(NamedTuple):
+    sentences: int
+    other: int
+    entities: int
+    cut: int
+    shown: List[str]
+
+
+def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> None:
+    """Tokenise the sentences of a corpus again that came as tokens.
+
+    corpus (CheckedCorpus): Gold, dev or test.
+    nlp (Language): Its tokenizer is the one in use.
+    findings (Findings): Takes what is wrong.
+    """
+    sentences = [s for s in corpus.sentences if not s.as_text]
+    if not sentences:
+        return
+    step = -(-len(sentences) // LIMIT)
+    sentences = sentences[::step]
+    texts = [_text(sentence) for sentence in sentences]
+    short = [not longest_run(text, nlp) for text, _ in texts]
+    if not all(short):
+        message = f"{plural(short.count(False), 'sentence')} with tokens of which a tokenizer takes very long"
+        findings.info(corpus.where, f"{message}: they were not compared with those that it would make.")
+    sentences, texts = list(compress(sentences, short)), list(compress(texts, short))
+    here = _compare(sentences, texts, nlp.tokenizer)
+    words = _compare(sentences, texts, create_word_tokenizer(nlp))
+    if here.other <= _MUCH * here.sentences:
+        return
+    better = words.other < 0.7 * here.other
+    message = (
+        f"In {here.other:,} of {here.sentences:,} sentences looked at ({percent(here.other, here.sentences)}) the "
+        f"tokenizer would make other tokens of the text than the file has: {listed(here.shown, 5)}."
+    )
+    if here.cut:
+        message += (
+            f" {here.cut:,} of {plural(here.entities, 'entity', 'entities')} ({percent(here.cut, here.entities)}) "
+            "begin or end within its tokens, and could not be found in new text."
+        )
+    if better:
+        cure = f"--tokenizer {WORD_TOKENIZER} (with it, {percent(words.other, words.sentences)} of them differ)."
+    else:
+        cure = (
+            "Prefer texts with character offsets, or a tokenizer that splits as the file does (--tokenizer). Text that "
+            'is split in this way already can be given as rows with "tokens".'
+        )
+    # Training on tokens as they are does little harm as long as entities can be found.
+    add = findings.warning if better or here.cut > _MUCH * here.entities / 5 else findings.info
+    add(corpus.where, message, cure)
+
+
+def _compare(sentences: Sequence[Sentence], texts: Sequence[_Text], tokenizer: Callable[[str], Doc]) -> _Comparison:
+    other = entities = cut = 0
+    shown: List[str] = []
+    for sentence, (text, borders) in zip(sentences, texts, strict=True):
+        doc = tokenizer(text)
+        tokens = [token for token in doc if not token.text.isspace()]
+        entities += len(sentence.entities)
+        if tuple(token.text for token in tokens) == sentence.words:
+            continue
+        other += 1
+        borders = _borders(sentence.words, text) if borders is None else borders
+        starts, ends = {token.idx for token in tokens}, {token.idx + len(token.text) for token in tokens}
+        for start, end, _ in sentence.entities:
+            cut += borders[start][0] not in starts or borders[end - 1][1] not in ends
+        if len(shown) < FIRST:
+            shown.append(_difference(sentence.words, [token.text for token in tokens]))
+    return _Comparison(len(sentences), other, entities, cut, list(dict.fromkeys(shown)))
+
+
+def _text(sentence: Sentence) -> _Text:
+    return (sentence.text, None) if sentence.spaced else natural_text(sentence.words)
+
+
+def natural_text(words: Sequence[str]) -> Tuple[str, List[Tuple[int, int]]]:
+    """The text that tokens were probably made of, where nothing says which of them blanks followed.
+
+    words (Sequence[str]): The tokens.
+    RETURNS (Tuple[str, List[Tuple[int, int]]]): The text, and where in it each token is.
+    """
+    text, borders, joined = "", [], True
+    for i, word in enumerate(words):
+        within = (
+            word in _JOINING and 0 < i < len(words) - 1 and words[i - 1][-1].isalnum() and words[i + 1][0].isalnum()
+        )
+        if not (joined or word in _CLOSING or within):
+            text += " "
+        borders.append((len(text), len(text) + len(word)))
+        text += word
+        joined = within or word in _OPENING
+    return text, borders
+
+
+def _borders(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
+    borders, position = [], 0
+    for word in words:
+        start = text.index(word, position)
+        position = start + len(word)
+        borders.append((start, position))
+    return borders
+
+
+def _difference(words: Sequence[str], tokens: Sequence[str]) -> str:
+    """The first place at which two ways to split a text differ."""
+    i = next((i for i, (a, b) in enumerate(zip(words, tokens, strict=False)) if a != b), 0)
+    a, b = i + 1, i + 1
+    while (ahead := len("".join(words[i:a])) - len("".join(tokens[i:b]))) != 0:
+        if ahead < 0 and a < len(words):
+            a += 1
+        elif ahead > 0 and b < len(tokens):
+            b += 1
+        else:
+            break
+    return f"'{' '.join(words[i:a])}' as '{' '.join(tokens[i:b])}'"

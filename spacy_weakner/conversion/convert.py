@@ -1,0 +1,134 @@
+"""Converts corpora: from any format of `spacy_weakner.formats` to any of them."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Iterable, Iterator, Optional, Sequence, Tuple
+
+from spacy.tokens import Doc
+
+from ..corpus.conll import COLUMNS
+from ..corpus.formats.names import FORMATS, OUTPUTS
+from ..corpus.formats.offsets import AUTO, UNITS
+from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.writing import output_format, write_corpus
+from ..corpus.rows import DEFAULT_SOURCE
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..files import check_output
+from ..pipelines import blank_pipeline
+from ..progress import Progress
+from ..runtime.lock import holding
+from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from ..runtime.spread import Spread
+from .in_parts import Asked, convert_in_parts
+from .report import ConvertReport
+
+_SHARDS = "spacy"
+
+
+@holding("output_path")
+def convert(
+    input_path: Path,
+    output_path: Path,
+    *,
+    format: Optional[str] = None,
+    to: Optional[str] = None,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    sentences: bool = True,
+    source: str = DEFAULT_SOURCE,
+    limit: Optional[int] = None,
+    misaligned: str = "error",
+    offsets: str = AUTO,
+    labels: Optional[Sequence[str]] = None,
+    columns: Tuple[int, int] = COLUMNS,
+    spans_key: Optional[str] = None,
+    shard_size: int = SHARD_SIZE,
+    overwrite: bool = False,
+    workers: int = 1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> ConvertReport:
+    """Convert a corpus. The output is written whole or not at all.
+
+    With `workers` or `ray` others make it, shard by shard: each of `shard_size` lines of a file, or of a `.spacy` file.
+    The Docs are the same, in the same order. Finished shards stay if the run fails, in a folder that is marked until
+    all are there; they are skipped when the same command runs again, and replaced when input or settings are others.
+
+    input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
+    output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
+    format (Optional[str]): Format of the input. None: the files tell.
+    to (Optional[str]): Format of the output. None: its suffix tells.
+    lang (str): Language of the text.
+    tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
+    sentences (bool): Split text without annotations into sentences.
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    limit (Optional[int]): Write at most so many Docs.
+    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
+        "contract".
+    offsets, labels, columns, spans_key: See `corpus.formats.reading.read_corpus`.
+    shard_size (int): Docs per shard, if the output is a folder; in parts lines of the input.
+    overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
+    workers, ray: See `runtime.spread.Spread`.
+    progress (bool): Show how far it has come.
+    RETURNS (ConvertReport): What was converted.
+    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
+        overwrite the input, or anything at all without `overwrite`. In parts also for formats of which no blocks of
+        lines can be read, for files of several formats, and for `limit` and `overwrite`.
+    """
+    for setting, value in (("limit", limit), ("shard_size", shard_size)):
+        if value is not None:
+            check_range(setting, value, 1, None)
+    output_path = Path(output_path)
+    as_folder = is_folder(output_path)
+    if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):
+        endings = dict.fromkeys(ending for name in OUTPUTS if to in (None, name) for ending in FORMATS[name].outputs)
+        folder = "" if to not in (None, _SHARDS) else ", or a folder (a name without suffix)"
+        expected = f"a file that ends in {', '.join(endings)}{folder}"
+        raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
+    if not as_folder:
+        output_format(output_path, to)
+    check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
+    spread, in_parts = Spread(workers, ray), workers > 1 or ray is not None
+    if in_parts:
+        if not as_folder:
+            raise WeaknerError(Errors.WK312.format(path=output_path))
+        for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
+            raise WeaknerError(Errors.WK749.format(setting=setting))
+        check_choice("offsets", offsets, (AUTO, *UNITS))
+        reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
+        asked = Asked(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
+        return convert_in_parts(asked, spread, progress=progress)
+    check_there(output_path, overwrite)
+    report = ConvertReport()
+    docs = read_corpus(
+        input_path,
+        blank_pipeline(lang, tokenizer),
+        format=format,
+        sentences=sentences,
+        source=source,
+        misaligned=misaligned,
+        offsets=offsets,
+        labels=labels or (),
+        columns=columns,
+        spans_key=spans_key,
+        counts=report,
+    )
+    docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
+    docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
+    if as_folder:
+        report.written = write_shards(docs, output_path, shard_size)
+    else:
+        report.written = 1
+        report.lost = write_corpus(output_path, docs, to).lost
+    report.docs_in = report.docs
+    report.add(ConvertReport())  # sorts all that is counted by name
+    return report
+
+
+def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Doc]:
+    for doc in docs:
+        report.docs += 1
+        yield doc
+    # Raised where the writers still hold a temporary file, so that no empty one is left.
+    if not report.docs:
+        raise WeaknerError(Errors.WK101.format(path=path))

@@ -1,0 +1,1 @@
+"""Formats of annotation tools, one file each."""

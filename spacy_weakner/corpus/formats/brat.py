@@ -1,0 +1,104 @@
+"""brat: a text, and a file of annotations beside it: `T1<tab>PER 0 4<tab>Anna`."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Iterator, List, NamedTuple
+
+from ...encodings import NULS, SAMPLE, wrong_encoding
+from ...errors import Errors, WeaknerError
+from ...files import open_packed, read_lines
+from ..rows import RowError
+from .location import LINE, Item, Place, at
+from .records import Mark, Record, make_mark
+from .tool import Context, Tool
+
+SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
+DISCONTINUOUS = "discontinuous entities, so that nothing is known about what lies between their ends"
+OTHERS = "annotations that are no entities (relations, events, attributes, notes), passed over"
+# Python refuses to read integers of thousands of digits.
+_ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
+
+
+class Standoff(NamedTuple):
+    """A document.
+
+    path (Path): The file of annotations.
+    text (str): Its text.
+    """
+
+    path: Path
+    text: str
+
+
+def items(path: Path) -> Iterator[Item]:
+    """The one document of a file of annotations.
+
+    path (Path): The file.
+    YIELDS (Item): The document.
+    RAISES (WeaknerError): If it has no text.
+    """
+    text_path = path.with_suffix(TEXT_SUFFIX)
+    if not text_path.exists():
+        raise WeaknerError(Errors.WK747.format(path=path, text=text_path))
+    yield Place("document", 1), Standoff(path.with_suffix(SUFFIX), _read_text(text_path))
+
+
+def read(document: Standoff, context: Context) -> Record:
+    """Read a document.
+
+    document (Standoff): The document.
+    context (Context): Counts.
+    RETURNS (Record): The record.
+    RAISES (WeaknerError): If a line is malformed.
+    """
+    record = Record(text=document.text, ents=[], id=document.path.stem)
+    for number, line in enumerate(read_lines(document.path), start=1):
+        if not line.strip():
+            continue
+        if not line.startswith("T"):
+            context.counts.notes[OTHERS] += 1
+            continue
+        with at(document.path, Place(LINE, number)):
+            _add(record, line, context)
+    return record
+
+
+def _add(record: Record, line: str, context: Context) -> None:
+    columns = line.split("\t", 2)
+    match = _ENTITY.fullmatch(columns[1]) if len(columns) > 1 else None
+    if match is None:
+        raise RowError(f"expected 'T1<tab>LABEL START END<tab>TEXT', got '{line[:80]}'")
+    label, offsets = match.groups()
+    text = columns[2] if len(columns) > 2 else None
+    pairs = [tuple(map(int, part.split())) for part in offsets.split(";")]
+    parts = [make_mark(start, end, label, line, text=text) for start, end in pairs]
+    start, end = min(part.start for part in parts), max(part.end for part in parts)
+    if _is_whole(parts, record.text or ""):
+        assert record.ents is not None
+        record.ents.append(parts[0]._replace(start=start, end=end))
+    else:
+        context.counts.notes[DISCONTINUOUS] += 1
+        record.missing.append((start, end))
+
+
+def _is_whole(parts: List[Mark], text: str) -> bool:
+    """Whether only white space lies between the parts: an entity over two lines is written as two."""
+    return all(not text[a.end : b.start].strip() and a.end <= b.start for a, b in pairwise(parts))
+
+
+def _read_text(path: Path) -> str:
+    # Line ends stay as they are, since offsets count them.
+    with open_packed(path) as file_:
+        data = file_.read()
+    try:
+        text: str = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise wrong_encoding(path, data[:SAMPLE], line, error.start, error.reason) from error
+    if "\0" in text:
+        raise wrong_encoding(path, data[:SAMPLE], 1, data.index(0), NULS)
+    return text
+
+
+BRAT = Tool(read)

@@ -1,0 +1,45 @@
+"""GLiNER: `{"tokenized_text": ["New", "York"], "ner": [[0, 1, "city"]]}`; the end is the last token of the span."""
+
+from collections import Counter
+from typing import Any, Dict, Iterator
+
+from spacy.tokens import Doc
+
+from ..rows import RowError, row_from_doc, show
+from .records import Record, a_list, an_object, triple_mark
+from .tool import Context, Tool
+
+_KEYS = frozenset(["tokenized_text", "ner", "ner_labels", "ner_negatives", "negatives", "relations"])
+
+
+def read(row: Any, context: Context) -> Record:
+    """Read a row.
+
+    row (Any): The row.
+    context (Context): Counts.
+    RETURNS (Record): The record.
+    RAISES (RowError): If it is malformed.
+    """
+    row = an_object(row, "a row")
+    if "tokenized_text" not in row:
+        raise RowError(f"no 'tokenized_text': {show(row)}")
+    context.pass_over(row, _KEYS)
+    ents = None
+    if row.get("ner") is not None:
+        ents = [triple_mark(item, last=True) for item in a_list(row["ner"], "ner")]
+    return Record(tokens=a_list(row["tokenized_text"], "tokenized_text"), ents=ents, id=row.get("id"))
+
+
+def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
+    """Make a row.
+
+    doc (Doc): The Doc.
+    lost (Counter[str]): Counts what cannot be said; nothing here.
+    YIELDS (Dict[str, Any]): One row.
+    """
+    row = row_from_doc(doc)
+    ner = [[start, end - 1, label] for start, end, label in row["ents"] or []]
+    yield {"tokenized_text": row["tokens"], "ner": ner}
+
+
+GLINER = Tool(read, write=write)

@@ -1,0 +1,307 @@
+"""Prodigy: rows that are answered. What an answer means depends on the question.
+
+- Manual (`ner.manual`, `ner.correct`): an accepted row is complete gold. A rejected one says nothing on its spans.
+- Binary (`ner.teach`): an accepted span is one of the entities, a rejected one is known to be wrong; nothing is known
+  about the rest.
+- Ignored rows say nothing. Rows that nobody has answered yet hold suggestions, which are weak labels.
+
+Rows with one `_input_hash` are about one text, and become one record. They need not stand together: which hashes come
+again is counted first (8 bytes a row), and rows wait for the last one of theirs.
+"""
+
+import zlib
+from collections import Counter
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+import numpy
+from spacy.tokens import Doc
+
+from .. import weak
+from ..foreign import is_prodigy
+from ..rows import RowError, show
+from .location import Item
+from .records import Mark, Record, a_list, an_object, make_mark, record_of, triple_mark
+from .tool import Context, Tool
+
+SOURCE = "prodigy"
+ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
+IGNORED = "rows answered 'ignore', dropped"
+REJECTED = "rows rejected as a whole, which says nothing on their spans, dropped"
+MERGED = "rows merged with others about the same text"
+CONFLICTS = "answers that contradict a later one about the same text, passed over"
+OLDER = "spans of older rows that the newest about the same text lacks, so that nothing is known about their tokens"
+OTHER_VIEWS = "rows of other questions than entities, kept as text without annotation"
+OUTSIDE = "tokens known to be outside of entities, in sentences with missing tokens"
+_BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "relations")
+# Lists and objects of Prodigy that are read, or hold no entities.
+_KEYS = frozenset(
+    ["tokens", "spans", "meta", "options", "accept", "relations", "versions", "config", "vars", "llm", "openai"]
+)
+_BLOCKS, _REVIEW = "blocks", "review"
+_SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
+_INT64 = 1 << 63
+
+
+def gather(items: Iterable[Item]) -> Iterator[Item]:
+    """Bring rows together that are about one text.
+
+    items (Iterable[Item]): The rows; gone through twice.
+    YIELDS (Item): Lists of rows, where the last of them stands.
+    """
+    hashes = (key for _, row in items if (key := _hash(row)) is not None)
+    values, numbers = numpy.unique(numpy.fromiter(hashes, dtype="int64"), return_counts=True)
+    left = dict(zip(values[numbers > 1].tolist(), numbers[numbers > 1].tolist(), strict=True))
+    waiting: Dict[int, List[Any]] = {}
+    for place, row in items:
+        key = _hash(row)
+        if key is None or key not in left:
+            yield place, [row]
+            continue
+        waiting.setdefault(key, []).append(row)
+        left[key] -= 1
+        if not left[key]:
+            texts: Dict[Any, List[Any]] = {}
+            for each in waiting.pop(key):
+                texts.setdefault(str(each.get("text")), []).append(each)
+            yield from ((place, rows) for rows in texts.values())
+
+
+def read(rows: List[Any], context: Context) -> Optional[Record]:
+    """Read the rows about one text.
+
+    rows (List[Any]): The rows.
+    context (Context): Counts.
+    RETURNS (Optional[Record]): The record; None if all answers were ignored, or reject everything.
+    RAISES (RowError): If a row is malformed.
+    """
+    answers = _Answers()
+    kept = 0
+    for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
+        row = an_object(row, "a row")
+        if not isinstance(row.get("text"), str):
+            raise RowError(f"'text' must be a string, got {show(row.get('text'))}")
+        answer = row.get("answer")
+        if answer == IGNORE or (answer == REJECT and not _names_wrong(row)):
+            context.counts.note(IGNORED if answer == IGNORE else REJECTED)
+            continue
+        kept += 1
+        unknown = context.pass_over(row, _KEYS)
+        asked = _is_manual(row) or _view(row) is None
+        if answer == ACCEPT and asked and unknown and row.get("spans") is None:
+            raise RowError(
+                f"accepted without 'spans', but with {', '.join(map(repr, unknown))}, which Prodigy does not have. If "
+                "entities stand there, rename the key to 'spans'; if there are none, write \"spans\": []"
+            )
+        answers.add(row)
+    if not kept:
+        return None
+    # Not every question shows tokens.
+    tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
+    record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
+    found = {MERGED: kept - 1, CONFLICTS: answers.conflicts, OTHER_VIEWS: answers.others, OLDER: len(answers.older)}
+    for what, n in found.items():
+        context.counts.note(what, n)
+    return record
+
+
+def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
+    """Make rows of a Doc: an accepted one of complete gold, one per span where only some are known, and one to be
+    answered where nothing is known, with weak labels as suggestions.
+
+    doc (Doc): The Doc.
+    lost (Counter[str]): Counts what cannot be said.
+    YIELDS (Dict[str, Any]): The rows.
+    """
+    record = record_of(doc)
+    row: Dict[str, Any] = {
+        "text": record.text,
+        "tokens": [
+            {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
+        ],
+    }
+    if weak.get_meta(doc) is not None:
+        row["meta"] = weak.get_meta(doc)
+    places = _token_places(record)
+    n_weak = sum(map(len, record.weak.values()))
+    known = record.ents is not None and not weak.is_weak(doc)
+    if known and not record.missing:
+        lost["weak spans"] += n_weak
+        lost["wrong spans"] += len(record.wrong)
+        yield {**row, "spans": [_span(m, places) for m in record.ents or []], "answer": ACCEPT, "_view_id": _MANUAL[0]}
+        return
+    answers = [(mark, ACCEPT) for mark in record.ents or [] if known] + [(mark, REJECT) for mark in record.wrong]
+    if known:
+        inside = sum(len(ent) for ent in doc.ents)
+        lost[OUTSIDE] += len([t for t in doc if not t.is_space]) - len(record.missing) - inside
+    if answers:
+        lost["weak spans"] += n_weak + (0 if known else len(record.ents or []))
+        key = zlib.crc32((record.text or "").encode())
+        for mark, answer in answers:
+            yield {
+                **row,
+                "spans": [_span(mark, places)],
+                "answer": answer,
+                "_view_id": _BINARY[0],
+                "_input_hash": key,
+            }
+        return
+    suggested: List[Tuple[Mark, Optional[str]]] = [(mark, None) for mark in record.ents or []] or [
+        (mark, source) for source, marks in record.weak.items() for mark in marks
+    ]
+    spans: List[Dict[str, Any]] = []
+    for mark, source in suggested:
+        if all(mark.end <= span["start"] or span["end"] <= mark.start for span in spans):
+            spans.append({**_span(mark, places), **({} if source is None else {"source": source})})
+    from_groups = len([span for span in spans if "source" in span])
+    lost["weak spans"] += n_weak - from_groups
+    yield {**row, "spans": sorted(spans, key=lambda span: span["start"])}
+
+
+class _Answers:
+    """What several rows say about one text."""
+
+    def __init__(self) -> None:
+        self.manual: Optional[List[Mark]] = None
+        self.older: Dict[Tuple[int, int, str], Mark] = {}
+        self.binary: Dict[Tuple[int, int, str], Tuple[Mark, bool]] = {}
+        self.suggested: Dict[str, List[Mark]] = {}
+        self.conflicts = 0
+        self.others = 0
+
+    def add(self, row: Dict[str, Any]) -> None:
+        answer, spans = row.get("answer"), a_list(row.get("spans"), "spans")
+        marks = [_mark(span, row) for span in spans]
+        if answer not in (ACCEPT, REJECT):
+            for span, mark in zip(spans, marks, strict=True):
+                source = span.get("source") if isinstance(span, dict) else None
+                self.suggested.setdefault(source if isinstance(source, str) and source else SOURCE, []).append(mark)
+        elif _is_binary(row):
+            self._add_binary(marks, [_answer(span, answer) for span in spans])
+        elif _is_manual(row):
+            self._add_manual(marks)
+        else:
+            self.others += 1
+
+    def _add_manual(self, marks: List[Mark]) -> None:
+        """Where the newest answer has no span, an older one may have been about other labels, or been corrected."""
+        found = _keys(marks)
+        older = {**self.older, **{mark[:3]: mark for mark in self.manual or []}}
+        # Where both have one, the newest is right.
+        left = {
+            key: mark for key, mark in older.items() if all(m.end <= mark.start or mark.end <= m.start for m in marks)
+        }
+        self.conflicts += any(key not in found and key not in left for key in older)
+        self.manual, self.older = marks, left
+
+    def _add_binary(self, marks: List[Mark], answers: List[str]) -> None:
+        for mark, answer in zip(marks, answers, strict=True):
+            before = self.binary.get(mark[:3])
+            self.conflicts += before is not None and before[1] != (answer == ACCEPT)
+            self.binary[mark[:3]] = (mark, answer == ACCEPT)
+
+    def record(self, text: str, borders: List[Tuple[int, int]]) -> Record:
+        accepted = [mark for mark, right in self.binary.values() if right]
+        rejected = [mark for mark, right in self.binary.values() if not right]
+        record = Record(text=text, borders=borders, weak=self.suggested)
+        if self.manual is not None:
+            found = _keys(self.manual)
+            self.conflicts += len(_keys(accepted) - found) + len(_keys(rejected) & found)
+            record.ents = self.manual
+            record.missing = [mark[:2] for mark in self.older.values()]
+            record.wrong = [mark for mark in rejected if mark[:3] not in found]
+        elif self.binary:
+            record.ents, record.complete, record.wrong = accepted, False, rejected
+        return record
+
+
+def _view(row: Dict[str, Any]) -> Any:
+    view = row.get("_view_id")
+    # A review says what the reviewed rows were.
+    return row.get("view_id", view) if view == _REVIEW else view
+
+
+def _is_manual(row: Dict[str, Any]) -> bool:
+    # Blocks may hold anything, and old rows do not say how they were shown: for spans to be marked, there are tokens.
+    view = _view(row)
+    return view in _MANUAL if view not in (None, _BLOCKS) else "spans" in row or "tokens" in row
+
+
+def _is_binary(row: Dict[str, Any]) -> bool:
+    view = _view(row)
+    if view is not None:
+        return view in _BINARY
+    spans = row.get("spans")
+    if not isinstance(spans, list) or len(spans) != 1 or not isinstance(spans[0], dict):
+        return False
+    return bool(_SUGGESTED & spans[0].keys()) or (row.get("answer") == REJECT and "tokens" not in row)
+
+
+def _names_wrong(row: Dict[str, Any]) -> bool:
+    """Whether a rejected row says what is wrong: with several spans, nobody says which."""
+    spans = row.get("spans")
+    several = isinstance(spans, list) and len(spans) > 1 and all(_answer(span, REJECT) == REJECT for span in spans)
+    return _is_binary(row) and not several
+
+
+def _answer(span: Any, answer: str) -> str:
+    own = span.get("answer") if isinstance(span, dict) else None
+    return own if own in (ACCEPT, REJECT) else answer
+
+
+def _mark(span: Any, row: Dict[str, Any]) -> Mark:
+    if isinstance(span, list):
+        return triple_mark(span)
+    span = an_object(span, "a span")
+    start, end = span.get("start"), span.get("end")
+    if start is None and end is None:
+        borders = _borders(row.get("tokens"))
+        first, last = span.get("token_start"), span.get("token_end")
+        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(borders)):
+            raise RowError(f"a span without offsets: {show(span)}")
+        start, end = borders[first][0], borders[last][1]  # the last token is part of it
+    return make_mark(start, end, span.get("label"), span, score=span.get("score"), text=span.get("text"))
+
+
+def _borders(tokens: Any) -> List[Tuple[int, int]]:
+    if not isinstance(tokens, list):
+        return []
+    borders = [(token.get("start"), token.get("end")) for token in tokens if isinstance(token, dict)]
+    known = [(start, end) for start, end in borders if type(start) is int and type(end) is int]
+    return known if len(known) == len(tokens) else []
+
+
+def _token_places(record: Record) -> Dict[str, Dict[int, int]]:
+    return {
+        "start": {start: i for i, (start, _) in enumerate(record.borders)},
+        "end": {end: i for i, (_, end) in enumerate(record.borders)},
+    }
+
+
+def _span(mark: Mark, places: Dict[str, Dict[int, int]]) -> Dict[str, Any]:
+    return {
+        "start": mark.start,
+        "end": mark.end,
+        "token_start": places["start"][mark.start],
+        "token_end": places["end"][mark.end],
+        "label": mark.label,
+        **({} if mark.score is None else {"score": mark.score}),
+    }
+
+
+def _keys(marks: List[Mark]) -> "set[Tuple[int, int, str]]":
+    return {mark[:3] for mark in marks}
+
+
+def _time(row: Any) -> int:
+    time = row.get("_timestamp") if isinstance(row, dict) else None
+    return time if type(time) is int else 0
+
+
+def _hash(row: Any) -> Optional[int]:
+    key = row.get("_input_hash") if isinstance(row, dict) and is_prodigy(row) else None
+    if key is None:
+        return None
+    return key if type(key) is int and -_INT64 <= key < _INT64 else hash(str(key))
+
+
+PRODIGY = Tool(read, gather, write=write)

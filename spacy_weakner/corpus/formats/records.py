@@ -1,0 +1,303 @@
+"""What all tools say, in one form: their rows become records, and records become rows of ours."""
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.tokens import Doc
+
+from .. import weak
+from ..overlaps import drop_overlaps
+from ..rows import BLANK, Row, RowCounts, RowError, show
+from .offsets import Places
+
+BEYOND = "spans that do not lie within their text, or cut a character, so that nothing is known about their tokens"
+OTHER_TEXT = "spans that cover another text than their row says, so that nothing is known about their tokens"
+
+
+class Mark(NamedTuple):
+    """A span of a record.
+
+    start, end (int): Offsets; the end is exclusive.
+    label (str): Its label.
+    score (Optional[float]): Its score.
+    text (Optional[str]): The text that it covers, if the row says so.
+    """
+
+    start: int
+    end: int
+    label: str
+    score: Optional[float] = None
+    text: Optional[str] = None
+
+
+@dataclass
+class Record:
+    """A text, or tokens, with what is said about it. Offsets count characters of the text in the unit of the tool, or
+    tokens.
+
+    text (Optional[str]): The text.
+    tokens (Optional[List[str]]): Its tokens, instead.
+    borders (List[Tuple[int, int]]): Start and end of the tokens of a text, if the tool says.
+    ents (Optional[List[Mark]]): The entities; None: nothing is known.
+    complete (bool): Whether what is no entity is "O"; if not, it is missing.
+    missing (List[Tuple[int, int]]): What nothing is known about.
+    wrong (List[Mark]): Spans that are known to be wrong.
+    weak (Dict[str, List[Mark]]): What weak sources say.
+    cats (Optional[Dict[str, Any]]): Categories.
+    id (Any): Its identifier.
+    """
+
+    text: Optional[str] = None
+    tokens: Optional[List[str]] = None
+    borders: List[Tuple[int, int]] = field(default_factory=list)
+    ents: Optional[List[Mark]] = None
+    complete: bool = True
+    missing: List[Tuple[int, int]] = field(default_factory=list)
+    wrong: List[Mark] = field(default_factory=list)
+    weak: Dict[str, List[Mark]] = field(default_factory=dict)
+    cats: Optional[Dict[str, Any]] = None
+    id: Any = None
+
+    def marks(self) -> Iterator[Mark]:
+        """All spans."""
+        return chain(self.ents or [], self.wrong, *self.weak.values())
+
+
+def make_mark(
+    start: Any, end: Any, label: Any, item: Any, *, score: Any = None, text: Any = None, last: bool = False
+) -> Mark:
+    """Make a span of what stands in a row.
+
+    start, end (Any): Its offsets.
+    label (Any): Its label.
+    item (Any): What it is taken from, for the message.
+    score (Any): Its score, if it is a number.
+    text (Any): The text that it covers, if it is one.
+    last (bool): Whether the end is the last that belongs to the span.
+    RETURNS (Mark): The span.
+    RAISES (RowError): If they are something else.
+    """
+    if type(start) is not int or type(end) is not int:
+        raise RowError(f"the offsets of a span must be whole numbers, got {show(item)}")
+    if not isinstance(label, str) or not label.strip():
+        raise RowError(f"the label of a span must be a string that is not empty, got {show(item)}")
+    if not 0 <= start < end + last:
+        raise RowError(f"a span is empty, or begins before the text: {show(item)}")
+    number = float(score) if type(score) in (int, float) and 0.0 <= score <= 1.0 else None
+    return Mark(start, end + last, label.strip(), number, text if isinstance(text, str) else None)
+
+
+def triple_mark(item: Any, *, last: bool = False) -> Mark:
+    """Make a span of `[start, end, label]`; see `make_mark`."""
+    if not isinstance(item, list) or len(item) != 3:
+        raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show(item)}")
+    start, end, label = item
+    return make_mark(start, end, label, item, last=last)
+
+
+def a_list(value: Any, what: str) -> List[Any]:
+    """A list, where one is expected; null is an empty one.
+
+    value (Any): What stands there.
+    what (str): Name of the key.
+    RETURNS (List[Any]): The list.
+    RAISES (RowError): If it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise RowError(f"'{what}' must be a list, got {show(value)}")
+    return value
+
+
+def an_object(value: Any, what: str) -> Dict[str, Any]:
+    """An object, where one is expected; see `a_list`."""
+    if not isinstance(value, dict):
+        raise RowError(f"{what} must be an object, got {show(value)}")
+    return value
+
+
+def agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
+    """Compare what several annotators say about one text.
+
+    answers (Sequence[List[Mark]]): The spans of each.
+    RETURNS (Tuple[List[Mark], List[Mark]]): The spans of all of them, and those of some of them only.
+    """
+    marks = {_visible(mark): mark for answer in answers for mark in answer}
+    shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
+    return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
+
+
+def fits(record: Record, unit: str) -> bool:
+    """Whether all spans of a record lie within its text, and cover what they say.
+
+    record (Record): The record.
+    unit (str): What its offsets count.
+    """
+    if record.text is None:
+        return True
+    places = Places(record.text, unit)
+    return all(_covers(record.text, places, mark) for mark in record.marks())
+
+
+def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
+    """Make a row of our layout.
+
+    record (Record): The record.
+    unit (str): What its offsets count.
+    counts (RowCounts): Where to count what has no place in a row.
+    RETURNS (Row): The row.
+    """
+    row: Row = {"id": record.id} if record.id is not None else {}
+    ents, wrong, groups = record.ents, record.wrong, record.weak
+    missing = list(record.missing)
+    if record.text is not None:
+        row["text"] = record.text
+        reader = _Characters(record.text, Places(record.text, unit), counts)
+        missing = [place for place in (reader.around(*borders) for borders in missing) if place[0] < place[1]]
+        ents = None if ents is None else reader.marks(ents)
+        missing += reader.take_doubtful()
+        wrong = reader.marks(wrong)
+        groups = {name: reader.marks(marks) for name, marks in groups.items()}
+    else:
+        row["tokens"] = record.tokens
+    if ents is not None:
+        row["ents"], doubtful = drop_overlaps([mark[:3] for mark in ents], counts)
+        if missing or doubtful:
+            row["missing"] = [*missing, *doubtful]
+        if not record.complete:
+            row["complete"] = False
+    if wrong:
+        row["wrong"] = [mark[:3] for mark in wrong]
+    if groups:
+        row["weak_ents"] = {name: [[*mark[:3], mark.score] for mark in marks] for name, marks in groups.items()}
+    if record.cats:
+        row["cats"] = record.cats
+    _listed(row)
+    return _with_tokens(row, record) if record.borders else row
+
+
+def record_of(doc: Doc) -> Record:
+    """Make a record of a Doc, in code points of its text.
+
+    doc (Doc): The Doc.
+    RETURNS (Record): What it says.
+    """
+
+    def marks(name: str) -> List[Mark]:
+        spans = doc.spans.get(name, [])
+        scores = weak.group_scores(doc, name)
+        return [
+            Mark(span.start_char, span.end_char, span.label_, score) for span, score in zip(spans, scores, strict=True)
+        ]
+
+    missing = [token for token in doc if token.ent_iob == 0 and not token.is_space]
+    known = bool(doc.ents) or any(token.ent_iob != 0 for token in doc if not token.is_space)
+    return Record(
+        text=doc.text,
+        borders=[(token.idx, token.idx + len(token)) for token in doc],
+        ents=[Mark(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents] if known else None,
+        missing=[(token.idx, token.idx + len(token)) for token in missing],
+        wrong=marks(weak.WRONG_GROUP),
+        weak={source: marks(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+        cats=dict(doc.cats) or None,
+        id=weak.get_id(doc),
+    )
+
+
+class _Characters:
+    """Brings spans of a text to code points."""
+
+    def __init__(self, text: str, places: Places, counts: RowCounts) -> None:
+        self.text = text
+        self.places = places
+        self.counts = counts
+        self._doubtful: List[Tuple[int, int]] = []
+
+    def take_doubtful(self) -> List[Tuple[int, int]]:
+        """Where spans were taken out since this was asked last."""
+        doubtful, self._doubtful = self._doubtful, []
+        return doubtful
+
+    def around(self, start: int, end: int) -> Tuple[int, int]:
+        """The characters of a span, those that it cuts too; none that are not there."""
+        return self.places.nearest(start, -1), self.places.nearest(end, 1)
+
+    def marks(self, marks: List[Mark]) -> List[Mark]:
+        found = []
+        for mark in marks:
+            start, end = self.around(mark.start, mark.end)
+            covered = self.text[start:end]
+            if None in (self.places.code_point(mark.start), self.places.code_point(mark.end)):
+                self.counts.note(BEYOND)
+                if start < end:
+                    self._doubtful.append((start, end))
+            elif not covered.strip():
+                self.counts.notes[BLANK] += 1
+            elif mark.text is not None and _plain(covered) != _plain(mark.text):
+                self.counts.notes[OTHER_TEXT] += 1
+                self._doubtful.append((start, end))
+            else:
+                # White space at the ends is no part of it.
+                start += len(covered) - len(covered.lstrip())
+                found.append(mark._replace(start=start, end=start + len(covered.strip())))
+        return found
+
+
+def _covers(text: str, places: Places, mark: Mark) -> bool:
+    start, end = places.code_point(mark.start), places.code_point(mark.end)
+    return start is not None and end is not None and (mark.text is None or _plain(text[start:end]) == _plain(mark.text))
+
+
+def _visible(mark: Mark) -> Tuple[int, int, str]:
+    """Span and label, without white space at the ends where the row says what the span covers."""
+    text = mark.text or ""
+    start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
+    return (start, end, mark.label) if start < end else mark[:3]
+
+
+def _plain(text: str) -> str:
+    # Label Studio writes a line end within a span as these two characters.
+    return " ".join(text.replace("\\n", " ").split())
+
+
+def _listed(row: Row) -> None:
+    for key in ("ents", "missing", "wrong"):
+        if key in row:
+            row[key] = [list(item) for item in row[key]]
+
+
+def _with_tokens(row: Row, record: Record) -> Row:
+    """The same row with the tokens of the tool, if all is well with them: they are visible, spell the text with single
+    blanks between them, and all spans end at their borders."""
+    text = row["text"]
+    starts, ends = {}, {}
+    words, spaces = [], []
+    last = 0
+    for i, (start, end) in enumerate(record.borders):
+        if not (last <= start <= end <= len(text)) or not text[start:end].strip() or text[last:start] not in ("", " "):
+            return row
+        if i:
+            spaces.append(start > last)
+        elif start:
+            return row
+        words.append(text[start:end])
+        starts[start], ends[end] = i, i + 1
+        last = end
+    if text[last:] not in ("", " "):
+        return row
+    result: Row = {**row, "tokens": words, "spaces": [*spaces, text[last:] == " "]}
+    del result["text"]
+
+    def moved(items: List[List[Any]]) -> List[List[Any]]:
+        return [[starts[item[0]], ends[item[1]], *item[2:]] for item in items]
+
+    try:
+        for key in {"ents", "missing", "wrong"} & row.keys():
+            result[key] = moved(row[key])
+        if "weak_ents" in row:
+            result["weak_ents"] = {name: moved(items) for name, items in row["weak_ents"].items()}
+    except KeyError:
+        return row
+    return result

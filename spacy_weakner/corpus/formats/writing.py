@@ -1,0 +1,133 @@
+"""Writing corpora in any format, with what a format cannot say counted."""
+
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, NamedTuple, Optional
+
+from spacy.tokens import Doc
+
+from ...errors import Errors, WeaknerError, check_choice
+from ...files import atomic_path
+from .. import weak
+from ..conll import write_conll
+from ..docbin import write_docs
+from ..jsonl import write_jsonl
+from .names import CATS, FORMATS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
+from .tools import TOOLS
+
+_PARQUET = ".parquet"
+_ARRAY = ".json"
+MISSING_TOKENS = "missing tokens"
+WEAK_SPANS = "weak spans"
+WEAK_AS_GOLD = "documents whose entities are weak labels, which stand there like gold now"
+
+
+class Written(NamedTuple):
+    """What was written.
+
+    docs (int): Documents.
+    lost (Counter[str]): What the format could not say, in words.
+    """
+
+    docs: int
+    lost: "Counter[str]"
+
+
+def output_format(path: Path, to: Optional[str] = None) -> Format:
+    """Which format a file is to have.
+
+    path (Path): The file.
+    to (Optional[str]): Name of the format; None: the ending tells.
+    RETURNS (Format): The format.
+    RAISES (WeaknerError): If there is none, the ending leaves it open, or it does not belong to the format.
+    """
+    suffix = Path(path).suffix.lower()
+    if to is None:
+        found = [format_ for format_ in FORMATS.values() if suffix in format_.outputs]
+        # Rows of ours come first; an array is somebody else's in any case.
+        if not found or (suffix == _ARRAY and len(found) > 1):
+            names = ", ".join(f"{f.name} ({' '.join(f.outputs)})" for f in found or FORMATS.values() if f.outputs)
+            raise WeaknerError(Errors.WK743.format(path=path, names=names))
+        return found[0]
+    check_choice("to", to, OUTPUTS)
+    if suffix not in FORMATS[to].outputs:
+        raise WeaknerError(Errors.WK741.format(path=path, name=to, suffixes=" or ".join(FORMATS[to].outputs)))
+    return FORMATS[to]
+
+
+def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> Written:
+    """Write a corpus, whole or not at all.
+
+    path (Path): The file.
+    docs (Iterable[Doc]): What to write.
+    to (Optional[str]): Name of the format; None: the ending of the file tells.
+    RETURNS (Written): How much was written, and what was lost.
+    RAISES (WeaknerError): If the format cannot be told, or something cannot be written in it.
+    """
+    path = Path(path)
+    format_ = output_format(path, to)
+    lost: Counter[str] = Counter()
+    docs = _counted(docs, format_, lost)
+    if path.suffix.lower() == _PARQUET:
+        from .parquet import write_table
+
+        with atomic_path(path) as temporary:
+            n = write_table(temporary, docs, lost)
+    elif format_.name in TOOLS:
+        make = TOOLS[format_.name].write
+        assert make is not None
+        n = _write_json(path, docs, partial(make, lost=lost))
+    else:
+        n = _OWN[format_.name](path, docs)
+    return Written(n, Counter({what: n for what, n in sorted(lost.items()) if n}))
+
+
+_OWN: Dict[str, Callable[[Path, Iterable[Doc]], int]] = {
+    "spacy": write_docs,
+    "jsonl": write_jsonl,
+    "conll": write_conll,
+}
+
+
+def _write_json(path: Path, docs: Iterable[Doc], make: Callable[[Doc], Iterable[Any]]) -> int:
+    """Rows, or an array if the ending is `.json`. Docs without visible tokens are left out."""
+    array = path.suffix.lower() == _ARRAY
+    n, any_row = 0, False
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
+        file_.write("[" if array else "")
+        for doc in docs:
+            if all(token.is_space for token in doc):
+                continue
+            n += 1
+            for row in make(doc):
+                between = (",\n" if any_row else "\n") if array else ""
+                file_.write(f"{between}{json.dumps(row, ensure_ascii=False)}{'' if array else chr(10)}")
+                any_row = True
+        file_.write("\n]\n" if array else "")
+    return n
+
+
+def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iterator[Doc]:
+    for doc in docs:
+        says = format_.says
+        if MISSING not in says:
+            missing = [token.ent_iob == 0 for token in doc if not token.is_space]
+            lost[MISSING_TOKENS] += 0 if all(missing) and UNKNOWN in says else sum(missing)
+        if WEAK not in says:
+            lost[WEAK_SPANS] += sum(len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc))
+            lost[WEAK_AS_GOLD] += weak.is_weak(doc)
+        if WRONG not in says and weak.WRONG_GROUP in doc.spans:
+            lost["wrong spans"] += len(doc.spans[weak.WRONG_GROUP])
+        if CATS not in says:
+            lost["categories"] += len(doc.cats)
+        if format_.name not in ("spacy", "jsonl") and weak.GOLD_GROUP in doc.spans:
+            lost["gold kept beside weak labels"] += len(doc.spans[weak.GOLD_GROUP])
+        if format_.name != "spacy":
+            for name in doc.spans:
+                if not name.startswith(weak.WEAK_PREFIX) and name not in (weak.GOLD_GROUP, weak.WRONG_GROUP):
+                    lost[f"spans of the group '{name}'"] += len(doc.spans[name])
+            lost["documents with soft labels"] += weak.get_soft_labels(doc) is not None
+            lost["documents with completed tags"] += weak.get_tags(doc) is not None
+        yield doc

@@ -1,0 +1,294 @@
+"""Tag schemes: entities as one tag per token, and back.
+
+| scheme | "New York" + "Paris" (LOC) | adjacent entities of one type |
+|--------|-----------------------------|-------------------------------|
+| IO     | I-LOC I-LOC I-LOC           | merge into one                |
+| BIO    | B-LOC I-LOC B-LOC           | kept apart                    |
+| IOBES  | B-LOC E-LOC S-LOC           | kept apart                    |
+"""
+
+import re
+from functools import lru_cache
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Errors, WeaknerError
+from ..ty import Entity
+from .weak import SoftLabels, get_soft_labels, get_tags
+
+SCHEMES = ("IO", "BIO", "IOBES")
+MISSING = -1
+# Of a token in an entity, as files of any scheme spell it.
+TAG = re.compile(r"([BIESLU])-(\S.*)")
+OUTSIDE = "O"
+# Where files have one type only, tags may come without it.
+UNTYPED = re.compile(r"[BIESLU]-?")
+# Between the tags of a cell that holds several. A comma within a label is none.
+_BETWEEN = re.compile(r"[,;|](?=\s*(?:[BIESLU]-\S|[O?-]\s*(?:[,;|]|$)))")
+
+IntTags = NDArray[numpy.int64]
+BoolMask = NDArray[numpy.bool_]
+
+
+class TagScheme:
+    """Encodes entities of given labels as tag ids and decodes them. "O" is always tag 0.
+
+    name (str): "IO", "BIO" or "IOBES".
+    labels (Sequence[str]): Entity labels; their order fixes the tag ids.
+    """
+
+    def __init__(self, name: str, labels: Sequence[str]) -> None:
+        if name not in SCHEMES:
+            raise WeaknerError(Errors.WK009.format(scheme=name, schemes=", ".join(SCHEMES)))
+        self.name = name
+        self.labels = tuple(labels)
+        self.prefixes = {"IO": "I", "BIO": "BI", "IOBES": "BIES"}[name]
+        self.tags: Tuple[str, ...] = ("O", *(f"{p}-{label}" for label in self.labels for p in self.prefixes))
+        self.index: Dict[str, int] = {tag: i for i, tag in enumerate(self.tags)}
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+    def tag_ids(self, tags: Iterable[Optional[str]]) -> IntTags:
+        """Look tags up.
+
+        tags (Iterable[Optional[str]]): Tags of this scheme; None is missing.
+        RETURNS (IntTags): Shape (n_tokens,); `MISSING` where the tag is None.
+        RAISES (WeaknerError): For a tag that the scheme does not have.
+        """
+        ids = []
+        for tag in tags:
+            if tag is not None and tag not in self.index:
+                raise WeaknerError(Errors.WK010.format(tag=tag, scheme=self.name, labels=", ".join(self.labels)))
+            ids.append(MISSING if tag is None else self.index[tag])
+        return numpy.asarray(ids, dtype="int64")
+
+    def span_tags(self, label: str, length: int) -> List[int]:
+        """The tag ids that spell one entity.
+
+        label (str): The entity's label.
+        length (int): Its number of tokens, at least 1.
+        RETURNS (List[int]): `length` tag ids.
+        """
+        if self.name == "IO":
+            spelled = "I" * length
+        elif self.name == "BIO":
+            spelled = "B" + "I" * (length - 1)
+        else:
+            spelled = "S" if length == 1 else "B" + "I" * (length - 2) + "E"
+        return [self.index[f"{prefix}-{label}"] for prefix in spelled]
+
+    def encode(self, entities: Iterable[Entity], known: BoolMask) -> IntTags:
+        """Encode entities.
+
+        entities (Iterable[Entity]): Entities without overlaps.
+        known (BoolMask): Shape (n_tokens,); False where nothing is known. Tokens of entities count as known.
+        RETURNS (IntTags): Shape (n_tokens,); `MISSING` where nothing is known.
+        """
+        tags = numpy.where(known, 0, MISSING).astype("int64")
+        for start, end, label in entities:
+            tags[start:end] = self.span_tags(label, end - start)
+        return tags
+
+    def decode(self, tags: Iterable[int]) -> List[Entity]:
+        """Decode tag ids into entities. Sequences that break the scheme are read leniently: a tag that cannot
+        continue the entity before it begins a new one.
+
+        tags (Iterable[int]): Tag ids; `MISSING` ends an entity like "O".
+        RETURNS (List[Entity]): Entities from left to right.
+        """
+        found = self.decode_all([numpy.asarray(list(tags), dtype="int64")]).tolist()
+        return [(start, end, self.labels[label]) for _, start, end, label in found]
+
+    def decode_all(self, sequences: Sequence[IntTags]) -> IntTags:
+        """Decode several sequences at once; see `decode`.
+
+        sequences (Sequence[IntTags]): Tag ids of each.
+        RETURNS (IntTags): Shape (n_entities, 4): number of the sequence, start, end and number of the label.
+        """
+        # They stand in one row, each after an "O".
+        lengths = [len(tags) + 1 for tags in sequences]
+        outside = numpy.zeros(1, dtype="int64")
+        tags = numpy.concatenate([own for tags in sequences for own in (outside, tags)] + [outside])
+        tags = numpy.maximum(tags, 0)
+        goes_on = self.continuations()[tags[:-1], tags[1:]]
+        starts = numpy.flatnonzero((tags[1:] > 0) & ~goes_on)
+        ends = numpy.flatnonzero((tags[:-1] > 0) & ~goes_on)
+        offsets = numpy.cumsum([0, *lengths])
+        which = numpy.searchsorted(offsets, starts, side="right") - 1
+        label = (tags[starts + 1] - 1) // len(self.prefixes)
+        return numpy.stack([which, starts - offsets[which], ends - offsets[which], label], axis=1)
+
+    def continuations(self) -> BoolMask:
+        """Which tag continues the entity of which tag.
+
+        RETURNS (BoolMask): Shape (n_tags, n_tags); [a, b] is True if b after a belongs to a's entity.
+        """
+        prefix = numpy.array([tag[0] for tag in self.tags])
+        label = numpy.array([-1, *(i for i in range(len(self.labels)) for _ in self.prefixes)])
+        goes_on, follows = numpy.isin(prefix, ["B", "I"]), numpy.isin(prefix, ["I", "E"])
+        result: BoolMask = (label[:, None] == label) & goes_on[:, None] & follows
+        return result
+
+    def allowed_transitions(self) -> Tuple[BoolMask, BoolMask, BoolMask]:
+        """Which tag sequences the scheme allows.
+
+        RETURNS (Tuple[BoolMask, BoolMask, BoolMask]): start (n_tags,), transitions from-to (n_tags, n_tags) and
+            end (n_tags,): True where allowed.
+        """
+        opens = numpy.array([tag[0] in ("O", "S", "B") or self.name == "IO" for tag in self.tags])
+        closes = numpy.array([tag[0] in ("O", "S", "E") or self.name != "IOBES" for tag in self.tags])
+        transitions = (closes[:, None] & opens[None, :]) | self.continuations()
+        return opens, transitions, closes
+
+    # From Docs
+
+    def from_doc(self, doc: Doc) -> IntTags:
+        """Encode `doc.ents`; tokens without annotation are missing.
+
+        doc (Doc): The annotated Doc.
+        RETURNS (IntTags): Shape (n_tokens,).
+        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        """
+        annotation = doc.to_array([ENT_IOB, ENT_TYPE])
+        iob, types = annotation[:, 0], annotation[:, 1]
+        # ENT_IOB 3 without a type is "blocked": an explicit no.
+        entity = ((iob == 1) | (iob == 3)) & (types != 0)
+        tags = numpy.where(iob == 0, MISSING, 0).astype("int64")
+        if not entity.any():
+            return tags
+        begins = entity & (iob == 3)
+        follows = numpy.zeros_like(entity)
+        follows[:-1] = entity[1:] & (iob[1:] == 1)
+        ids = {doc.vocab.strings[label]: i for i, label in enumerate(self.labels)}
+        keys = types[entity].tolist()
+        unknown = [key for key in keys if key not in ids]
+        if unknown:
+            raise KeyError(doc.vocab.strings[unknown[0]])
+        offsets = numpy.array([ids[key] for key in keys])
+        prefix = self._prefix_ids(begins[entity], follows[entity])
+        tags[entity] = 1 + offsets * len(self.prefixes) + prefix
+        return tags
+
+    def from_example(self, example: Example) -> IntTags:
+        """Encode the reference's entities on the tokens of the prediction. A token that an entity covers only in
+        part, or whose annotation is missing, is missing. A completed tag sequence of the reference comes before its
+        entities.
+
+        example (Example): Predicted and reference may be tokenised differently, unless the reference has a completed
+            tag sequence.
+        RETURNS (IntTags): Shape (n_tokens of the predicted Doc,).
+        RAISES (WeaknerError): If a completed tag sequence belongs to other tokens or to another scheme.
+        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        """
+        completed = get_tags(example.reference)
+        if completed is not None:
+            if not same_tokens(example.predicted, example.reference):
+                raise WeaknerError(Errors.WK021.format(what="completed tags", text=example.reference.text[:50]))
+            return self.tag_ids(completed)
+        if same_tokens(example.predicted, example.reference):
+            return self.from_doc(example.reference)
+        iob, types = example.get_aligned("ENT_IOB"), example.get_aligned("ENT_TYPE")
+        outside = [i == 2 or (i == 3 and kind == 0) for i, kind in zip(iob, types, strict=True)]
+        spans = example.get_aligned_spans_y2x(example.reference.ents)
+        for span in spans:
+            if span.label_ not in self.labels:
+                raise KeyError(span.label_)
+        entities = [(span.start, span.end, span.label_) for span in spans]
+        return self.encode(entities, numpy.array(outside, dtype=bool))
+
+    def soft_from_example(self, example: Example) -> Optional[NDArray[numpy.float64]]:
+        """Read the reference's soft labels into the columns of this scheme.
+
+        example (Example): Predicted and reference must have the same tokens.
+        RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags), rows sum to 1, or are 0 where nothing
+            is known; None if the reference has no soft labels.
+        RAISES (WeaknerError): If they are written in another scheme, belong to other tokens, or are no distributions.
+        RAISES (KeyError): With the label as argument, for a label that the scheme does not have.
+        """
+        soft = get_soft_labels(example.reference)
+        if soft is None:
+            return None
+        if soft.scheme != self.name:
+            raise WeaknerError(Errors.WK020.format(soft=soft.scheme, scheme=self.name))
+        if not same_tokens(example.predicted, example.reference):
+            raise WeaknerError(Errors.WK021.format(what="soft labels", text=example.reference.text[:50]))
+        return self._columns(soft)
+
+    def _columns(self, soft: SoftLabels) -> NDArray[numpy.float64]:
+        result = numpy.zeros((len(soft.probabilities), len(self.tags)))
+        given = numpy.asarray(soft.probabilities, dtype="float64")
+        for column, tag in enumerate(soft.labels):
+            if tag in self.index:
+                result[:, self.index[tag]] = given[:, column]
+            elif given[:, column].any():
+                raise KeyError(tag[2:])
+        sums = result.sum(axis=1, keepdims=True)
+        known = sums != 0.0
+        if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums[known] - 1.0) < 1e-3).all()):
+            raise WeaknerError(Errors.WK022)
+        return result / numpy.where(known, sums, 1.0)
+
+    def _prefix_ids(self, begins: BoolMask, follows: BoolMask) -> IntTags:
+        if self.name == "IO":
+            return numpy.zeros(len(begins), dtype="int64")
+        if self.name == "BIO":
+            return (~begins).astype("int64")
+        # "BIES": B starts and goes on, S starts alone, E ends, I is in between.
+        first = numpy.where(follows, 0, 3)
+        later = numpy.where(follows, 1, 2)
+        return numpy.where(begins, first, later).astype("int64")
+
+
+@lru_cache(maxsize=1024)
+def split_tags(cell: str) -> Tuple[str, ...]:
+    """The tags of a cell: entities that overlap may share a token.
+
+    cell (str): What stands in the cell: "B-PER", "O", or "B-PER,B-LOC".
+    RETURNS (Tuple[str, ...]): One or more, unchecked.
+    """
+    return tuple(part.strip() for part in _BETWEEN.split(cell))
+
+
+def is_tag(tag: str) -> bool:
+    """Whether a text looks like a tag, with a type or without."""
+    return tag == OUTSIDE or TAG.fullmatch(tag) is not None or UNTYPED.fullmatch(tag) is not None
+
+
+@lru_cache(maxsize=64)
+def make_scheme(name: str, labels: Tuple[str, ...]) -> TagScheme:
+    """A tag scheme, made once for the same name and labels; see `TagScheme`."""
+    return TagScheme(name, labels)
+
+
+def same_tokens(a: Doc, b: Doc) -> bool:
+    """Whether two Docs have the same tokens."""
+    return len(a) == len(b) and bool((a.to_array(ORTH) == b.to_array(ORTH)).all())
+
+
+def hard_labels(doc: Doc) -> Set[str]:
+    """The entity labels of a Doc, those of a completed tag sequence included.
+
+    doc (Doc): The annotated Doc.
+    RETURNS (Set[str]): The labels.
+    """
+    tags = {tag[2:] for tag in get_tags(doc) or () if tag is not None and tag != "O"}
+    return tags | {ent.label_ for ent in doc.ents}
+
+
+def soft_or_hard_labels(doc: Doc) -> Set[str]:
+    """The entity labels of a Doc's soft labels that have any probability; where it has none, `hard_labels`.
+
+    doc (Doc): The annotated Doc.
+    RETURNS (Set[str]): The labels.
+    """
+    soft = get_soft_labels(doc)
+    if soft is None:
+        return hard_labels(doc)
+    used: BoolMask = numpy.asarray(soft.probabilities).any(axis=0).astype(bool)
+    return {tag[2:] for tag, there in zip(soft.labels, used, strict=True) if there and tag != "O"}

@@ -1,0 +1,1 @@
+"""Arithmetic of the linear-chain CRF in log space: kernel, decoding."""

@@ -1,0 +1,1 @@
+"""Adapting a Transformer to text of a domain, and word vectors distilled from one."""

@@ -1,0 +1,275 @@
+"""Adapts an encoder to a domain: masked-language-model training on plain text (NEEDLE, stage I)."""
+
+import math
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..code_version import code_version
+from ..corpus.formats.reading import input_files, read_corpus
+from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
+from ..errors import Errors, WeaknerError
+from ..files import check_output
+from ..pipelines import blank_pipeline
+from ..runtime.hashes import hash_path
+from ..scratch import remove_leftovers
+from .masking import Plan
+from .pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
+from .runs import claimed, finished, published, work_folder
+
+MAX_LENGTH = 256
+PRECISIONS = ("no", "bf16", "fp16")
+
+
+class AdaptReport(NamedTuple):
+    """What an encoder was trained on, and what that did.
+
+    texts (int): Texts that it was trained on.
+    held_out (int): Texts that were held out, to measure the loss on.
+    words (int): Tokens of the corpus in both.
+    pieces (int): Their pieces.
+    split (int): Texts that were longer than the model reads at once, and were split.
+    steps (int): Steps of training.
+    loss_before (Optional[float]): Mean loss of masked pieces of the texts that were held out; None: there are none.
+    loss_after (Optional[float]): The same after training.
+    seconds (float): Time of training, from where this run began.
+    resumed (int): Step at which it began, where an earlier run was stopped; else 0.
+    new_head (bool): Whether the head was trained from scratch.
+    skipped (bool): Whether an earlier run had done it all.
+    """
+
+    texts: int
+    held_out: int
+    words: int
+    pieces: int
+    split: int
+    steps: int
+    loss_before: Optional[float]
+    loss_after: Optional[float]
+    seconds: float
+    resumed: int
+    new_head: bool
+    skipped: bool = False
+
+    @property
+    def perplexity_before(self) -> Optional[float]:
+        """exp(loss) before training."""
+        return None if self.loss_before is None else math.exp(self.loss_before)
+
+    @property
+    def perplexity_after(self) -> Optional[float]:
+        """exp(loss) after training."""
+        return None if self.loss_after is None else math.exp(self.loss_after)
+
+
+def adapt(
+    inputs: Sequence[Path],
+    output_path: Path,
+    model: Union[str, Path],
+    *,
+    max_length: Optional[int] = None,
+    eval_share: float = 0.01,
+    epochs: int = 1,
+    max_steps: Optional[int] = None,
+    batch_size: int = 32,
+    learn_rate: float = 5e-5,
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    mask_rate: float = 0.15,
+    whole_word: bool = False,
+    train_head: bool = False,
+    mixed_precision: str = "no",
+    gpu_id: int = -1,
+    seed: int = 0,
+    save_steps: int = 500,
+    keep_checkpoints: bool = False,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    format: Optional[str] = None,
+    sentences: bool = True,
+    progress: bool = False,
+) -> AdaptReport:
+    """Go on with the pre-training of a masked language model on text of the domain (Jiang et al. 2021, Section 3.1,
+    after Gururangan et al. 2020). Labels are not looked at.
+
+    Every Doc is a sequence of its own, as it will be for the tagger; sequences of similar length share a batch, so that
+    little is padding. (Packing several into one would save no more, and would show the model texts that it never meets
+    again.) One epoch is the paper's choice; batch size, learning rate, mask rate and length are those of the authors'
+    script, warm-up and weight decay those of Gururangan et al.
+
+    The output is a folder of Hugging Face, with head and tokenizer, that `name` of `spacy-transformers` takes. It is
+    written whole or not at all. Beside it, in `<output>.work`, are checkpoints while the training runs: after an
+    interrupt the same call goes on from the last one, and ends with the weights that it would have had (on the CPU
+    exactly; on a GPU as far as its kernels repeat themselves). A finished output is not made again.
+
+    For several GPUs start it with torchrun, here on four:
+
+        torchrun --nproc-per-node 4 -m spacy_weakner encoder adapt text.jsonl.gz encoder --model roberta-base --gpu-id 0
+
+    inputs (Sequence[Path]): Corpora in any format, for a multilingual model one per language: files or folders.
+    output_path (Path): Folder for the adapted encoder.
+    model (Union[str, Path]): Encoder to begin with: a folder of Hugging Face or a name, with weights as safetensors.
+    max_length (Optional[int]): Pieces per sequence, special ones included; longer texts are split. None: 256, or what
+        the model can read if that is less.
+    eval_share (float): Share of the texts that is held out, to measure the loss before and after. Their contents
+        decide, so that equal texts are all held out or all trained on.
+    epochs (int): How often all texts are gone through.
+    max_steps (Optional[int]): Number of steps; if given, `epochs` does not count.
+    batch_size (int): Texts per step, shared by all GPUs.
+    learn_rate (float): Highest learning rate; it falls to zero linearly.
+    warmup (float): Share of the steps in which it rises from zero.
+    weight_decay (float): Weight decay of AdamW.
+    mask_rate (float): Share of the pieces (or words) to predict. They are chosen anew in every epoch.
+    whole_word (bool): Choose words and not pieces: all pieces of a word are predicted, or none.
+    train_head (bool): If the checkpoint has no head for masked-language modelling, train a new one with the encoder.
+    mixed_precision (str): "no", "bf16" or "fp16", on a GPU.
+    gpu_id (int): The GPU; -1 is the CPU. Where torchrun starts several processes, each takes its own.
+    seed (int): Seed of all draws.
+    save_steps (int): Steps between checkpoints.
+    keep_checkpoints (bool): Leave `<output>.work` as it is at the end. Checkpoints contain pickles: do not
+        pass them on.
+    lang (str): Language of raw text, which is split into sentences; "xx" for several.
+    tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
+    format (Optional[str]): Format of the inputs, as for `convert`; None: the files tell.
+    sentences (bool): Split text without annotations into sentences.
+    progress (bool): Show how far it has come.
+    RETURNS (AdaptReport): What was done.
+    RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
+        cannot be loaded or has no head, an output that is not ours, and if the loss is not a number.
+    """
+    settings = {
+        "max_length": max_length,
+        "eval_share": eval_share,
+        "epochs": epochs,
+        "max_steps": max_steps,
+        "batch_size": batch_size,
+        "learn_rate": learn_rate,
+        "warmup": warmup,
+        "weight_decay": weight_decay,
+        "mask_rate": mask_rate,
+        "whole_word": whole_word,
+        "train_head": train_head,
+        "mixed_precision": mixed_precision,
+        "seed": seed,
+        "lang": lang,
+        "tokenizer": tokenizer,
+        "format": format,
+        "sentences": sentences,
+    }
+    _check_settings({**settings, "gpu_id": gpu_id, "save_steps": save_steps})
+    require("transformers", "accelerate")
+    _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
+    # An empty path would be the folder that one is in.
+    _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")
+    inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
+    work = work_folder(output)
+    folder = Path(model) if Path(model).is_dir() else None
+    files = [file_ for path in inputs for file_, _ in input_files(path, format)]
+    check_output([*inputs, *files, *([folder] if folder else [])], [output, work])
+    made_from = {
+        "stage": "adapt",
+        "code": code_version(),
+        "model": f"{model} {encoder_key(model)}" if folder is None else hash_path(folder.resolve()),
+        "inputs": [hash_path(path) for path in inputs],
+        **settings,
+    }
+    from .mlm import make_arguments, train
+
+    with ExitStack() as stack:
+        stack.enter_context(quiet())
+        args = make_arguments(
+            work,
+            gpu_id=gpu_id,
+            mixed_precision=mixed_precision,
+            learning_rate=learn_rate,
+            warmup_ratio=warmup,
+            weight_decay=weight_decay,
+            save_steps=save_steps,
+            seed=seed,
+        )
+        is_main = args.process_index == 0
+        # The others then find all of it done.
+        with args.main_process_first(local=False):
+            done = finished(output, made_from)
+            if done is not None:
+                return AdaptReport(**done.report)._replace(skipped=True)
+            masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
+            length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
+            if is_main:
+                remove_leftovers(output)
+                stack.enter_context(claimed(work, made_from))
+                write_pieces(
+                    _read(inputs, blank_pipeline(lang, tokenizer), format, sentences),
+                    masked_lm.tokenizer,
+                    work,
+                    max_length=length,
+                    eval_share=eval_share,
+                    seed=seed,
+                    progress=progress,
+                )
+            counts = read_counts(work)
+        if not counts.texts + counts.held_out:
+            raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
+        _check("eval_share", eval_share, counts.texts > 0, f"less: all {counts.held_out} texts would be held out")
+        pieces = Pieces(work / TRAIN)
+        epoch_steps = math.ceil(len(pieces) / batch_size)
+        enough = len(pieces) // epoch_steps >= args.world_size
+        _check("batch_size", batch_size, enough, f"enough for {args.world_size} processes, of {len(pieces)} sequences")
+        steps = max_steps or epochs * epoch_steps
+        plan = Plan(steps, batch_size, mask_rate, whole_word, seed)
+        trained = train(masked_lm.model, masked_lm.tokenizer, pieces, Pieces(work / HELD_OUT), plan, args, progress)
+        report = AdaptReport(
+            **vars(counts),
+            steps=steps,
+            loss_before=trained.before,
+            loss_after=trained.after,
+            seconds=trained.seconds,
+            resumed=trained.resumed,
+            new_head=masked_lm.new_head,
+        )
+        if is_main:
+            with published(output, made_from, report._asdict()) as new:
+                save_encoder(masked_lm, model, new)
+            if not keep_checkpoints:
+                shutil.rmtree(work)
+        args.distributed_state.wait_for_everyone()
+    return report
+
+
+def _read(inputs: Sequence[Path], nlp: Language, format: Optional[str], sentences: bool) -> Iterator[Doc]:
+    for path in inputs:
+        yield from read_corpus(path, nlp, format=format, sentences=sentences, misaligned="drop")
+
+
+# Settings
+
+
+def _check(setting: str, value: Any, fits: bool, expected: str) -> None:
+    if not fits:
+        raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))
+
+
+def _check_settings(settings: Dict[str, Any]) -> None:
+    for setting in ("epochs", "max_steps", "batch_size", "save_steps", "seed"):
+        value, least = settings[setting], int(setting != "seed")
+        _check(setting, value, value is None or value >= least, f"at least {least}")
+    for setting in ("eval_share", "warmup"):
+        _check(setting, settings[setting], 0 <= settings[setting] < 1, "0 or more, and less than 1")
+    _check("mask_rate", settings["mask_rate"], 0 < settings["mask_rate"] < 1, "more than 0, and less than 1")
+    _check("learn_rate", settings["learn_rate"], settings["learn_rate"] > 0, "more than 0")
+    _check("weight_decay", settings["weight_decay"], settings["weight_decay"] >= 0, "0 or more")
+    _check("gpu_id", settings["gpu_id"], settings["gpu_id"] >= -1, "-1 (CPU), or the number of a GPU")
+    precision = settings["mixed_precision"]
+    _check("mixed_precision", precision, precision in PRECISIONS, ", ".join(PRECISIONS))
+    _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "no, without a GPU (gpu_id)")
+
+
+def _sequence_length(wanted: Optional[int], tokenizer: Any, limit: int) -> int:
+    least = tokenizer.num_special_tokens_to_add() + 1
+    length = min(MAX_LENGTH, limit) if wanted is None else wanted
+    _check("max_length", wanted, least <= length <= limit, f"{least} to {limit}, as the model can read")
+    return length

@@ -1,0 +1,151 @@
+"""Text as word pieces on disk, so that a corpus need not fit into memory, and several processes can share it."""
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpus.sentences import sentence_key
+from ..files import parse_json, write_text
+from ..progress import Progress
+from ..runtime.hashes import hash_text
+from ..runtime.stage import Statistics
+
+# What a piece is: the first of a word, a later one of the same word, or none of the text, like [CLS].
+INNER, FIRST, SPECIAL = 0, 1, 2
+TRAIN, HELD_OUT = "train", "held-out"
+_COUNTS = "counts.json"
+_BATCH_SIZE = 1000
+# Ids and kinds.
+Encoded = Tuple[List[int], List[int]]
+_ARRAYS: Dict[str, Any] = {"ids": numpy.int32, "kinds": numpy.uint8, "ends": numpy.int64}
+
+
+@dataclass
+class PieceCounts(Statistics):
+    """What was cut into pieces.
+
+    texts (int): Texts to train on.
+    held_out (int): Texts that were held out.
+    words (int): Tokens of the corpus in both.
+    pieces (int): Their pieces, without special ones.
+    split (int): Texts that were too long, and were split.
+    """
+
+    texts: int = 0
+    held_out: int = 0
+    words: int = 0
+    pieces: int = 0
+    split: int = 0
+
+
+class Pieces:
+    """Sequences of pieces on disk.
+
+    folder (Path): Where `write_pieces` wrote them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._arrays = {name: _open(folder / name, dtype) for name, dtype in _ARRAYS.items()}
+        self.lengths = numpy.diff(self._arrays["ends"], prepend=0)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, i: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """Ids and kinds of the pieces of a sequence."""
+        end = self._arrays["ends"][i]
+        start = end - self.lengths[i]
+        return numpy.array(self._arrays["ids"][start:end]), numpy.array(self._arrays["kinds"][start:end])
+
+
+def write_pieces(
+    docs: Iterable[Doc],
+    tokenizer: Any,
+    folder: Path,
+    *,
+    max_length: int,
+    eval_share: float,
+    seed: int,
+    progress: bool = False,
+) -> PieceCounts:
+    """Cut texts into pieces, and hold some of them out. If it was done before, it is not done again.
+
+    docs (Iterable[Doc]): The texts.
+    tokenizer (Any): A fast tokenizer of transformers.
+    folder (Path): Where to write; `TRAIN` and `HELD_OUT` in it are opened with `Pieces`.
+    max_length (int): Pieces per sequence, special ones included. Longer texts are split.
+    eval_share (float): Share of the texts to hold out. Their contents decide, so that equal texts share their fate.
+    seed (int): Another one holds others out.
+    progress (bool): Show how far it has come.
+    RETURNS (PieceCounts): What was done.
+    """
+    if not (folder / _COUNTS).exists():
+        counts = PieceCounts()
+        with ExitStack() as stack:
+            writers = {name: _Writer(folder / name, stack) for name in (TRAIN, HELD_OUT)}
+            docs = Progress(docs, desc="pieces", unit="text", enabled=progress)
+            for texts in minibatch(_counted(docs, counts), _BATCH_SIZE):
+                for text, sequences in zip(texts, _encode(texts, tokenizer, max_length), strict=True):
+                    held_out = _is_held_out(text, eval_share, seed)
+                    counts.held_out += bool(sequences) and held_out
+                    counts.texts += bool(sequences) and not held_out
+                    counts.split += len(sequences) > 1
+                    for ids, kinds in sequences:
+                        counts.pieces += len(kinds) - kinds.count(SPECIAL)
+                        writers[HELD_OUT if held_out else TRAIN].add(ids, kinds)
+        write_text(folder / _COUNTS, json.dumps(counts.to_json()) + "\n")
+    return read_counts(folder)
+
+
+def read_counts(folder: Path) -> PieceCounts:
+    """What `write_pieces` did in a folder."""
+    return PieceCounts.from_json(parse_json((folder / _COUNTS).read_bytes()))
+
+
+def _counted(docs: Iterable[Doc], counts: PieceCounts) -> Iterator[str]:
+    for doc in docs:
+        text = doc.text.strip()
+        if text:
+            counts.words += len(doc)
+            yield text
+
+
+def _encode(texts: List[str], tokenizer: Any, max_length: int) -> List[List[Encoded]]:
+    """Per text its sequences, each with ids and kinds. A text of which the tokenizer leaves nothing has none."""
+    found = tokenizer(texts, truncation=True, max_length=max_length, return_overflowing_tokens=True)
+    result: List[List[Encoded]] = [[] for _ in texts]
+    for encoding, text in zip(found.encodings, found["overflow_to_sample_mapping"], strict=True):
+        words, kinds = [None, *encoding.word_ids], []
+        for before, word in pairwise(words):
+            kinds.append(SPECIAL if word is None else INNER if word == before else FIRST)
+        if FIRST in kinds:
+            result[text].append((encoding.ids, kinds))
+    return result
+
+
+def _is_held_out(text: str, share: float, seed: int) -> bool:
+    return int(hash_text(f"{seed} {sentence_key(text)}")[:8], 16) < share * 2**32
+
+
+class _Writer:
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._files = {name: stack.enter_context((folder / name).open("wb")) for name in _ARRAYS}
+        self._end = 0
+
+    def add(self, ids: List[int], kinds: List[int]) -> None:
+        self._end += len(ids)
+        for (name, dtype), values in zip(_ARRAYS.items(), (ids, kinds, [self._end]), strict=True):
+            self._files[name].write(numpy.array(values, dtype=dtype).tobytes())
+
+
+def _open(path: Path, dtype: Any) -> numpy.ndarray:
+    # An empty file cannot be mapped.
+    return numpy.memmap(path, dtype, mode="r") if path.stat().st_size else numpy.zeros(0, dtype)

@@ -1,0 +1,1 @@
+"""Scores with intervals, comparison of pipelines, analysis of labels, the report."""

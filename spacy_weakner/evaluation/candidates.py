@@ -1,0 +1,159 @@
+"""What is compared on a test set: pipelines, and sets of labels."""
+
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from ..corpus.docbin import bare_copy, found_files, read_docs
+from ..corpus.tags import same_tokens
+from ..corpus.weak import doc_entities, group_entities, group_scores, weak_group, weak_sources
+from ..errors import Errors, WeaknerError
+from ..files import existing
+from ..pipelines import load_pipeline
+from ..ty import Entity
+
+# Docs of the test set that are in memory at once.
+_CHUNK = 2000
+
+
+class Candidate(NamedTuple):
+    """A pipeline, or a corpus of the test sentences with labels.
+
+    name (str): Its name.
+    path (Path): The folder of a pipeline, or a `.spacy` file or a folder of them.
+    source (Optional[str]): The weak source whose span group is scored; None: `doc.ents`.
+    """
+
+    name: str
+    path: Path
+    source: Optional[str] = None
+
+    @property
+    def is_pipeline(self) -> bool:
+        """RETURNS (bool): Whether it is a pipeline."""
+        return (self.path / "config.cfg").is_file()
+
+    def check(self) -> None:
+        """Check that there is something to compare.
+
+        RAISES (WeaknerError): If the path does not exist, or is neither a pipeline nor a corpus.
+        """
+        path = existing(self.path, "train it first, or correct the path")
+        if path.is_dir() and not self.is_pipeline and not found_files(path):
+            raise WeaknerError(Errors.WK403.format(path=path))
+
+    def entities(self, doc: Doc) -> List[Entity]:
+        """RETURNS (List[Entity]): What it says about one of its Docs."""
+        return doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
+
+    def scores(self, doc: Doc) -> List[Optional[float]]:
+        """RETURNS (List[Optional[float]]): The scores of these entities; None where there is none."""
+        if self.source is not None:
+            return group_scores(doc, weak_group(self.source))
+        known = Span.has_extension("weakner_score")
+        return [ent._.weakner_score if known else None for ent in doc.ents]
+
+
+def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
+    """Read candidates as users write them.
+
+    paths (Mapping[str, Union[Path, str]]): By name: a path, or "PATH#SOURCE" for the span group of a weak source. A "#"
+        in the name of an existing file or folder is part of the path.
+    RETURNS (List[Candidate]): In the same order.
+    RAISES (WeaknerError): If there are none, or one does not exist or is neither a pipeline nor a corpus.
+    """
+    if not paths:
+        raise WeaknerError(Errors.WK408)
+    candidates = [Candidate(name, *_split(str(value))) for name, value in paths.items()]
+    for candidate in candidates:
+        candidate.check()
+    return candidates
+
+
+def _split(value: str) -> Tuple[Path, Optional[str]]:
+    """Path and source. Names of both may hold a "#": what exists decides, the longest path first."""
+    if Path(value).exists() or "#" not in value:
+        return Path(value), None
+    borders = [i for i, char in enumerate(value) if char == "#" and 0 < i < len(value) - 1]
+    border = next((i for i in reversed(borders) if Path(value[:i]).exists()), borders[-1] if borders else len(value))
+    return Path(value[:border]), value[border + 1 :] or None
+
+
+def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
+    """Split the candidates of a command line.
+
+    values (Sequence[str]): NAME=PATH or NAME=PATH#SOURCE each.
+    RETURNS (Dict[str, str]): Path by name.
+    RAISES (WeaknerError): If one has no name or no path, or two have the same name.
+    """
+    parsed: Dict[str, str] = {}
+    for value in values:
+        name, separator, path = value.partition("=")
+        if not (name and separator and path):
+            raise WeaknerError(Errors.WK401.format(value=value))
+        if name in parsed:
+            raise WeaknerError(Errors.WK404.format(name=name))
+        parsed[name] = path
+    return parsed
+
+
+class Predictions:
+    """Streams the test set together with what a candidate says about it.
+
+    candidate (Candidate): The candidate.
+    test (Path): Corpus with complete gold in `doc.ents`.
+    """
+
+    def __init__(self, candidate: Candidate, test: Path) -> None:
+        self.candidate = candidate
+        self.test = test
+        self._words = 0
+        self._seconds = 0.0
+
+    @property
+    def words_per_second(self) -> Optional[float]:
+        """RETURNS (Optional[float]): Speed of the predictions made so far; None for label sets."""
+        return self._words / max(self._seconds, 1e-9) if self.candidate.is_pipeline else None
+
+    def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
+        """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels.
+
+        RAISES (WeaknerError): If a label set does not hold the sentences of the test set, or a Doc lacks the labels of
+            the source.
+        """
+        pairs = self._predict() if self.candidate.is_pipeline else self._read()
+        for number, (gold, doc) in enumerate(pairs, start=1):
+            source = self.candidate.source
+            # To have found nothing is not the same as not to have looked.
+            if source is not None and source not in weak_sources(doc):
+                there = ", ".join(weak_sources(doc)) or "none"
+                raise WeaknerError(
+                    Errors.WK409.format(path=self.candidate.path, number=number, source=source, sources=there)
+                )
+            yield gold, doc
+
+    def _predict(self) -> Iterator[Tuple[Doc, Doc]]:
+        nlp = load_pipeline(self.candidate.path)
+        docs = read_docs(self.test, nlp.vocab)
+        while chunk := list(islice(docs, _CHUNK)):
+            bare = [bare_copy(doc) for doc in chunk]
+            started = time.perf_counter()
+            predicted = list(nlp.pipe(bare))
+            self._seconds += time.perf_counter() - started
+            self._words += sum(map(len, bare))
+            yield from zip(chunk, predicted, strict=True)
+
+    def _read(self) -> Iterator[Tuple[Doc, Doc]]:
+        vocab = Vocab()
+        docs, number = read_docs(self.candidate.path, vocab), 0
+        for number, gold in enumerate(read_docs(self.test, vocab), start=1):
+            doc = next(docs, None)
+            if doc is None or not same_tokens(gold, doc):
+                raise WeaknerError(Errors.WK400.format(path=self.candidate.path, test=self.test, number=number))
+            yield gold, doc
+        if next(docs, None) is not None:
+            raise WeaknerError(Errors.WK400.format(path=self.candidate.path, test=self.test, number=number + 1))

@@ -1,0 +1,194 @@
+"""One test set, many candidates: trained pipelines and sets of weak labels in one table."""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..calibration.reliability import CalibrationCounter
+from ..corpus.docbin import read_docs
+from ..corpus.gold import Gold, missing_tokens
+from ..corpus.weak import doc_entities, is_weak
+from ..errors import Errors, WeaknerError, check_range
+from ..files import existing
+from ..progress import Progress
+from ..runtime.devices import on_device
+from ..scores import Accuracy, Counts, as_json, count_matches, total
+from .bootstrap import Bootstrap, Difference, Interval
+from .candidates import Candidate, Predictions, make_candidates
+
+SAMPLES = 1000
+# Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
+Observer = Callable[[Candidate, Doc, Doc], None]
+
+
+class Comparison(NamedTuple):
+    """Scores of one candidate.
+
+    name (str): Its name.
+    counts (Counts): Exact matches over all labels.
+    per_label (Dict[str, Counts]): Per label.
+    words_per_second (Optional[float]): Speed of prediction; None for label sets.
+    accuracy (Accuracy): Of tokens and sentences.
+    interval (Optional[Interval]): Confidence interval of F1; None without bootstrap.
+    difference (Optional[Difference]): Difference in F1 to the baseline; None without bootstrap, and for the baseline
+        itself.
+    ece (Optional[float]): Expected calibration error of the scores of its entities, in [0, 1]; None if they have none.
+    """
+
+    name: str
+    counts: Counts
+    per_label: Dict[str, Counts]
+    words_per_second: Optional[float]
+    accuracy: Accuracy
+    interval: Optional[Interval] = None
+    difference: Optional[Difference] = None
+    ece: Optional[float] = None
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]; "ece" in [0, 1]."""
+        return {
+            "name": self.name,
+            **as_json(self.counts),
+            "token_accuracy": round(self.accuracy.of_tokens, 2),
+            "sentence_accuracy": round(self.accuracy.of_sentences, 2),
+            "words_per_second": None if self.words_per_second is None else round(self.words_per_second),
+            "ece": as_json(self.ece),
+            "interval": as_json(self.interval),
+            "difference": as_json(self.difference),
+            "per_label": as_json(self.per_label),
+        }
+
+
+def compare(
+    test: Path,
+    candidates: Mapping[str, Union[Path, str]],
+    *,
+    bootstrap: int = SAMPLES,
+    baseline: Optional[str] = None,
+    seed: int = 0,
+    observe: Optional[Observer] = None,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> List[Comparison]:
+    """Score candidates on one test set.
+
+    test (Path): Corpus with complete gold in `doc.ents`.
+    candidates (Mapping[str, Union[Path, str]]): By name: the folder of a pipeline, or a `.spacy` corpus (file or
+        folder) of the test sentences, with labels in `doc.ents` and perhaps the gold in the span group "gold", as
+        `aggregate` leaves it. "PATH#SOURCE" scores the span group `weak:<source>` instead of `doc.ents`.
+    bootstrap (int): Number of test sets that are drawn from the sentences to tell how certain F1 is; 0: none.
+    baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
+    seed (int): Seed of these draws.
+    observe (Optional[Observer]): Called with every candidate and sentence.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    progress (bool): Show how far it has come.
+    RETURNS (List[Comparison]): In the order of the candidates.
+    RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
+        nor a corpus, a label set that does not hold the test set's sentences, and unusable settings.
+    """
+    check_range("bootstrap", bootstrap, 0, None)
+    test = existing(test)
+    parsed = make_candidates(candidates)
+    if baseline is not None and baseline not in candidates:
+        raise WeaknerError(Errors.WK410.format(name=baseline, names=", ".join(candidates)))
+    _check_gold(test)
+    bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
+    with on_device(gpu_id):
+        rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
+    return _with_bootstrap(list(rows), numpy.stack(sentences), bootstrap, baseline, seed) if bootstrap else list(rows)
+
+
+def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...]]]:
+    """Lay a comparison out, the best F1 first.
+
+    rows (List[Comparison]): The scores.
+    RETURNS (Tuple[List[str], List[Tuple[str, ...]]]): Header and cells.
+    """
+    certain = any(row.interval for row in rows)
+    baseline = next((row.difference.baseline for row in rows if row.difference), None)
+    header = ["", "P", "R", "F1", *(["F1 95 %"] if certain else [])]
+    header += [f"vs {baseline}", "p"] if baseline is not None else []
+    scored = any(row.ece is not None for row in rows)
+    header += ["ECE"] if scored else []
+    cells = []
+    for row in sorted(rows, key=lambda row: -row.counts.f1):
+        line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
+        if certain:
+            line.append("-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}")
+        if baseline is not None:
+            line += _difference_cells(row.difference)
+        if scored:
+            line.append("-" if row.ece is None else f"{row.ece:.3f}")
+        line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
+        line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
+        cells.append(tuple(line))
+    return [*header, "tokens", "sentences", "words/s"], cells
+
+
+def _difference_cells(difference: Optional[Difference]) -> List[str]:
+    if difference is None:
+        return ["-", "-"]
+    bounds = f"({difference.low:+.1f} to {difference.high:+.1f})"
+    return [f"{difference.f1:+.1f} {bounds}", f"{difference.p:.3f}"]
+
+
+def _check_gold(test: Path) -> None:
+    # What a pipeline finds where nothing is known would count as wrong.
+    number = 0
+    for number, doc in enumerate(read_docs(test, Vocab()), start=1):
+        if is_weak(doc):
+            raise WeaknerError(Errors.WK413.format(path=test, number=number))
+        if missing_tokens(doc):
+            raise WeaknerError(Errors.WK402.format(path=test, number=number))
+    if not number:
+        raise WeaknerError(Errors.WK101.format(path=test))
+
+
+def _compare(
+    candidate: Candidate, test: Path, observe: Optional[Observer]
+) -> Tuple[Comparison, "NDArray[numpy.int64]"]:
+    """Scores of a candidate, and tp, fp and fn of every sentence."""
+    sentences: List[Counts] = []
+    per_label: Dict[str, Counts] = {}
+    accuracy = Accuracy()
+    calibration = CalibrationCounter()
+    predictions = Predictions(candidate, test)
+    for gold, doc in predictions:
+        wanted, found = doc_entities(gold), candidate.entities(doc)
+        counts, by_label = count_matches([(wanted, found)])
+        accuracy = accuracy.with_sentence(wanted, found, len(gold))
+        calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
+        sentences.append(counts)
+        for label, each in by_label.items():
+            per_label[label] = per_label.get(label, Counts()).plus(each)
+        if observe is not None:
+            observe(candidate, gold, doc)
+    reliability = calibration.result()
+    row = Comparison(
+        candidate.name,
+        total(per_label),
+        dict(sorted(per_label.items())),
+        predictions.words_per_second,
+        accuracy,
+        ece=reliability.error if reliability is not None and reliability.spans else None,
+    )
+    return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
+
+
+def _with_bootstrap(
+    rows: List[Comparison], counts: "NDArray[numpy.int64]", samples: int, baseline: Optional[str], seed: int
+) -> List[Comparison]:
+    bootstrap = Bootstrap(counts, samples, seed)
+    names = [row.name for row in rows]
+    best = max(range(len(rows)), key=lambda i: rows[i].counts.f1) if baseline is None else names.index(baseline)
+    return [
+        row._replace(
+            interval=bootstrap.interval(i),
+            difference=None if i == best else bootstrap.difference(i, best, names[best]),
+        )
+        for i, row in enumerate(rows)
+    ]

@@ -1,0 +1,203 @@
+"""Labels against gold: scores on spans and tokens, kinds of errors, recall by length, frequent errors."""
+
+from collections import Counter
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from spacy.tokens import Doc
+
+from ..corpus.gold import Gold
+from ..scores import Counts, total
+from ..ty import Entities, Entity
+from .relations import BOTH, BOUNDARY, NONE, SAME, TYPE, SpanIndex
+
+# Widths in tokens: first and last of each class.
+LENGTHS: Tuple[Tuple[int, Optional[int]], ...] = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, None))
+
+
+class ErrorCounts(NamedTuple):
+    """Kinds of errors. The first four are predicted spans, and sum to the false positives.
+
+    boundary (int): Overlaps a gold entity of its label, but has other bounds.
+    type (int): Has the bounds of a gold entity, but another label.
+    both (int): Overlaps only gold entities of other labels, and has other bounds.
+    spurious (int): Overlaps no gold entity.
+    missed (int): Gold entities that no predicted span overlaps. (Other false negatives have a boundary or type error.)
+    """
+
+    boundary: int = 0
+    type: int = 0
+    both: int = 0
+    spurious: int = 0
+    missed: int = 0
+
+
+class LengthRecall(NamedTuple):
+    """Gold entities of one class of lengths.
+
+    length (str): Number of tokens: "1", or "6-8", or "9+".
+    gold (int): How many there are.
+    found (int): How many of them were found exactly.
+    cumulative (float): Share of all gold entities that are at most as long as the longest of this class, in [0, 100].
+    """
+
+    length: str
+    gold: int
+    found: int
+    cumulative: float
+
+    @property
+    def recall(self) -> float:
+        """RETURNS (float): In [0, 100]."""
+        return 100.0 * self.found / max(1, self.gold)
+
+
+class PhraseCount(NamedTuple):
+    """An error that occurs repeatedly.
+
+    text (str): The phrase.
+    label (str): Its label.
+    n (int): How often it is wrong (or missed).
+    of (int): How often it was given that label where gold is known (or is gold).
+    """
+
+    text: str
+    label: str
+    n: int
+    of: int
+
+
+class LabelScores(NamedTuple):
+    """Scores of one label, or of all.
+
+    exact (Counts): Spans that match exactly.
+    tokens (Counts): Pairs of token and label.
+    errors (ErrorCounts): By kind. False spans count for the label that they were given.
+    """
+
+    exact: Counts
+    tokens: Counts
+    errors: ErrorCounts
+
+
+class GoldScores(NamedTuple):
+    """Labels of one source, or entities of one pipeline, against gold.
+
+    docs (int): Docs that were scored.
+    total (LabelScores): Over all labels (micro average).
+    per_label (Dict[str, LabelScores]): By label, sorted.
+    unscored (int): Predicted spans that touch tokens about which gold says nothing.
+    lengths (List[LengthRecall]): Recall by length.
+    false (List[PhraseCount]): The most frequent false phrases.
+    missed (List[PhraseCount]): The most frequent gold phrases that were not found.
+    """
+
+    docs: int
+    total: LabelScores
+    per_label: Dict[str, LabelScores]
+    unscored: int
+    lengths: List[LengthRecall]
+    false: List[PhraseCount]
+    missed: List[PhraseCount]
+
+
+class Evaluation:
+    """Counts while Docs pass by; keeps none of them."""
+
+    def __init__(self) -> None:
+        self.docs = 0
+        self.unscored = 0
+        self._exact: Dict[str, Counter[str]] = {kind: Counter() for kind in Counts._fields}
+        self._tokens: Dict[str, Counter[str]] = {kind: Counter() for kind in Counts._fields}
+        self._errors: Dict[str, Counter[str]] = {kind: Counter() for kind in (BOUNDARY, TYPE, BOTH, NONE, "missed")}
+        self._gold_lengths: Counter[int] = Counter()
+        self._found_lengths: Counter[int] = Counter()
+        self._phrases: Dict[str, Counter[Tuple[str, str]]] = {kind: Counter() for kind in Counts._fields}
+
+    def add(self, doc: Doc, entities: Entities, gold: Gold) -> None:
+        """Count one Doc.
+
+        doc (Doc): Where the words are read.
+        entities (Entities): What was predicted; repeated spans count once.
+        gold (Gold): What is right.
+        """
+        self.docs += 1
+        unique = set(entities)
+        predicted, actual = SpanIndex(gold.scorable(list(unique))), SpanIndex(gold.entities)
+        self.unscored += len(unique) - len(predicted.entities)
+        for entity in predicted.entities:
+            relation = actual.relation(entity)
+            self._count(doc, "tp" if relation == SAME else "fp", entity)
+            if relation != SAME:
+                self._errors[relation][entity[2]] += 1
+        for entity in actual.entities:
+            relation = predicted.relation(entity)
+            self._gold_lengths[entity[1] - entity[0]] += 1
+            if relation == SAME:
+                self._found_lengths[entity[1] - entity[0]] += 1
+            else:
+                self._count(doc, "fn", entity)
+            if relation == NONE:
+                self._errors["missed"][entity[2]] += 1
+        self._add_tokens(predicted, actual)
+
+    def _count(self, doc: Doc, kind: str, entity: Entity) -> None:
+        start, end, label = entity
+        self._exact[kind][label] += 1
+        self._phrases[kind][doc[start:end].text, label] += 1
+
+    def _add_tokens(self, predicted: SpanIndex, actual: SpanIndex) -> None:
+        ours = {(token, label) for token, labels in predicted.tokens.items() for label in labels}
+        gold = {(token, label) for token, labels in actual.tokens.items() for label in labels}
+        for kind, pairs in zip(Counts._fields, (ours & gold, ours - gold, gold - ours), strict=True):
+            self._tokens[kind].update(label for _, label in pairs)
+
+    def result(self, top: int = 10) -> GoldScores:
+        """What was counted.
+
+        top (int): Number of phrases in each of the lists of frequent errors.
+        RETURNS (GoldScores): The scores.
+        """
+        labels = sorted({label for counter in self._exact.values() for label in counter})
+        per_label = {label: self._scores([label]) for label in labels}
+        right, wrong, missed = (self._phrases[kind] for kind in Counts._fields)
+        return GoldScores(
+            docs=self.docs,
+            total=self._scores(labels),
+            per_label=per_label,
+            unscored=self.unscored,
+            lengths=recall_by_length(self._gold_lengths, self._found_lengths),
+            false=_frequent(wrong, right, top),
+            missed=_frequent(missed, right, top),
+        )
+
+    def _scores(self, labels: Iterable[str]) -> LabelScores:
+        labels = list(labels)
+        exact, tokens = (
+            total({label: Counts(*(counters[kind][label] for kind in Counts._fields)) for label in labels})
+            for counters in (self._exact, self._tokens)
+        )
+        errors = ErrorCounts(*(sum(counter[label] for label in labels) for counter in self._errors.values()))
+        return LabelScores(exact, tokens, errors)
+
+
+def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:
+    """Sum up by classes of lengths.
+
+    gold (Counter[int]): Gold entities by their number of tokens.
+    found (Counter[int]): Those that were found.
+    RETURNS (List[LengthRecall]): One per class, the shortest first.
+    """
+    n_gold, seen, rows = sum(gold.values()), 0, []
+    for first, last in LENGTHS:
+        widths = [width for width in gold if first <= width and (last is None or width <= last)]
+        n = sum(gold[width] for width in widths)
+        seen += n
+        name = f"{first}+" if last is None else str(first) if first == last else f"{first}-{last}"
+        rows.append(LengthRecall(name, n, sum(found[width] for width in widths), 100.0 * seen / max(1, n_gold)))
+    return rows
+
+
+def _frequent(counts: "Counter[Tuple[str, str]]", right: "Counter[Tuple[str, str]]", top: int) -> List[PhraseCount]:
+    """The most frequent ones; ties in alphabetical order, so that results do not depend on the order of Docs."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top]
+    return [PhraseCount(text, label, n, n + right[text, label]) for (text, label), n in ranked]

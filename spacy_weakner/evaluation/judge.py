@@ -1,0 +1,278 @@
+"""What weak labels are worth, before anything is trained on them: measured on gold that the sources have labelled."""
+
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..aggregation.observations import SourceSurvey
+from ..aggregation.policies import POLICIES
+from ..corpus import weak
+from ..corpus.docbin import read_docs, stream_docs
+from ..corpus.gold import Gold, find_gold
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..labeling.aggregate import METHODS, UNION
+from ..pipelines import blank_pipeline
+from ..scores import Counts, as_json
+from .bootstrap import Bootstrap, Interval, f1, precision, recall
+from .relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
+from .terms.collected import find_collected
+from .terms.combining import Labels, combined_labels
+from .terms.concerns import Concern, Figures, concerns
+from .terms.matches import Sentence, choose_matches, count_labels, read_sentence
+from .terms.proposal import Proposal, propose
+from .terms.terms import WorstTerm, find_worst_terms
+
+SAMPLES = 1000
+TOP = 20
+_MEASURES = {"p": precision, "r": recall, "f1": f1}
+# What `errors` calls the relations of a false match to gold.
+_ERRORS = {BOUNDARY: "borders", BOTH: "borders", TYPE: "label", NONE: "nothing"}
+
+
+class Scores(NamedTuple):
+    """Scores with 95 % intervals.
+
+    counts (Counts): Exact matches.
+    intervals (Dict[str, Interval]): Of "p", "r" and "f1", over sentences drawn with replacement.
+    docs (int): Documents that were scored.
+    """
+
+    counts: Counts
+    intervals: Dict[str, Interval]
+    docs: int
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]."""
+        intervals = {key: [round(bound, 2) for bound in bounds] for key, bounds in self.intervals.items()}
+        return {**as_json(self.counts), "intervals": intervals, "docs": self.docs}
+
+
+class Judgement(NamedTuple):
+    """What weak labels are worth.
+
+    method (str): How sources were combined.
+    policy (Optional[str]): The policy of the method "union".
+    docs (int): Documents with gold.
+    unlabelled (int): Those that no source has looked at; they are in no figure but those of `docs` and `tokens`.
+    tokens (int): Tokens of all of them.
+    entities (int): Gold entities of all of them.
+    scores (Scores): The labels as `aggregate` would write them.
+    per_label (Dict[str, Scores]): By label.
+    per_source (Dict[str, Scores]): Each source alone, on the documents that it has looked at.
+    unanswered (Tuple[str, ...]): Sources without any answer on this gold.
+    errors (Dict[str, int]): False labels: those with wrong "borders" (they overlap a gold entity), with the bounds of
+        a gold entity but another "label", and where there is "nothing".
+    worst_terms (List[WorstTerm]): What is wrong most often.
+    proposals (List[Proposal]): Better settings of term lists, the largest gain first; each is measured on the labels of
+        that list alone.
+    warnings (List[Concern]): What will probably hurt.
+    """
+
+    method: str
+    policy: Optional[str]
+    docs: int
+    unlabelled: int
+    tokens: int
+    entities: int
+    scores: Scores
+    per_label: Dict[str, Scores]
+    per_source: Dict[str, Scores]
+    unanswered: Tuple[str, ...]
+    errors: Dict[str, int]
+    worst_terms: List[WorstTerm]
+    proposals: List[Proposal]
+    warnings: List[Concern]
+
+    def to_json(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): All of it, as JSON can hold it; "proposal" is the first of the proposals."""
+        result: Dict[str, Any] = {key: as_json(value) for key, value in self._asdict().items()}
+        result["scores"] = self.scores.to_json()
+        for key in ("per_label", "per_source"):
+            result[key] = {name: scores.to_json() for name, scores in getattr(self, key).items()}
+        result["proposal"] = result["proposals"][0] if self.proposals else None
+        return result
+
+
+def judge(
+    labelled: Path,
+    *,
+    method: str = UNION,
+    policy: Optional[str] = None,
+    sources: Optional[Sequence[str]] = None,
+    fit_on: Optional[Path] = None,
+    lang: str = "en",
+    bootstrap: int = SAMPLES,
+    top: int = TOP,
+    seed: int = 0,
+    progress: bool = False,
+) -> Judgement:
+    """Measure weak labels on gold.
+
+    labelled (Path): Gold corpus that sources have labelled: complete gold in `doc.ents` (or in the span group "gold",
+        where `aggregate` has put it), and span groups `weak:<source>`. Documents without gold are passed over.
+    method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of
+        this gold.
+    fit_on (Optional[Path]): Labelled text that a label model is fitted on; None: this corpus, without its gold. Sources
+        that are in it and have no answers on gold are named, and lists that match in it far less often than in gold.
+    lang (str): Language of the texts.
+    bootstrap (int): Number of resampled test sets that tell how certain the figures are.
+    top (int): Number of worst terms.
+    seed (int): Seed of folds and samples.
+    progress (bool): Show a bar, if the output is a terminal.
+    RETURNS (Judgement): What they are worth.
+    RAISES (WeaknerError): For a corpus without gold, without weak labels, or with nothing in it; for unusable settings.
+    """
+    labelled = Path(labelled)
+    check_choice("method", method, METHODS)
+    check_range("bootstrap", bootstrap, 1, None)
+    check_range("top", top, 0, None)
+    if policy is not None and method != UNION:
+        raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", method=method, methods=UNION))
+    policy = policy or "longest"
+    check_choice("policy", policy, POLICIES)
+    docs, golds = _read(labelled, lang)
+    names, absent = _find_sources(labelled, docs, sources, fit_on)
+    text = fit_on
+    # Only a label model learns from text; the other methods know those that have looked at gold.
+    fit_on = fit_on if method == "label_model" else None
+    used = [*names, *absent] if fit_on is not None else names
+    trusted = sorted(used) if sources is None else [name for name in sources if name in used]
+    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fit_on, seed=seed)
+    said = {name: _said(docs, golds, name) for name in names}
+    alone: Dict[str, Labels] = {
+        name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
+        for name, sentences in said.items()
+    }
+    rows = _count(golds, labels, alone)
+    sums = Bootstrap(numpy.stack(list(rows.values())), bootstrap, seed)
+    scored = {key: _scores(sums, i, row) for i, (key, row) in enumerate(rows.items())}
+    per_source = {name: scored["source", name]._replace(docs=_seen(alone[name])) for name in names}
+    scores = scored["total", ""]._replace(docs=_seen(labels))
+    lists = [
+        name for name in names if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
+    ]
+    looked = {name: [sentence for sentence in said[name] if sentence is not None] for name in lists}
+    proposals = [
+        propose(name, sentences, policy, samples=bootstrap, seed=seed, progress=progress)
+        for name, sentences in looked.items()
+    ]
+    keys = list(rows)
+    better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
+    unanswered = {name: len(docs) - _seen(alone[name]) for name in names} | {name: len(docs) for name in absent}
+    per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
+    figures = Figures(
+        total=scores.counts,
+        width=scores.intervals["f1"].high - scores.intervals["f1"].low,
+        per_label={label: each.counts for label, each in per_label.items()},
+        per_source={name: each.counts for name, each in per_source.items()},
+        better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
+        unanswered={name: n for name, n in unanswered.items() if n},
+        found={name: _share_found(sentences) for name, sentences in looked.items()},
+        collected={} if text is None else find_collected(labelled, text, lists),
+        docs=len(docs),
+        unlabelled=len(docs) - scores.docs,
+    )
+    return Judgement(
+        method=method,
+        policy=policy if method == UNION else None,
+        docs=len(docs),
+        unlabelled=figures.unlabelled,
+        tokens=sum(map(len, docs)),
+        entities=sum(len(gold.entities) for gold in golds),
+        scores=scores,
+        per_label=per_label,
+        per_source=per_source,
+        unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
+        errors=_errors(golds, labels),
+        worst_terms=find_worst_terms(docs, said, policy, top),
+        proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
+        warnings=concerns(figures),
+    )
+
+
+def _share_found(sentences: Sequence[Sentence]) -> float:
+    """Percent of the gold entities that are among the matches of a source, overlapping ones included."""
+    pairs = [(s.gold.entities, {m.candidate.entity for m in s.matches}) for s in sentences]
+    right = sum(len(gold & found) for gold, found in pairs)
+    return 100.0 * right / max(1, sum(len(gold) for gold, _ in pairs))
+
+
+def _read(path: Path, lang: str) -> Tuple[List[Doc], List[Gold]]:
+    docs, golds, n = [], [], 0
+    for doc in read_docs(path, blank_pipeline(lang).vocab):
+        n += 1
+        gold = find_gold(doc)
+        if gold is not None:
+            docs.append(doc)
+            golds.append(gold)
+    if not n:
+        raise WeaknerError(Errors.WK101.format(path=path))
+    if not docs:
+        raise WeaknerError(Errors.WK650.format(path=path, docs=n))
+    if not any(gold.entities for gold in golds):
+        raise WeaknerError(Errors.WK651.format(path=path, docs=len(docs)))
+    return docs, golds
+
+
+def _find_sources(
+    path: Path, docs: Sequence[Doc], wanted: Optional[Sequence[str]], fit_on: Optional[Path]
+) -> Tuple[List[str], List[str]]:
+    """Sources with answers on gold, the most trusted first, and others that should have some."""
+    here = {source for doc in docs for source in weak.weak_sources(doc)}
+    elsewhere = SourceSurvey(wanted)
+    for doc in () if fit_on is None else stream_docs(fit_on):
+        elsewhere.add(doc)
+    there = set(elsewhere.docs)
+    if not here and not there:
+        raise WeaknerError(Errors.WK301.format(path=path))
+    for source in wanted or ():
+        if source not in here | there:
+            raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(here | there))))
+    order = sorted(here | there) if wanted is None else list(wanted)
+    return [name for name in order if name in here], [name for name in order if name not in here]
+
+
+def _said(docs: Sequence[Doc], golds: Sequence[Gold], source: str) -> List[Optional[Sentence]]:
+    group = weak.weak_group(source)
+    pairs = zip(docs, golds, strict=True)
+    return [read_sentence(doc, gold, source) if group in doc.spans else None for doc, gold in pairs]
+
+
+def _seen(labels: Labels) -> int:
+    return sum(entities is not None for entities in labels)
+
+
+def _count(
+    golds: Sequence[Gold], labels: Labels, alone: Dict[str, Labels]
+) -> Dict[Tuple[str, str], "NDArray[numpy.int64]"]:
+    """Counts of every sentence: in all, per label and per source. Sentences that nobody has looked at count nothing."""
+    all_labels = {label for gold in golds for _, _, label in gold.entities}
+    all_labels |= {label for entities in labels for _, _, label in entities or ()}
+    keys = [("total", ""), *(("label", x) for x in sorted(all_labels)), *(("source", name) for name in alone)]
+    rows = {key: numpy.zeros((len(golds), 3), dtype="int64") for key in keys}
+    for i, (gold, entities) in enumerate(zip(golds, labels, strict=True)):
+        for label, counts in ({} if entities is None else count_labels(gold, entities)).items():
+            rows["total", ""][i] += counts
+            rows["label", label][i] += counts
+        for name, own in alone.items():
+            answer = own[i]
+            for counts in ({} if answer is None else count_labels(gold, answer)).values():
+                rows["source", name][i] += counts
+    return rows
+
+
+def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> Scores:
+    intervals = {key: sums.interval(number, measure) for key, measure in _MEASURES.items()}
+    return Scores(Counts(*map(int, row.sum(0))), intervals, int(row.any(1).sum()))
+
+
+def _errors(golds: Sequence[Gold], labels: Labels) -> Dict[str, int]:
+    kinds = dict.fromkeys(_ERRORS.values(), 0)
+    for gold, entities in zip(golds, labels, strict=True):
+        index = SpanIndex(gold.entities)
+        for entity in set(gold.scorable(list(entities or ()))) - gold.entities:
+            kinds[_ERRORS[index.relation(entity)]] += 1
+    return kinds

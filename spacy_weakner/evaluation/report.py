@@ -1,0 +1,283 @@
+"""A report as one HTML file that needs nothing else: no network, no script, no other file."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from spacy.tokens import Doc
+
+from ..calibration.reliability import CalibrationCounter, Reliability
+from ..corpus.gold import Gold
+from ..corpus.weak import PREDICTED_PREFIX, doc_entities, group_entities, group_scores
+from ..errors import Errors, WeaknerError, check_range
+from ..files import check_output, write_text
+from ..ty import Entities
+from .analyze import Analysis, analyze
+from .candidates import Candidate, make_candidates
+from .compare import SAMPLES, Comparison, compare
+from .evaluate import Evaluation, GoldScores
+from .examples import Example, WorstSentences, label_colors, render
+from .plots import Plot, f1_plot, length_plot, precision_recall_plot, reliability_plot
+from .tables import Table, analysis_tables, calibration_tables, comparison_table, evaluation_tables, printable, shorten
+
+TEMPLATE = "report.html.jinja"
+
+
+class Section(NamedTuple):
+    """A part of the report.
+
+    title (str): Its heading.
+    key (str): Its anchor.
+    lines (List[str]): What it is about.
+    plots (List[Plot]): Its plots.
+    tables (List[Table]): Its tables.
+    answer (Sequence[Tuple[str, str]]): What a reader wants to know first, each with a word for it. A page opens with
+        that of its first section.
+    """
+
+    title: str
+    key: str
+    lines: List[str]
+    plots: List[Plot]
+    tables: List[Table]
+    answer: Sequence[Tuple[str, str]] = ()
+
+
+def report(
+    output: Path,
+    *,
+    test: Optional[Path] = None,
+    candidates: Optional[Mapping[str, Union[Path, str]]] = None,
+    labels: Optional[Path] = None,
+    first: Sequence[Section] = (),
+    gold: Optional[Path] = None,
+    sources: Optional[Sequence[str]] = None,
+    title: str = "Report",
+    examples: int = 30,
+    top: int = 10,
+    bootstrap: int = SAMPLES,
+    baseline: Optional[str] = None,
+    seed: int = 0,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> List[Comparison]:
+    """Write a comparison of candidates on a test set, an audit of weak labels, or both.
+
+    output (Path): The HTML file.
+    test, candidates, bootstrap, baseline, seed, gpu_id: See `compare`.
+    labels (Optional[Path]): A corpus of weak labels, see `analyze`.
+    first (Sequence[Section]): What the report opens with.
+    gold, sources, top: See `analyze`.
+    title (str): Title of the report.
+    examples (int): Number of sentences with errors that are shown of each candidate.
+    progress (bool): Show how far it has come.
+    RETURNS (List[Comparison]): The comparison; empty without a test set.
+    RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
+        and nothing to report on.
+    """
+    output = Path(output)
+    _check(output, test, candidates, labels, gold, examples, bool(first))
+    sections = list(first)
+    rows: List[Comparison] = []
+    worst: Dict[str, List[Example]] = {}
+    if test is not None:
+        observer = _Observer(examples)
+        rows = compare(
+            test,
+            candidates or {},
+            bootstrap=bootstrap,
+            baseline=baseline,
+            seed=seed,
+            observe=observer.add,
+            gpu_id=gpu_id,
+            progress=progress,
+        )
+        sections.append(_comparison_section(Path(test), rows, observer, top))
+        worst = {row.name: observer.worst[row.name].result() for row in rows}
+    if labels is not None:
+        analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
+        sections.append(_analysis_section(Path(labels), analysis))
+    write_text(output, _render(title, sections, worst))
+    return rows
+
+
+class _Observer:
+    """Looks at the predictions of all candidates while they are compared."""
+
+    def __init__(self, examples: int) -> None:
+        self.worst: Dict[str, WorstSentences] = {}
+        self._examples = examples
+        self._evaluations: Dict[str, Evaluation] = {}
+        self._calibration: Dict[str, CalibrationCounter] = {}
+
+    def add(self, candidate: Candidate, gold_doc: Doc, doc: Doc) -> None:
+        """Called with every candidate and sentence."""
+        name = candidate.name
+        gold = Gold(frozenset(doc_entities(gold_doc)))
+        entities = candidate.entities(doc)
+        if name not in self.worst:
+            self.worst[name] = WorstSentences(self._examples)
+            self._evaluations[name] = Evaluation()
+        self.worst[name].add(gold_doc, sorted(gold.entities), entities)
+        self._evaluations[name].add(gold_doc, entities, gold)
+        what = "weakner_score" if candidate.source is None else f"weak:{candidate.source}"
+        self._add_scores(f"{name}: {what}", entities, candidate.scores(doc), gold)
+        for group in sorted(group for group in doc.spans if group.startswith(PREDICTED_PREFIX)):
+            self._add_scores(f"{name}: {group}", group_entities(doc, group), group_scores(doc, group), gold)
+
+    def _add_scores(self, name: str, entities: Entities, scores: Sequence[Optional[float]], gold: Gold) -> None:
+        self._calibration.setdefault(name, CalibrationCounter()).add(entities, scores, gold)
+
+    def evaluations(self, top: int) -> Dict[str, GoldScores]:
+        """Scores by name of the candidate."""
+        return {name: evaluation.result(top) for name, evaluation in self._evaluations.items()}
+
+    def calibration(self) -> Dict[str, Reliability]:
+        """Calibration by name of what gives the scores."""
+        results = {name: counter.result() for name, counter in self._calibration.items()}
+        return {name: result for name, result in results.items() if result is not None}
+
+
+def _check(
+    output: Path,
+    test: Optional[Path],
+    candidates: Optional[Mapping[str, Union[Path, str]]],
+    labels: Optional[Path],
+    gold: Optional[Path],
+    examples: int,
+    more: bool,
+) -> None:
+    """Refuse what cannot succeed before hours of predictions."""
+    if test is None and candidates:
+        raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
+    if test is None and labels is None and not more:
+        raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
+    if labels is None and gold is not None:
+        raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))
+    check_range("examples", examples, 0, None)
+    if output.is_dir():
+        raise WeaknerError(Errors.WK109.format(path=output))
+    inputs = [Path(path) for path in (test, labels, gold) if path is not None]
+    if test is not None:
+        inputs += [candidate.path for candidate in make_candidates(candidates or {})]
+    check_output(inputs, [output])
+
+
+def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer, top: int) -> Section:
+    evaluations, calibration = observer.evaluations(top), observer.calibration()
+    n_gold = rows[0].counts.tp + rows[0].counts.fn
+    plots = [f1_plot(rows, "candidates-f1"), *_plots(evaluations, calibration, "candidates")]
+    # All candidates are scored on the same gold.
+    first = next(iter(evaluations.values()))
+    evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
+    tables = [comparison_table(rows), *evaluated, *calibration_tables(calibration)]
+    lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
+    return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
+
+
+def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
+    """Say which candidate is the best, how sure that is, and what its errors are.
+
+    rows (Sequence[Comparison]): The candidates.
+    RETURNS (List[Tuple[str, str]]): Answers, each with a word for what it answers.
+    """
+    best, *others = sorted(rows, key=lambda row: -row.counts.f1)
+    counts = best.counts
+    bounds = "" if best.interval is None else f" ({best.interval.low:.1f} to {best.interval.high:.1f})"
+    scores = f"{counts.f1:.1f}{bounds}, P {counts.precision:.1f}, R {counts.recall:.1f}"
+    use = f"'{best.name}' has the best F1 here: {scores}."
+    if not others:
+        sure = "Nothing else was compared, so this says how good it is, not whether something else is better."
+    else:
+        other = others[0]
+        sure = f"The next one, '{other.name}', has {other.counts.f1:.1f}."
+        # Paired: intervals of each alone overlap long before the difference may be chance.
+        signs = [(best.difference, 1, other.name), (other.difference, -1, best.name)]
+        paired = [(found, sign) for found, sign, name in signs if found is not None and found.baseline == name]
+        if not paired:
+            sure += " Whether that is chance, a comparison with bootstrap and one of the two as baseline tells."
+        for found, sign in paired[:1]:
+            low, high = sorted((sign * found.low, sign * found.high))
+            interval = f"{low:.1f} to {high:.1f}, p = {found.p:.2g}"
+            sure += f" The difference on the same sentences has the 95 % interval {interval}"
+            sure += "." if low > 0 else ": on other sentences it may be the other way round."
+    errors = f"It misses {counts.fn:,} entities of gold, and {counts.fp:,} of its own are not in gold. "
+    errors += (
+        "More terms, or more gold with what is missed, may help most."
+        if counts.fn > counts.fp
+        else "A higher threshold, or terms that are less often wrong, may help most."
+    )
+    if not counts.fn and not counts.fp:
+        errors = "It makes no errors here."
+    return [("Best", use), ("How sure", sure), ("Next", errors)]
+
+
+def _analysis_section(labels: Path, analysis: Analysis) -> Section:
+    scored = {source.name: source.gold for source in analysis.sources if source.gold is not None}
+    lines = [f"Corpus: {labels}", f"{analysis.docs:,} documents with {analysis.tokens:,} tokens."]
+    if analysis.unlabelled:
+        lines.append(f"Documents that none of the sources has looked at: {analysis.unlabelled:,}.")
+    if analysis.gold is None:
+        lines.append("No gold is known here, so that nothing is said about how often the labels are right.")
+    plots = _plots(scored, analysis.calibration, "sources")
+    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis), _best_source(scored))
+
+
+def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
+    if not scored:
+        next_ = "Annotate about a hundred sentences: with them this page says how often the labels are right."
+        return [("Best", "Nothing can be said without gold."), ("Next", next_)]
+    name, counts = max(((name, each.total.exact) for name, each in scored.items()), key=lambda item: item[1].f1)
+    scores = f"F1 {counts.f1:.1f}, P {counts.precision:.1f}, R {counts.recall:.1f}"
+    return [("Best", f"'{name}' is the best source: {scores} on the gold.")]
+
+
+def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], key: str) -> List[Plot]:
+    plots = []
+    if scored:
+        counts = {name: result.total.exact for name, result in scored.items()}
+        plots.append(precision_recall_plot(counts, f"{key}-pr"))
+        plots.append(length_plot({name: result.lengths for name, result in scored.items()}, f"{key}-lengths"))
+    # Components list many candidates that they do not write: these would hide the curves of the entities.
+    listed = {name: each for name, each in calibration.items() if PREDICTED_PREFIX in name}
+    written = {name: each for name, each in calibration.items() if name not in listed}
+    if written:
+        plots.append(reliability_plot(written, f"{key}-reliability"))
+    if listed:
+        plots.append(reliability_plot(listed, f"{key}-listed", "Reliability of scores of candidates for entities"))
+    return plots
+
+
+def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]) -> str:
+    import jinja2
+    from markupsafe import Markup
+
+    every = [example for examples in worst.values() for example in examples]
+    colors = label_colors(label for example in every for _, _, label in (*example.gold, *example.predicted))
+
+    def draw(example: Example) -> List[Markup]:
+        return [Markup(html) for html in render(example, colors)]
+
+    def clean(value: Any) -> Any:
+        return printable(value) if type(value) is str else value
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=clean,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    template = environment.get_template(TEMPLATE)
+    answer = sections[0].answer if sections else ()
+    return template.render(
+        title=title,
+        answer=answer,
+        sections=sections,
+        worst=worst,
+        colors=colors,
+        draw=draw,
+        shorten=shorten,
+        svg=Markup,
+    )

@@ -1,0 +1,240 @@
+"""Results laid out as tables of text, for the terminal and for the HTML report."""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+from ..calibration.reliability import Reliability
+from ..scores import Counts
+from .analyze import Analysis, GoldReport
+from .compare import Comparison, format_table
+from .evaluate import GoldScores, LabelScores, LengthRecall, PhraseCount
+
+ALL = "all"
+UNKNOWN = "-"
+# Characters of a cell: phrases and names can be as long as a text.
+WIDTH = 60
+_SCORES = ["P", "R", "F1"]
+
+
+class Table(NamedTuple):
+    """A table.
+
+    title (str): What it shows.
+    header (List[str]): Names of the columns.
+    rows (List[List[str]]): The cells.
+    note (str): How to read it.
+    names (int): So many columns at the left hold names; the others hold numbers.
+    """
+
+    title: str
+    header: List[str]
+    rows: List[List[str]]
+    note: str = ""
+    names: int = 1
+
+
+def analysis_tables(analysis: Analysis) -> List[Table]:
+    """All tables of an analysis; those that need gold are left out where there is none."""
+    scored = {source.name: source.gold for source in analysis.sources if source.gold is not None}
+    tables = [
+        _source_table(analysis),
+        _label_table(analysis),
+        *([_overlap_table(analysis)] if analysis.overlaps else []),
+        *([_gold_table(analysis.gold)] if analysis.gold else []),
+        *evaluation_tables("Source", scored, analysis.gold.lengths if analysis.gold else ()),
+        *calibration_tables(analysis.calibration),
+    ]
+    return [_clean(table) for table in tables if table.rows]
+
+
+def comparison_table(rows: List[Comparison]) -> Table:
+    """The candidates, over all labels."""
+    header, cells = format_table(rows)
+    certain = any(row.interval for row in rows)
+    notes = (
+        ["F1 95 %: bootstrap confidence interval over sentences. p: two-sided, of the difference."] if certain else []
+    )
+    if any(row.ece is not None for row in rows):
+        notes.append("ECE: expected calibration error of the scores of entities.")
+    return _clean(Table("Candidates", ["Candidate", *header[1:]], [list(line) for line in cells], " ".join(notes)))
+
+
+def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -> List[Table]:
+    """Scores against gold.
+
+    what (str): What has the scores: "Source" or "Candidate".
+    scored (Dict[str, GoldScores]): By name.
+    gold (Sequence[LengthRecall]): All gold entities by length.
+    RETURNS (List[Table]): Recall by length, scores, errors, frequent errors; those without rows are left out.
+    """
+    lines = [
+        (name, label, scores)
+        for name, result in scored.items()
+        for label, scores in [*result.per_label.items(), (ALL, result.total)]
+    ]
+    tables = [
+        Table(
+            "Scores per label",
+            [what, "Label", *_SCORES, *(f"token {name}" for name in _SCORES)],
+            [[name, label, *_scores(scores.exact), *_scores(scores.tokens)] for name, label, scores in lines],
+            "On exact spans, and on tokens with their labels; where gold is known and the source has looked.",
+            names=2,
+        ),
+        Table(
+            "Kinds of errors",
+            [what, "Label", "right", "boundary", "type", "both", "spurious", "missed"],
+            [[name, label, *_errors(scores)] for name, label, scores in lines],
+            "Boundary: overlaps gold of its label. Type: gold has another label. Both: overlaps gold of other labels "
+            "only. Spurious: overlaps no gold. Missed: gold that nothing overlaps.",
+            names=2,
+        ),
+        _length_table(scored, gold),
+        _phrase_table(what, "Most frequent false phrases", "false", {k: v.false for k, v in scored.items()}),
+        _phrase_table(what, "Most frequent missed phrases", "missed", {k: v.missed for k, v in scored.items()}),
+    ]
+    return [_clean(table) for table in tables if table.rows]
+
+
+def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
+    """Calibration of scores, by name of what gives them."""
+    if not calibration:
+        return []
+    summary = [
+        [name, _n(each.spans), _n(each.unscored), _n(each.outside), f"{each.error:.3f}"]
+        for name, each in calibration.items()
+    ]
+    # Of one label there is nothing more to say.
+    labels = [
+        [name, label, _n(each.spans), _decimals(each.score), _decimals(each.right), f"{each.error:.3f}"]
+        for name, result in calibration.items()
+        for label, each in result.labels.items()
+        if len(result.labels) > 1
+    ]
+    bins = [
+        [name, f"{each.low:.1f} to {each.high:.1f}", _n(each.spans), _decimals(each.score), _decimals(each.right)]
+        for name, result in calibration.items()
+        for each in result.bins
+        if each.spans
+    ]
+    tables = [
+        Table(
+            "Calibration of scores",
+            ["Scores of", "spans", "without score", "not in [0, 1]", "ECE"],
+            summary,
+            "ECE, the expected calibration error: how far scores are from the share that is right, on average.",
+        ),
+        Table(
+            "Calibration per label",
+            ["Scores of", "Label", "spans", "mean score", "share right", "ECE"],
+            labels,
+            "Of few spans the ECE is high by chance.",
+            names=2,
+        ),
+        Table("Reliability of scores", ["Scores of", "Score", "spans", "mean score", "share right"], bins, names=2),
+    ]
+    return [_clean(table) for table in tables if table.rows]
+
+
+def _source_table(analysis: Analysis) -> Table:
+    header = ["Source", "docs looked at", "docs with spans", "tokens covered", "spans", "phrases"]
+    header += ["alone", "overlapping", "several labels", "ambiguous phrases"]
+    rows = [
+        [
+            source.name,
+            _n(source.docs),
+            f"{source.doc_coverage:.1f} %",
+            f"{source.token_coverage:.1f} %",
+            *map(_n, (source.total.spans, source.total.phrases, source.alone, source.overlapping)),
+            *map(_n, (source.ambiguous, source.ambiguous_phrases)),
+        ]
+        for source in analysis.sources
+    ]
+    note = (
+        "Coverage is a share of what a source has looked at. Alone: no other source has anything there. Overlapping: "
+        "spans that overlap others of the same source. Several labels: places to which the source gives more than one. "
+        "Ambiguous phrases: those with several labels anywhere in the corpus."
+    )
+    return Table("Sources", header, rows, note)
+
+
+def _label_table(analysis: Analysis) -> Table:
+    rows = [
+        [source.name, label, *map(_n, (report.spans, report.phrases, report.docs, report.tokens))]
+        for source in analysis.sources
+        for label, report in source.per_label.items()
+    ]
+    return Table("Labels of the sources", ["Source", "Label", "spans", "phrases", "docs", "tokens"], rows, names=2)
+
+
+def _overlap_table(analysis: Analysis) -> Table:
+    rows = [
+        [each.source, each.other, *map(_n, (each.docs, each.spans, each.same, each.conflict))]
+        + [_n(each.overlapping), _n(each.only)]
+        for each in analysis.overlaps
+    ]
+    header = ["Source", "Beside", "docs", "spans", "same", "other label", "other bounds", "only here"]
+    note = (
+        "Spans of the first source, in documents that both have looked at. Other label: the same bounds, a conflict. "
+        "Other bounds: the two overlap. Only here: the second source has nothing there."
+    )
+    return Table("Agreement between sources", header, rows, note, names=2)
+
+
+def _gold_table(gold: GoldReport) -> Table:
+    rows = [[label, _n(n)] for label, n in [*gold.labels.items(), (ALL, sum(gold.labels.values()))]]
+    note = f"In {_n(gold.docs)} documents; tokens without annotation: {_n(gold.missing)}."
+    return Table("Gold entities", ["Label", "entities"], rows, note)
+
+
+def _length_table(scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -> Table:
+    rows = []
+    for i, each in enumerate(gold):
+        classes = [result.lengths[i] for result in scored.values()]
+        recalls = [f"{one.recall:.1f}" if one.gold else UNKNOWN for one in classes]
+        rows.append([each.length, _n(each.gold), f"{each.cumulative:.1f} %", *recalls])
+    note = (
+        "Recall of gold entities by their number of tokens. Up to there: share of the entities that are at most so "
+        "long, to choose a maximum span width by."
+    )
+    return Table("Recall by length", ["Tokens", "gold", "up to there", *scored], rows, note)
+
+
+def _phrase_table(what: str, title: str, kind: str, phrases: Dict[str, Sequence[PhraseCount]]) -> Table:
+    rows = [[name, each.text, each.label, _n(each.n), _n(each.of)] for name, top in phrases.items() for each in top]
+    return Table(title, [what, "Phrase", "Label", kind, "of"], rows, names=3)
+
+
+def _scores(counts: Counts) -> List[str]:
+    return [f"{value:.1f}" for value in (counts.precision, counts.recall, counts.f1)]
+
+
+def _errors(scores: LabelScores) -> List[str]:
+    return [_n(scores.exact.tp), *map(_n, scores.errors)]
+
+
+def _n(number: int) -> str:
+    return f"{number:,}"
+
+
+def _decimals(value: Optional[float]) -> str:
+    return UNKNOWN if value is None else f"{value:.3f}"
+
+
+def _clean(table: Table) -> Table:
+    """Cut long cells, and replace what would move a cursor or colour a terminal."""
+    return table._replace(header=list(map(shorten, table.header)), rows=[list(map(shorten, row)) for row in table.rows])
+
+
+def shorten(text: str, width: int = WIDTH) -> str:
+    """RETURNS (str): The text on one line of at most so many characters, without control characters."""
+    text = printable(text)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def printable(text: str) -> str:
+    """RETURNS (str): The text on one line, without what would move a cursor, or cannot be written to a file."""
+    return mask(" ".join(text.split()))
+
+
+def mask(text: str) -> str:
+    """RETURNS (str): The text with as many characters, those that cannot be printed being replaced."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,1 @@
+"""Which terms of a list help and which harm."""

@@ -1,0 +1,70 @@
+"""Labels of gold sentences as `aggregate` would write them."""
+
+from pathlib import Path
+from typing import List, Optional, Sequence
+
+import numpy
+from spacy.tokens import Doc
+
+from ...aggregation.fitting import MAX_DOCS, Prepared, labels_of, learn
+from ...aggregation.methods import combine
+from ...aggregation.policies import candidates_of, resolve
+from ...corpus import weak
+from ...corpus.docbin import stream_docs
+from ...labeling.aggregate import UNION
+from ...ty import Entities
+
+FOLDS = 5
+# Per Doc; None where none of the sources has looked.
+Labels = List[Optional[Entities]]
+
+
+def combined_labels(
+    docs: Sequence[Doc],
+    sources: Sequence[str],
+    *,
+    method: str,
+    policy: str,
+    fit_on: Optional[Path] = None,
+    seed: int = 0,
+) -> Labels:
+    """Combine what sources say about gold sentences. No sentence is labelled by what its own gold has taught: the
+    weights of the method "weighted" come from other folds.
+
+    docs (Sequence[Doc]): The sentences.
+    sources (Sequence[str]): The sources, the most trusted first.
+    method, policy, fit_on, seed: See `labeling.aggregate.aggregate`.
+    RETURNS (Labels): The labels of each sentence.
+    """
+    seen = [[source for source in sources if weak.weak_group(source) in doc.spans] for doc in docs]
+    if method == UNION:
+        return [_union(doc, used, policy) if used else None for doc, used in zip(docs, seen, strict=True)]
+    labels = labels_of(docs, sources)
+    if not labels:
+        return [[] if used else None for used in seen]
+    if method != "weighted":
+        corpus = docs if fit_on is None else stream_docs(fit_on)
+        place = Path() if fit_on is None else fit_on
+        prepared = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
+        return _distributions(docs, prepared)
+    result: Labels = [None] * len(docs)
+    fold_of = numpy.random.default_rng(seed).permutation(len(docs)) % FOLDS
+    for fold in range(FOLDS):
+        others = [docs[i] for i in numpy.flatnonzero(fold_of != fold).tolist()]
+        here = numpy.flatnonzero(fold_of == fold).tolist()
+        if labels_of(others, sources):
+            found = _distributions([docs[i] for i in here], learn(others, method, sources, others, labels=labels))
+        else:
+            found = [[] if seen[i] else None for i in here]
+        for i, entities in zip(here, found, strict=True):
+            result[i] = entities
+    return result
+
+
+def _union(doc: Doc, used: Sequence[str], policy: str) -> Entities:
+    return resolve([candidate for source in used for candidate in candidates_of(doc, source)], policy, used)
+
+
+def _distributions(docs: Sequence[Doc], prepared: Prepared) -> Labels:
+    found = combine(prepared.method, docs, prepared.names, prepared.scheme)
+    return [None if combined is None else combined.entities for combined in found]

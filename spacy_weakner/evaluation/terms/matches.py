@@ -1,0 +1,116 @@
+"""What a source proposes for gold sentences, and what is right of it."""
+
+import re
+from collections import Counter
+from typing import Collection, Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from spacy.tokens import Doc, Span
+
+from ...aggregation.policies import Candidate, resolve
+from ...corpus import weak
+from ...corpus.gold import Gold
+from ...gazetteer_ruler.columns import folded
+from ...gazetteer_ruler.forms import FORM, normal_form
+from ...ty import Entities, Entity
+
+# Corpora that come split have white space around punctuation, and around Chinese and Japanese characters, which the
+# terms of a list have not.
+_SPLIT = re.compile(r"\s*([^\w\s]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\s*")
+
+
+class Match(NamedTuple):
+    """A span that a source proposes.
+
+    candidate (Candidate): The span.
+    term (str): Its text as the source compares it; for sources other than term lists, as it stands there.
+    key (str): Its text as a stop list compares it.
+    length (int): Number of characters of its text, as `min_length` counts them.
+    """
+
+    candidate: Candidate
+    term: str
+    key: str
+    length: int
+
+
+class Sentence(NamedTuple):
+    """A gold sentence and what one source says about it.
+
+    gold (Gold): What is right.
+    matches (Tuple[Match, ...]): What the source proposes.
+    """
+
+    gold: Gold
+    matches: Tuple[Match, ...]
+
+
+def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
+    """Read what a source says about a Doc.
+
+    doc (Doc): A Doc that the source has looked at.
+    gold (Gold): Its gold.
+    source (str): Name of the source.
+    RETURNS (Sentence): What it says. Spans about which gold says nothing are left out.
+    """
+    attr = weak.terms_attr(doc, source) or "ORTH"
+    matches = []
+    for span in doc.spans[weak.weak_group(source)]:
+        if gold.scorable([(span.start, span.end, span.label_)]):
+            matches.append(Match(Candidate.of(span, source), _text(span, attr), folded(span.text), _length(span)))
+    return Sentence(gold, tuple(matches))
+
+
+def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
+    """Settle conflicts among the matches of one source, as `aggregate` does.
+
+    matches (Sequence[Match]): The matches.
+    policy (str): See `aggregation.policies.resolve`.
+    RETURNS (List[Match]): Matches without overlaps.
+    """
+    by_entity = {match.candidate.entity: match for match in matches}
+    if len(by_entity) < 2:
+        return list(by_entity.values())
+    source = matches[0].candidate.source
+    return [by_entity[entity] for entity in resolve([match.candidate for match in matches], policy, [source])]
+
+
+def count_labels(gold: Gold, predicted: Entities) -> Dict[str, List[int]]:
+    """Compare labels with gold.
+
+    gold (Gold): What is right.
+    predicted (Entities): The labels.
+    RETURNS (Dict[str, List[int]]): By label: right, wrong and missed ones.
+    """
+    counts: Dict[str, List[int]] = {}
+    ours: Set[Entity] = set(gold.scorable(list(predicted)))
+    for kind, entities in enumerate((ours & gold.entities, ours - gold.entities, gold.entities - ours)):
+        for _, _, label in entities:
+            counts.setdefault(label, [0, 0, 0])[kind] += 1
+    return counts
+
+
+def commonest(texts: "Counter[str]") -> str:
+    """RETURNS (str): The most frequent one; of several the first in the alphabet."""
+    return min(texts, key=lambda text: (-texts[text], text))
+
+
+def ambiguous(matches: Collection[Match]) -> Set[Tuple[int, int]]:
+    """RETURNS (Set[Tuple[int, int]]): Bounds to which the matches give several labels."""
+    labels: Dict[Tuple[int, int], Set[str]] = {}
+    for match in matches:
+        start, end, label = match.candidate.entity
+        labels.setdefault((start, end), set()).add(label)
+    return {bounds for bounds, given in labels.items() if len(given) > 1}
+
+
+def _length(span: Span) -> int:
+    if all(len(token) == 1 for token in span):  # split into characters
+        return len(span)
+    return len(_SPLIT.sub(r"\1", span.text))
+
+
+def _text(span: Span, attr: str) -> str:
+    if attr == FORM:
+        return normal_form(" ".join(span.text.split()), span.doc.lang_)
+    form = {"LOWER": "lower_", "NORM": "norm_"}.get(attr, "text")
+    return "".join(getattr(token, form) + token.whitespace_ for token in span).strip()

@@ -1,1 +1,0 @@
-"""Corpora as other tools write and read them."""

@@ -1,0 +1,366 @@
+"""What all heads that find entities share."""
+
+import math
+import warnings
+from abc import abstractmethod
+from itertools import pairwise
+from typing import Any, Callable, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Sequence
+
+import numpy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..corpus.alignment import reference_spans
+from ..corpus.parts import Part, merge_entities
+from ..corpus.preset import blocked_tokens, preset_tokens
+from ..corpus.tags import BoolMask
+from ..corpus.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group, weak_group
+from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..losses import Array
+from ..sources.strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
+from ..sources.votes import VoteSettings, start_votes, weak_marked
+from ..ty import Entity
+from .head import OutputsT, TargetT, TrainableHead
+from .teacher import is_listener
+
+_LARGEST_BIAS = 1e6
+
+if not Span.has_extension("weakner_score"):
+    Span.set_extension("weakner_score", default=None)
+
+
+class Prediction(NamedTuple):
+    """What a head predicts for one Doc.
+
+    entities (List[Entity]): Without overlaps.
+    scores (List[Optional[float]]): Probability of each entity; None where it was not asked for.
+    candidates (Optional[List[Entity]]): For the group `pred:<name>`; None: write no group.
+    candidate_scores (List[Optional[float]]): Probability of each candidate.
+    """
+
+    entities: List[Entity]
+    scores: List[Optional[float]]
+    candidates: Optional[List[Entity]] = None
+    candidate_scores: Sequence[Optional[float]] = ()
+
+
+def make_predictions(
+    n_docs: int, spans: NDArray[numpy.int64], labels: Sequence[str], scores: Optional[Array] = None
+) -> List[Prediction]:
+    """Predictions for several Docs.
+
+    n_docs (int): Number of Docs.
+    spans (NDArray[numpy.int64]): Shape (n, 4): number of the Doc, start, end and number of the label; Doc by Doc.
+    labels (Sequence[str]): The labels.
+    scores (Optional[Array]): Shape (n,): their probabilities; None: there are none.
+    RETURNS (List[Prediction]): One per Doc.
+    """
+    docs, starts, ends, numbers = spans.T
+    names = [labels[number] for number in numbers.tolist()]
+    entities = list(zip(starts.tolist(), ends.tolist(), names, strict=True))
+    known: List[Optional[float]] = [None] * len(names) if scores is None else scores.tolist()
+    borders = pairwise(numpy.searchsorted(docs, numpy.arange(n_docs + 1)).tolist())
+    return [Prediction(entities[first:last], known[first:last]) for first, last in borders]
+
+
+def merge_predictions(parts: List[Part], predictions: List[Prediction], candidates: bool) -> Prediction:
+    """Put the predictions for the parts of a Doc together.
+
+    parts (List[Part]): The parts.
+    predictions (List[Prediction]): One per part.
+    candidates (bool): Whether there are candidates.
+    RETURNS (Prediction): The prediction for the Doc.
+    """
+    listed, listed_scores = None, []
+    if candidates:
+        listed = merge_entities(parts, [found.candidates or [] for found in predictions])
+        listed_scores = [score for found in predictions for score in found.candidate_scores]
+    return Prediction(
+        merge_entities(parts, [found.entities for found in predictions]),
+        [score for found in predictions for score in found.scores],
+        listed,
+        listed_scores,
+    )
+
+
+def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
+    """Write `doc.ents` and `ent._.weakner_score`.
+
+    doc (Doc): The Doc.
+    prediction (Prediction): What to write.
+    overwrite (bool): Replace the entities that are there; else these, and blocked tokens, stay.
+    """
+    ents = [] if overwrite else list(doc.ents)
+    blocked = [] if overwrite else blocked_tokens(doc)
+    for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
+        ent = Span(doc, start, end, label=label)
+        if score != ent._.weakner_score:  # an earlier run may have left one
+            ent._.weakner_score = score
+        ents.append(ent)
+    doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
+
+
+class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
+    """Base of the heads that write `doc.ents`: annotation that has to stay, probabilities and their calibration.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): The model.
+    name (str): Name of the component in the pipeline.
+    head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
+    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
+        predicted entities fill the rest.
+    scorer (Optional[Callable]): The scoring method.
+    """
+
+    # Whether `doc.ents` are written. If not, what is found goes to the group `pred:<name>` alone: candidates or, if
+    # there are none, entities.
+    annotate_ents: bool = True
+    # Span group of the training examples to learn from; None: `doc.ents`.
+    spans_key: Optional[str] = None
+    # Whether it was looked at that sources vote.
+    _sources_checked = False
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[Any, OutputsT],
+        name: str,
+        *,
+        head_learn_rate: float = 1.0,
+        overwrite: bool = False,
+        scorer: Optional[Callable] = None,
+    ) -> None:
+        super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
+        self.overwrite = overwrite
+        self.cfg.update({"temperature": 1.0, "bias": 0.0})
+
+    # Calibration
+
+    @property
+    def temperature(self) -> float:
+        """RETURNS (float): Divides the scores before they become probabilities; 1 until it is calibrated."""
+        return float(self.cfg["temperature"])
+
+    def set_temperature(self, temperature: float) -> None:
+        """Change the temperature; it is saved with the component.
+
+        temperature (float): Above 0.
+        RAISES (WeaknerError): If it is not.
+        """
+        if not 0.0 < temperature < math.inf:
+            raise WeaknerError(Errors.WK005.format(setting="temperature", value=temperature, expected="above 0"))
+        self.cfg["temperature"] = float(temperature)
+
+    @property
+    def bias(self) -> float:
+        """RETURNS (float): Added to the scores of "O" before anything is decided: above 0, less is found, and more
+        precisely; 0 until it is fitted. It is no part of the training."""
+        return float(self.cfg["bias"])
+
+    def set_bias(self, bias: float) -> None:
+        """Change the bias; it is saved with the component.
+
+        bias (float): Of at most a million.
+        RAISES (WeaknerError): If it is none, or far from all scores.
+        """
+        check_range("bias", bias, -_LARGEST_BIAS, _LARGEST_BIAS)
+        self.cfg["bias"] = float(bias)
+
+    def entities_under(self, docs: Iterable[Doc], biases: Sequence[float]) -> List[List[List[Entity]]]:
+        """What would be found under some biases. The encoder runs once.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        biases (Sequence[float]): The biases.
+        RETURNS (List[List[List[Entity]]]): Per Doc and bias its entities.
+        """
+
+        def read(docs: List[Doc], outputs: OutputsT) -> List[List[List[Entity]]]:
+            found = [[prediction.entities for prediction in self.decode(docs, outputs, bias)] for bias in biases]
+            return [list(by_bias) for by_bias in zip(*found, strict=True)]
+
+        def merge(_: Doc, parts: List[Part], found: List[List[List[Entity]]]) -> List[List[Entity]]:
+            return [merge_entities(parts, [by_bias[n] for by_bias in found]) for n in range(len(biases))]
+
+        return self.map_sentences(docs, read, [[] for _ in biases], merge)
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        try:
+            self.set_temperature(self.temperature)
+            self.set_bias(self.bias)
+        except (TypeError, ValueError) as error:
+            reason = f"its temperature or bias in 'cfg' is no such number ({error})"
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
+
+    @abstractmethod
+    def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
+        """How badly the probabilities fit gold that was not trained on.
+
+        examples (Iterable[Example]): The gold; the model runs over it once.
+        RETURNS (Callable[[float], float]): From a temperature to the mean negative log-likelihood.
+        RAISES (WeaknerError): If none of the examples is annotated.
+        """
+
+    def annotated(self, examples: Iterable[Example]) -> List[Example]:
+        """The examples that say something.
+
+        examples (Iterable[Example]): Some examples.
+        RETURNS (List[Example]): Those that have tokens and are annotated, sentence by sentence. (The rows of a shared
+            encoder are those of whole Docs.)
+        RAISES (WeaknerError): If there are none.
+        """
+        given = examples if is_listener(self.model) else self.split_examples(examples)[1]
+        used = [eg for eg in given if len(eg.predicted) and self.is_annotated(eg)]
+        if not used:
+            raise WeaknerError(Errors.WK025.format(name=self.name))
+        return used
+
+    # Votes of sources
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model; its votes, if it has any, start as the sources' own reading. What was
+        calibrated is forgotten.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        super().initialize(get_examples, nlp=nlp, labels=labels)
+        self.set_temperature(1.0)
+        self.set_bias(0.0)
+        votes = self.model.maybe_get_ref("votes")
+        self._sources_checked = votes is None
+        if votes is None:
+            return
+        settings: VoteSettings = votes.attrs["settings"]
+
+        def gold() -> Iterable[GoldDoc]:
+            used = filter(self.is_annotated, get_examples())
+            return gold_with_sources(used, settings.sources, self.spans_key, nlp)
+
+        strengths = measure_strengths(settings, self.labels, gold)
+        start_votes(votes, self.labels, self.starting_votes(strengths))
+
+    @property
+    def sources_read(self) -> Sequence[str]:
+        """RETURNS (Sequence[str]): The weak sources whose labels the model reads beside the words."""
+        votes = self.model.maybe_get_ref("votes")
+        return [] if votes is None else list(votes.attrs["settings"].sources)
+
+    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+        """What the weights of the votes begin with, in heads that have any.
+
+        strengths (Sequence[Strength]): How much the sources weigh.
+        RETURNS (Array): Shape (n_features, n_outputs).
+        """
+        raise NotImplementedError
+
+    def during_update(self, examples: List[Example]) -> ContextManager[None]:
+        """Votes on weakly labelled sentences are hidden. Warns if there is nothing to vote."""
+        self._check_sources(examples)
+        return weak_marked(examples)
+
+    def _check_sources(self, examples: List[Example]) -> None:
+        votes = self.model.maybe_get_ref("votes")
+        strong = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
+        if votes is None or self._sources_checked or not strong:
+            return
+        self._sources_checked = True
+        sources = votes.attrs["settings"].sources
+        if not any(weak_group(source) in doc.spans for doc in strong for source in sources):
+            listed = ", ".join(map(weak_group, sources))
+            warnings.warn(Warnings.WK906.format(name=self.name, groups=listed), stacklevel=4)
+
+    # Training
+
+    def example_labels(self, example: Example) -> Iterable[str]:
+        """The labels that an example shows; by default those of its entities."""
+        return (span.label_ for span in reference_spans(example.reference, self.spans_key))
+
+    def is_annotated(self, example: Example) -> bool:
+        """Whether an example says anything on entities."""
+        if self.spans_key is not None:
+            return self.spans_key in example.reference.spans
+        return bool(example.reference.has_annotation("ENT_IOB"))
+
+    def teaches(self, example: Example) -> bool:
+        """Whether an example can teach the component anything: by its entities, or by soft labels."""
+        return self.is_annotated(example) or get_soft_labels(example.reference) is not None
+
+    # Prediction
+
+    @property
+    def nothing(self) -> Prediction:
+        """RETURNS (Prediction): The prediction for a Doc without tokens."""
+        return Prediction([], [])
+
+    @abstractmethod
+    def decode(self, docs: List[Doc], outputs: Any, bias: Optional[float] = None) -> List[Prediction]:
+        """Turn the model's outputs into predictions.
+
+        docs (List[Doc]): Docs of like length, none of them empty.
+        outputs (Any): The model's, one item per Doc; see `outputs_on_host`.
+        bias (Optional[float]): In place of `bias`; None: that.
+        RETURNS (List[Prediction]): One per Doc.
+        """
+
+    def merge(self, doc: Doc, parts: List[Part], predictions: List[Prediction]) -> Prediction:
+        return merge_predictions(parts, predictions, self.nothing.candidates is not None)
+
+    def token_outputs(self, docs: Iterable[Doc], model: Optional[Model[Any, OutputsT]] = None) -> List[Array]:
+        """Run the model, if it gives one row per token.
+
+        docs (Iterable[Doc]): The Docs.
+        model (Optional[Model]): The model; None: the component's own, as it is.
+        RETURNS (List[Array]): Per Doc its outputs, on the host; (0, n_outputs) for Docs without tokens.
+        """
+        nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
+        to_numpy = self.model.ops.to_numpy
+        return self.map_outputs(docs, lambda _, outputs: list(map(to_numpy, outputs)), nothing, model=model)
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
+        """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if
+        there are candidates or nothing else is written.
+
+        docs (Iterable[Doc]): The Docs.
+        predictions (List[Prediction]): As `predict` gave them.
+        """
+        for doc, prediction in zip(docs, predictions, strict=True):
+            candidates, scores = prediction.candidates, prediction.candidate_scores
+            if self.annotate_ents:
+                write_entities(doc, prediction, self.overwrite)
+            elif candidates is None:
+                candidates, scores = prediction.entities, prediction.scores
+            if candidates is not None:
+                set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+        """Score the entities, if the head writes any.
+
+        examples (Iterable[Example]): The examples.
+        RETURNS (Dict[str, Any]): The scores.
+        """
+        scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
+        return scores
+
+    def preset_tokens(self, doc: Doc) -> BoolMask:
+        """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones. None,
+        where nothing is written over them.
+
+        doc (Doc): The Doc.
+        RETURNS (BoolMask): Shape (n_tokens,).
+        """
+        if self.overwrite or not self.annotate_ents:
+            return numpy.zeros(len(doc), dtype=bool)
+        return preset_tokens(doc)

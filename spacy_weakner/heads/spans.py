@@ -1,0 +1,32 @@
+"""What training examples say to heads that learn spans."""
+
+import warnings
+from collections import Counter
+from typing import Callable, Iterable, Optional
+
+from spacy.training import Example
+
+from ..corpus.alignment import reference_spans
+from ..errors import Warnings
+
+
+def warn_of_spans(
+    name: str, get_examples: Callable[[], Iterable[Example]], key: Optional[str], max_width: Optional[int]
+) -> None:
+    """Warn of a span group to learn from that no example has, and of spans that are too wide to be found.
+
+    name (str): Name of the component.
+    get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+    key (Optional[str]): The span group; None: the entities.
+    max_width (Optional[int]): Tokens of a span, at most.
+    """
+    if key is not None and not any(key in example.reference.spans for example in get_examples()):
+        warnings.warn(Warnings.WK902.format(name=name, key=key), stacklevel=3)
+    if max_width is None:
+        return
+    widths = Counter(len(span) for example in get_examples() for span in reference_spans(example.reference, key))
+    wide = sum(n for width, n in widths.items() if width > max_width)
+    if wide:
+        total, widest = sum(widths.values()), max(widths)
+        message = Warnings.WK901.format(name=name, n=wide, total=total, max_width=max_width, widest=widest)
+        warnings.warn(message, stacklevel=3)

@@ -1,0 +1,1 @@
+"""Weak labels from term lists, patterns, pipelines, answers, language models and anchors."""

@@ -1,0 +1,237 @@
+"""Makes `doc.ents` of what the weak sources say: by a policy for conflicts, by votes, or by a label model."""
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Dict, Optional, Sequence, Set, Tuple
+
+import srsly
+from spacy.vocab import Vocab
+
+from ..aggregation.fitting import MAX_DOCS, Prepared, prepare
+from ..aggregation.learned import from_json, to_json
+from ..aggregation.observations import Belief
+from ..aggregation.policies import POLICIES
+from ..corpus import weak
+from ..corpus.docbin import corpus_files, read_docs
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..files import check_output, parse_json, write_text
+from ..runtime.hashes import hash_file, hash_settings, hash_text
+from ..runtime.lock import holding
+from ..runtime.shards import Part, Shards
+from ..runtime.spread import Spread
+from .combine import AggregateCounts, Combine, Distributions, Proposals
+
+UNION = "union"
+METHODS = (UNION, "majority", "weighted", "label_model")
+UNMATCHED = ("missing", "outside", "confident")
+MIN_PROBABILITY = 0.9
+
+
+@dataclass
+class AggregateReport(AggregateCounts):
+    """What was aggregated: what `AggregateCounts` tells, and what was learned for it.
+
+    beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold or declared (method "weighted", token by
+        token), or by how they agree (method "label_model"). Empty if all shards were finished already.
+    fitted_docs (int): Docs that this was estimated from.
+    iterations (int): Iterations of the label model.
+    converged (bool): Whether these were enough.
+    """
+
+    beliefs: Tuple[Belief, ...] = ()
+    fitted_docs: int = 0
+    iterations: int = 0
+    converged: bool = True
+
+    @property
+    def unanswered(self) -> Tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): Sources that were asked for, or that the method has learned about, and that have
+        looked at no Doc: what is written says nothing about them."""
+        return tuple(source for source, n in self.answers.items() if not n)
+
+
+@holding("output_path", "model_output")
+def aggregate(
+    input_path: Path,
+    output_path: Path,
+    *,
+    method: str = UNION,
+    policy: Optional[str] = None,
+    sources: Optional[Sequence[str]] = None,
+    unmatched: Optional[str] = None,
+    min_probability: float = MIN_PROBABILITY,
+    soft: Optional[bool] = None,
+    gold: Optional[Path] = None,
+    fit_on: Optional[Path] = None,
+    max_docs: int = MAX_DOCS,
+    seed: int = 0,
+    model_output: Optional[Path] = None,
+    workers: int = 1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> AggregateReport:
+    """Write `doc.ents` of a corpus from its span groups `weak:<source>`, which stay as they are.
+
+    Methods:
+
+    - union: all that any source proposes; `policy` decides conflicts (see `aggregation.policies.resolve`);
+    - majority: sources vote, token by token; ties go to the more trusted one (see `aggregation.votes`);
+    - weighted: votes weigh as much as each source is right for that label: on gold, if some is given, else as its
+        declared reliability says;
+    - label_model: no gold is used: how the sources agree tells how good they are (see `aggregation.label_model`).
+
+    The last three take the silence of complete sources for "O" (not where another source proposes a label that they
+    never use), that of others as abstention, and choose among the proposals of the sources. Gold entities of the corpus
+    move to the span group "gold", unused. All tokens of a Doc that none of the sources has looked at are missing.
+
+    input_path (Path): A `.spacy` file or a folder of them.
+    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    method (str): "union", "majority", "weighted" or "label_model".
+    policy (Optional[str]): For the method "union": "longest" (the default), "priority", "agreement" or "drop".
+    sources (Optional[Sequence[str]]): Sources to use, the most trusted first; None: all, by name.
+    unmatched (Optional[str]): What tokens outside of entities become: "missing" (the default of "union"), "outside", or
+        "confident" (the default of the other methods): "O" if the method gives that at least `min_probability`, else
+        missing. Under the policy "drop" the tokens of dropped candidates are missing in any case.
+    min_probability (float): See `unmatched`.
+    soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
+    gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
+        weights from. (Do not measure the result on the same gold.)
+    fit_on (Optional[Path]): Labelled text that "label_model" is fitted on, so that dev and test are labelled
+        by what was learned there and no Doc of theirs is learned from; None: the input. Sources that are not in it are
+        not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
+    max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
+    seed (int): Seed of that draw.
+    model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
+    workers, ray: See `runtime.spread.Spread`. What the method has to learn is learned here.
+    progress (bool): Show how far it has come.
+    RETURNS (AggregateReport): What was aggregated.
+    RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
+    """
+    input_path = Path(input_path)
+    spread = Spread(workers, ray)
+    _check_method(
+        method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, fit_on=fit_on, model_output=model_output
+    )
+    check_range("min_probability", min_probability, 0.0, 1.0)
+    check_range("max_docs", max_docs, 1, None)
+    _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
+    settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
+    stage: Combine
+    if method == UNION:
+        policy, unmatched = policy or "longest", unmatched or "missing"
+        stage = Proposals({**settings, "policy": policy, "unmatched": unmatched})
+    else:
+        unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
+        settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
+        # What was learned depends on the whole corpus, so a change to one shard concerns all.
+        settings["corpus"] = _hash_corpus(input_path)
+        gold = Path(gold) if gold is not None and method == "weighted" else None
+        settings["gold"] = None if gold is None else _hash_corpus(gold)
+        fit_on = Path(fit_on) if fit_on is not None and method == "label_model" else None
+        if fit_on is not None:
+            settings["fit_on"] = _hash_corpus(fit_on)
+        stage = Distributions(settings, partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on))
+    # All outputs are checked before the work begins.
+    shards = Shards(stage.name, input_path, output_path)
+    spread.check(shards)
+    if model_output is not None:
+        check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
+        made_from = hash_settings({**settings, "method": method})
+        if not _is_from(Path(model_output), made_from):
+            stage.open()
+    counts = spread.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
+    if stage.prepared is None:
+        return AggregateReport(**vars(counts))
+    prepared = stage.prepared
+    if model_output is not None:
+        text = srsly.json_dumps({"method": method, **prepared.method.to_json(), "made_from": made_from}, indent=2)
+        write_text(Path(model_output), text + "\n")
+    return AggregateReport(
+        **vars(counts),
+        beliefs=tuple(prepared.method.beliefs),
+        fitted_docs=prepared.docs,
+        iterations=prepared.iterations,
+        converged=prepared.converged,
+    )
+
+
+def _is_from(model: Path, made_from: str) -> bool:
+    """Whether what was learned about the sources stands in a file, learned by the same settings from the same."""
+    if not model.exists():
+        return False
+    try:
+        return bool(srsly.read_json(model)["made_from"] == made_from)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.tasks`.
+
+    task (Dict[str, Any]): What `aggregate` has to say.
+    part (Part): The part.
+    """
+
+    def learned() -> Prepared:
+        return from_json(parse_json(Path(task["learned"]).read_bytes()))
+
+    settings = task["settings"]
+    stage = Proposals(settings) if settings["method"] == UNION else Distributions(settings, learned)
+    Shards(stage.name, Path(task["input_path"]), Path(task["output_path"]), part=part).run(stage)
+
+
+def _hand_over(stage: Combine, input_path: Path, output_path: Path, folder: Path) -> Dict[str, Any]:
+    """Learn what there is to learn, once, and write it down for those that make the shards."""
+    stage.open()
+    path = folder / "learned.json"
+    if stage.prepared is not None:
+        # Not by srsly, which keeps ten decimals.
+        write_text(path, json.dumps(to_json(stage.prepared)))
+    places = {"input_path": str(input_path), "output_path": str(output_path), "learned": str(path)}
+    return {"settings": stage.settings, **places}
+
+
+def _hash_corpus(path: Path) -> str:
+    # The contents of the files, in any order and under any names.
+    return hash_text("\n".join(sorted(hash_file(file_) for file_ in corpus_files(path))))
+
+
+def _check_method(method: str, **settings: Any) -> None:
+    check_choice("method", method, METHODS)
+    if settings["policy"] is not None:
+        check_choice("policy", settings["policy"], POLICIES)
+    if settings["unmatched"] is not None:
+        check_choice("unmatched", settings["unmatched"], UNMATCHED)
+    voting = METHODS[1:]
+    belongs = {
+        "policy": (UNION,),
+        "soft": voting,
+        "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
+        # Methods that learn nothing from gold or text pay no attention to them, so that they may always be given.
+        "gold": METHODS,
+        "fit_on": METHODS,
+        "model_output": ("weighted", "label_model"),
+    }
+    for setting, value in settings.items():
+        if value not in (None, False) and method not in belongs[setting]:
+            methods = ", ".join(belongs[setting])
+            raise WeaknerError(Errors.WK331.format(setting=f"{setting} = {value}", method=method, methods=methods))
+
+
+def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
+    # Beforehand, so that no output is made of a corpus without labels; reading stops as soon as all is seen.
+    if sources is not None and (not sources or len(set(sources)) < len(sources)):
+        expected = "at least one source, each once"
+        raise WeaknerError(Errors.WK005.format(setting="sources", value=tuple(sources), expected=expected))
+    wanted = set(sources or ())
+    seen: Set[str] = set()
+    for doc in read_docs(path, Vocab()):
+        seen.update(weak.weak_sources(doc))
+        if seen and wanted <= seen:
+            return
+    if not seen:
+        raise WeaknerError(Errors.WK301.format(path=path))
+    source = next(s for s in sources or () if s not in seen)
+    raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(seen))))

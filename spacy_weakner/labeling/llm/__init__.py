@@ -1,0 +1,1 @@
+"""Labels from a language model behind an OpenAI-compatible endpoint."""

@@ -1,0 +1,277 @@
+"""Asks a language model for the entities of texts: any endpoint of the OpenAI-compatible form."""
+
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Set
+
+from ...corpus.answers import ASKED, KEY
+from ...corpus.formats.reading import read_corpus
+from ...corpus.sentences import sentence_key
+from ...errors import Errors, WeaknerError, check_range, one_line
+from ...files import check_output, existing
+from ...pipelines import blank_pipeline
+from ...progress import Progress
+from ...runtime.hashes import hash_text
+from .cache import Cache, CacheCounts
+from .completions import parse_completion
+from .config import AskConfig, Request, estimate_request_tokens, estimate_tokens, max_request_tokens
+
+if TYPE_CHECKING:
+    from .client import Client
+
+# So many failures in a row mean that the server is down.
+_MAX_FAILURES = 5
+_SHOWN = 60  # characters of a text
+
+
+@dataclass
+class AskReport:
+    """Counts of a run, or of a dry run.
+
+    asked (str): Identifies the prompt in the file.
+    counts (CacheCounts): What is in the file.
+    torn (int): Bytes of an unfinished row that was cut off.
+    texts (int): Different texts, regardless of case and white space.
+    duplicates (int): Repeated texts.
+    requests (int): Requests for all texts.
+    left (int): Requests without a completion: those that a dry run would send, or those that remain after a run.
+    answered (int): Requests that got a completion in this run.
+    failed (int): Requests that got none in this run; they are among those left.
+    failure (str): Why the last of those failed.
+    is_spent (bool): True if the run ended because the budget would have been exceeded.
+    tokens_in, tokens_out (int): Estimated tokens of the requests that are left, and of their completions.
+    cost (Optional[float]): Estimated cost of those; None without prices.
+    most (Optional[float]): Upper bound of their cost; None without prices or a limit of tokens.
+    spent (Optional[float]): What all completions in the file have cost; None without prices.
+    budget_left (Optional[float]): The rest of the budget; None without a budget.
+    """
+
+    asked: str
+    counts: CacheCounts
+    torn: int = 0
+    texts: int = 0
+    duplicates: int = 0
+    requests: int = 0
+    left: int = 0
+    answered: int = 0
+    failed: int = 0
+    failure: str = ""
+    is_spent: bool = False
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: Optional[float] = None
+    most: Optional[float] = None
+    spent: Optional[float] = None
+    budget_left: Optional[float] = None
+
+
+def ask(
+    texts: Path,
+    answers: Path,
+    *,
+    limit: Optional[int] = None,
+    dry_run: bool = False,
+    format: Optional[str] = None,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    sentences: bool = True,
+    progress: bool = False,
+    **settings: Any,
+) -> AskReport:
+    """Ask a language model about every text of a corpus. Each completion is appended to a file at once, so that a run
+    that was stopped or killed can be resumed without paying twice. `label` reads the file: a source with
+    `answers = "..."`.
+
+    texts (Path): A corpus in any format; text without annotations is split into sentences as by `label`.
+    answers (Path): The file of completions (JSONL); see `corpus.answers`.
+    limit (Optional[int]): Ask about at most so many different texts.
+    dry_run (bool): Send nothing and write nothing; only count and estimate.
+    format (Optional[str]): Format of the corpus, as for `convert`; None: the files tell.
+    lang (str): Language of the texts.
+    tokenizer (Optional[str]): Name of a registered tokenizer, as for `label`.
+    sentences (bool): Split text without annotations into sentences, as for `label`.
+    progress (bool): Show progress.
+    **settings (Any): The settings of `AskConfig`; `url`, `model` and `labels` are required.
+    RETURNS (AskReport): The counts.
+    RAISES (WeaknerError): For malformed, empty or missing input and unusable settings; if another run writes to the
+        same file; if the server refuses a request or completes none.
+    """
+    texts, answers = Path(texts), Path(answers)
+    config = AskConfig.read(settings)
+    if limit is not None:
+        check_range("limit", limit, 1, None)
+    if answers.suffix != ".jsonl":
+        raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
+    if not (existing(texts).is_file() or texts.is_dir()):
+        raise WeaknerError(Errors.WK760.format(path=texts))
+    check_output([texts, *_files(settings)], [answers])
+    corpus = _Texts(texts, limit, format=format, lang=lang, tokenizer=tokenizer, sentences=sentences)
+    client = None
+    if not dry_run:
+        from .client import Client
+
+        client = Client(config)
+    with closing(Cache(answers, config, write=not dry_run)) as cache:
+        report = AskReport(config.asked, cache.counts, cache.torn)
+        _estimate(report, corpus, config, cache, progress)
+        if client is not None:
+            with closing(client):
+                _Run(report, config, client, cache, progress).send(corpus)
+    if config.has_prices:
+        report.spent = config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
+        report.budget_left = None if config.budget is None else max(0.0, config.budget - report.spent)
+    return report
+
+
+def _files(settings: Mapping[str, Any]) -> Iterator[Path]:
+    """The files that settings name."""
+    for value in (settings.get("prompt"), settings.get("labels")):
+        if isinstance(value, (str, Path)) and Path(value).is_file():
+            yield Path(value)
+
+
+class _Texts:
+    """The different texts of a corpus, which is read again in each pass."""
+
+    def __init__(self, path: Path, limit: Optional[int], lang: str, tokenizer: Optional[str], **reading: Any) -> None:
+        self.path = path
+        self.limit = limit
+        self.nlp = blank_pipeline(lang, tokenizer)
+        self.reading = reading
+        self.duplicates = 0
+
+    def __iter__(self) -> Iterator[str]:
+        seen: Set[bytes] = set()
+        self.duplicates = 0
+        for doc in read_corpus(self.path, self.nlp, misaligned="drop", **self.reading):
+            text = doc.text.strip()
+            if not text:
+                continue
+            same = bytes.fromhex(hash_text(sentence_key(text)))[:16]
+            if same in seen:
+                self.duplicates += 1
+            elif self.limit is not None and len(seen) >= self.limit:
+                return
+            else:
+                seen.add(same)
+                yield text
+
+
+def _estimate(report: AskReport, corpus: _Texts, config: AskConfig, cache: Cache, progress: bool) -> None:
+    """Count the requests that are left, and estimate what they cost."""
+    counts, max_in, tokens_out = cache.counts, 0, 0.0
+    for text in Progress(corpus, desc="read", unit="text", enabled=progress):
+        report.texts += 1
+        usual = counts.answer_tokens / counts.rows if counts.rows else 10 + estimate_tokens(text) // 2
+        for request in config.requests(text):
+            report.requests += 1
+            if request.key not in cache:
+                report.left += 1
+                report.tokens_in += estimate_request_tokens(request.body)
+                tokens_out += min(usual, config.limit or float("inf"))
+                max_in += max_request_tokens(request.body)
+    if not report.texts:
+        raise WeaknerError(Errors.WK101.format(path=corpus.path))
+    report.duplicates = corpus.duplicates
+    report.tokens_out = round(tokens_out)
+    if config.has_prices:
+        report.cost = config.cost(report.tokens_in, report.tokens_out)
+        report.most = None if config.limit is None else config.cost(max_in, report.left * config.limit)
+
+
+class _Run:
+    """Sends requests in threads, which write what they get at once; the main thread counts what it costs at most."""
+
+    def __init__(self, report: AskReport, config: AskConfig, client: "Client", cache: Cache, progress: bool) -> None:
+        self.report = report
+        self.config = config
+        self.client = client
+        self.cache = cache
+        done = report.requests - report.left
+        self.progress: Progress[None] = Progress(
+            total=report.requests, initial=done, desc="ask", unit="request", enabled=progress
+        )
+        self._lock = threading.Lock()
+        self._pending: Dict[Future[None], Request] = {}
+        self._reserved = 0.0  # what the pending requests can cost
+        self._failures = 0  # in a row
+
+    def send(self, texts: _Texts) -> None:
+        """Send all requests that are left, or as many as the budget allows."""
+        with self.progress, ThreadPoolExecutor(self.config.concurrency) as pool:
+            try:
+                for request in (request for text in texts for request in self.config.requests(text)):
+                    if request.key in self.cache:
+                        continue
+                    while len(self._pending) >= self.config.concurrency or not self._is_affordable(request):
+                        if not self._pending:
+                            self.report.is_spent = True
+                            return
+                        self._collect()
+                    self._pending[pool.submit(self._complete, request)] = request
+                    self._reserved += self.config.max_cost(request.body)
+                while self._pending:
+                    self._collect()
+                if self.report.failed and not self.cache.counts.rows:
+                    raise self._hopeless()
+            except BaseException:
+                # The pool waits for what is under way: it is paid for, and kept.
+                self.client.stop()
+                raise
+
+    def _is_affordable(self, request: Request) -> bool:
+        config, counts = self.config, self.cache.counts
+        spent = config.cost(counts.tokens_in, counts.tokens_out) + self._reserved
+        return config.budget is None or spent + config.max_cost(request.body) <= config.budget
+
+    def _collect(self) -> None:
+        """Wait for a request, and handle all that are done."""
+        from .client import FailedRequest, RefusedRequest, RefusedText
+
+        for future in wait(self._pending, return_when=FIRST_COMPLETED).done:
+            request = self._pending.pop(future)
+            self._reserved -= self.config.max_cost(request.body)
+            text = one_line(" ".join(request.text.split()), _SHOWN)
+            try:
+                future.result()
+                self._failures = 0
+            except RefusedRequest as error:
+                raise WeaknerError(Errors.WK765.format(url=self.client.name, text=text, reason=error)) from None
+            except FailedRequest as error:
+                is_refused = isinstance(error, RefusedText)
+                self.report.failed += 1
+                self.report.failure = f"{error}, about '{text}'" if is_refused else str(error)
+                # Where others were completed, the text is at fault.
+                self._failures += not (is_refused and self.cache.counts.rows)
+                if self._failures >= _MAX_FAILURES:
+                    raise self._hopeless() from None
+
+    def _hopeless(self) -> WeaknerError:
+        return WeaknerError(Errors.WK769.format(n=self._failures, reason=self.report.failure))
+
+    def _complete(self, request: Request) -> None:
+        config, (content, is_cut, tokens_in, tokens_out) = self.config, self.client.complete(request.body)
+        row: Dict[str, Any] = {KEY: request.key, ASKED: config.asked, "model": config.model}
+        # The rest of a list that was cut off is not known.
+        found = None if is_cut else parse_completion(content, request.text, list(config.labels))
+        row.update(sample=request.sample, text=request.text, ents=None if found is None else found.mentions)
+        if found is not None and found.others:
+            row["others"] = found.others
+        row["answer"] = content
+        row["tokens_in"] = estimate_request_tokens(request.body) if tokens_in is None else tokens_in
+        row["tokens_out"] = estimate_tokens(content) if tokens_out is None else tokens_out
+        if tokens_in is None or tokens_out is None:
+            row["estimated"] = True
+        if is_cut:
+            row["cut"] = config.limit or row["tokens_out"]
+        with self._lock:
+            self.cache.append(row)
+            self.report.answered += 1
+            self.report.left -= 1
+            self.progress.update()
+            if config.has_prices:
+                counts = self.cache.counts
+                self.progress.note(cost=f"{config.cost(counts.tokens_in, counts.tokens_out):.4g}")

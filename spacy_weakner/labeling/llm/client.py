@@ -1,0 +1,209 @@
+"""Requests to an OpenAI-compatible endpoint: `POST {url}/chat/completions`."""
+
+import json
+import os
+import re
+import threading
+import time
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import Any, Dict, NamedTuple, Optional
+
+import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from ...errors import Errors, WeaknerError, one_line
+from .config import AskConfig
+
+BACKOFF = 1.0  # seconds
+_MAX_BACKOFF = 60.0
+_MAX_RETRY_AFTER = 600.0
+_MAX_BYTES = 1 << 24
+_MAX_SHOWN = 200
+# All other 4xx mean that the request itself is wrong,
+_TRANSIENT = (408, 409, 425, 429)
+# and these that it may be the text: too long, or filtered.
+_ABOUT_TEXT = (400, 413, 422)
+
+
+class Completion(NamedTuple):
+    """What the model returned; no tokens if the server does not count."""
+
+    content: str
+    is_cut: bool
+    tokens_in: Optional[int]
+    tokens_out: Optional[int]
+
+
+class FailedRequest(Exception):
+    """A request without a completion, after all retries."""
+
+
+class RefusedText(FailedRequest):
+    """The server refuses a request for its text: too long, or filtered. Others may pass."""
+
+
+class RefusedRequest(Exception):
+    """The server refuses a request in a way that holds for all others."""
+
+
+class _Transient(FailedRequest):
+    def __init__(self, reason: str, retry_after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class Client:
+    """A client for several threads. It sends no key without encryption, except to this machine."""
+
+    def __init__(self, config: AskConfig) -> None:
+        self.timeout = config.timeout
+        self._key = _read_key(config.key_env)
+        self._url = _full_url(config.url)
+        # A query may hold a secret.
+        self.name = str(self._url.copy_with(query=None))
+        encrypted, local = self._url.scheme == "https", _is_local(self._url.host)
+        if self._key is not None and not (encrypted or local or config.insecure):
+            raise WeaknerError(Errors.WK443.format(host=self._url.host))
+        self._client = httpx.Client(
+            headers={} if self._key is None else {"Authorization": f"Bearer {self._key}"},
+            timeout=config.timeout,
+            limits=httpx.Limits(max_connections=config.concurrency),
+            verify=encrypted,  # loading the certificates takes long
+            # A proxy is another machine, which would read the key.
+            trust_env=encrypted or not local,
+        )
+        self._backoff = wait_random_exponential(multiplier=BACKOFF, min=BACKOFF / 2, max=_MAX_BACKOFF)
+        self._retrying = Retrying(
+            retry=retry_if_exception_type(_Transient),
+            stop=stop_after_attempt(config.retries + 1),
+            wait=self._wait,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        self._stopped = threading.Event()
+        self._reached = False
+
+    def complete(self, body: Dict[str, Any]) -> Completion:
+        """Send a request, with retries after 429, 5xx, lost connections, timeouts and malformed responses.
+
+        RAISES (FailedRequest): If there is none.
+        RAISES (RefusedRequest): If the server would refuse all other requests, too.
+        RAISES (WeaknerError): If the server was never reached.
+        """
+        return self._retrying(self._send, body)
+
+    def stop(self) -> None:
+        """Stop all retries."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        return max(self._backoff(state), error.retry_after if isinstance(error, _Transient) else 0.0)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._stopped.wait(seconds):
+            raise FailedRequest("stopped")
+
+    def _send(self, body: Dict[str, Any]) -> Completion:
+        deadline = time.monotonic() + self.timeout
+        data = bytearray()
+        try:
+            with self._client.stream("POST", self._url, json=body) as response:
+                for chunk in response.iter_bytes():
+                    data += chunk
+                    # The timeout of httpx is one of silence.
+                    if time.monotonic() > deadline or len(data) > _MAX_BYTES:
+                        raise _Transient(f"no whole response within {self.timeout:g} seconds and {_MAX_BYTES} bytes")
+        except httpx.TimeoutException:
+            raise _Transient(f"no response within {self.timeout:g} seconds") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = self._shown(str(error)) or type(error).__name__
+            if isinstance(error, httpx.ConnectError) and not self._reached:
+                raise WeaknerError(Errors.WK764.format(url=self.name, reason=reason)) from None
+            raise _Transient(reason) from None
+        self._reached = True
+        if response.status_code == 200:
+            try:
+                return _read_completion(json.loads(data))
+            except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+                raise _Transient(f"not a completion: {self._shown(data.decode('utf-8', 'replace'))}") from None
+        reason = f"{response.status_code} {self._shown(_message(data) or response.reason_phrase)}".strip()
+        if response.status_code in _ABOUT_TEXT:
+            raise RefusedText(reason)
+        if response.status_code < 500 and response.status_code not in _TRANSIENT:
+            raise RefusedRequest(reason)
+        wait = _retry_after(response.headers.get("Retry-After", ""))
+        if wait > _MAX_RETRY_AFTER:
+            raise RefusedRequest(f"{reason} (asks to wait for {wait:.0f} seconds)")
+        raise _Transient(reason, wait)
+
+    def _shown(self, text: str) -> str:
+        """A foreign text on one line, without the key."""
+        text = text if self._key is None else text.replace(self._key, "***")
+        return one_line(" ".join(text.split()), _MAX_SHOWN)
+
+
+def _read_key(name: Optional[str]) -> Optional[str]:
+    if name is None:
+        return None
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise WeaknerError(Errors.WK766.format(name=name, reason="is not set"))
+    if not re.fullmatch("[!-~]+", key):
+        raise WeaknerError(Errors.WK766.format(name=name, reason="has characters that no key has"))
+    return key
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _full_url(url: str) -> httpx.URL:
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError, ValueError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
+        # Not shown: it may hold a password.
+        raise WeaknerError(Errors.WK767)
+    return parsed.copy_with(path=parsed.path.rstrip("/").removesuffix("/chat/completions") + "/chat/completions")
+
+
+def _read_completion(value: Any) -> Completion:
+    choice, usage = value["choices"][0], value.get("usage") or {}
+    content = choice["message"].get("content")
+    if isinstance(content, list):  # of parts
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    # JSON can spell half of a surrogate pair, UTF-8 cannot.
+    text = content.encode("utf-8", "replace").decode("utf-8") if isinstance(content, str) else ""
+    tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    tokens_in, tokens_out = (n if type(n) is int and 0 <= n < 1 << 40 else None for n in tokens)
+    return Completion(text, choice.get("finish_reason") == "length", tokens_in, tokens_out)
+
+
+def _message(data: bytearray) -> str:
+    """The message of an error: within JSON, or the text as it is."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+    for key in ("error", "message", "detail"):
+        value = value.get(key, value) if isinstance(value, dict) else value
+    return value if isinstance(value, str) else data.decode("utf-8", "replace")
+
+
+def _retry_after(value: str) -> float:
+    """Seconds from a number or an HTTP date; 0 for anything else."""
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value.strip()):
+        return float(value)
+    try:
+        return parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0

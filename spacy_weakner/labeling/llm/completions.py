@@ -1,0 +1,191 @@
+"""Parses completions: mentions as quoted phrases in JSON, or marked in the text. Offsets are not read, since models
+cannot count."""
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ...corpus.sentences import sentence_key
+
+_LISTS = ("entities", "ents", "spans", "mentions")
+_PHRASES = ("text", "phrase", "mention", "word", "span", "name", "entity")
+_LABELS = ("label", "type", "entity_type", "entity_group", "category", "tag", "entity")
+_DECODER = json.JSONDecoder()
+_OPENING = re.compile(r"[\[{]")
+_FENCED = re.compile(r"```.*\n([\s\S]*)```")
+# Prose can hold many brackets, and each may be read to the end.
+_MAX_ATTEMPTS = 200
+
+Pair = Tuple[str, str]  # phrase and label, empty where there is none
+
+
+class Parsed(NamedTuple):
+    """The contents of a completion.
+
+    mentions (List[Any]): `{"text", "label"}` of phrases, and [start, end, label] in characters of mentions that are
+        marked in the text, as in imported rows.
+    others (List[List[str]]): [phrase, label] of mentions without a phrase, or with a label that was not asked for.
+    """
+
+    mentions: List[Any]
+    others: List[List[str]]
+
+
+def parse_completion(content: str, text: str, labels: Sequence[str]) -> Optional[Parsed]:
+    """Parse a completion: JSON (alone, fenced, or within prose), or the text with marked mentions, `[Anna](PER)` or
+    `<PER>Anna</PER>`. Of several lists within prose the last counts.
+
+    content (str): The completion.
+    text (str): The text that it is about.
+    labels (Sequence[str]): The labels that were asked for, regardless of case.
+    RETURNS (Optional[Parsed]): Its contents; None if it cannot be parsed, as a refusal.
+    """
+    content = content.rpartition("</think>")[2].strip()
+    if content.startswith("<think>"):
+        return None
+    known = {label.casefold(): label for label in labels}
+    fenced = _FENCED.fullmatch(content)
+    try:
+        pairs = _pairs(json.loads(fenced[1] if fenced else content), known)
+    except (ValueError, RecursionError):
+        pairs = None
+    if pairs is None:
+        marked = _marked(content, text, known)
+        if marked:
+            return Parsed(marked, [])
+        pairs = _pairs_in_prose(content, known)
+        if pairs is None:
+            # The text without any marks.
+            return Parsed([], []) if sentence_key(content) == sentence_key(text) else None
+    parsed = Parsed([], [])
+    for phrase, label in pairs:
+        name = known.get(label.strip().casefold())
+        if name is None or not sentence_key(phrase):
+            parsed.others.append([phrase, label])
+        else:
+            parsed.mentions.append({"text": phrase, "label": name})
+    return parsed
+
+
+def _pairs_in_prose(content: str, known: Dict[str, str]) -> Optional[List[Pair]]:
+    values, prose = _json_values(content)
+    pairs = [_pair(value) for value in values]
+    if not prose and values and all(pairs):  # an object per line
+        return [pair for pair in pairs if pair is not None]
+    # No single objects: they may be the beginning of a list that is cut off.
+    lists = [_pairs(v, known) for v, pair in zip(values, pairs, strict=True) if isinstance(v, list) or pair is None]
+    return next((found for found in reversed(lists) if found is not None), None)
+
+
+def _json_values(text: str) -> Tuple[List[Any], str]:
+    """All outermost objects and lists, and the text between them; no values if the last one is cut off."""
+    values: List[Any] = []
+    prose, position = "", 0
+    for _ in range(_MAX_ATTEMPTS):
+        opening = _OPENING.search(text, position)
+        if opening is None:
+            break
+        prose += text[position : opening.start()]
+        try:
+            value, position = _DECODER.raw_decode(text, opening.start())
+            values.append(value)
+        except json.JSONDecodeError as error:
+            if error.pos >= len(text) or error.msg.startswith("Unterminated"):
+                return [], text
+            position = opening.end()
+            prose += opening[0]
+        except (ValueError, RecursionError):  # numbers with thousands of digits
+            position = opening.end()
+            prose += opening[0]
+    return values, (prose + text[position:]).strip()
+
+
+def _pairs(value: Any, known: Dict[str, str]) -> Optional[List[Pair]]:
+    """Phrases with labels; None if the value holds no list of mentions."""
+    if isinstance(value, dict):
+        for key in _LISTS:
+            if isinstance(value.get(key), list):
+                return _pairs(value[key], known)
+        pair = _pair(value)
+        return _by_label(value, known) if pair is None else [pair]
+    if not isinstance(value, list):
+        return None
+    pairs = [_pair(item) for item in value]
+    if value and not any(pairs):
+        return None
+    return [pair or ("", "") for pair in pairs]
+
+
+def _pair(item: Any) -> Optional[Pair]:
+    if isinstance(item, list):
+        return (item[0], item[1]) if len(item) == 2 and all(isinstance(part, str) for part in item) else None
+    if not isinstance(item, dict):
+        return None
+    key = next((key for key in _PHRASES if key in item), None)
+    label = next((item[other] for other in _LABELS if other in item and other != key), None)
+    if key is None or not isinstance(label, str):
+        return None
+    return item[key] if isinstance(item[key], str) else "", label
+
+
+def _by_label(value: Dict[str, Any], known: Dict[str, str]) -> Optional[List[Pair]]:
+    """{"PER": ["Anna", "Bob"], "LOC": []}"""
+    lists = {
+        label: [] if phrases is None else phrases if isinstance(phrases, list) else [phrases]
+        for label, phrases in value.items()
+    }
+    are_phrases = all(isinstance(phrase, str) for phrases in lists.values() for phrase in phrases)
+    if not are_phrases or not any(label.strip().casefold() in known for label in lists):
+        return None
+    return [(phrase, label) for label, phrases in lists.items() for phrase in phrases]
+
+
+def _marked(content: str, text: str, known: Dict[str, str]) -> List[Any]:
+    """Mentions by their offsets, if the completion holds the unchanged text; otherwise their phrases."""
+    pieces, places = _unmark(content, known)
+    borders = [0, *accumulate(len(sentence_key(piece)) for piece in pieces)]
+    whole, wanted = sentence_key("".join(pieces)), sentence_key(text)
+    offset = whole.find(wanted)
+    if offset < 0:
+        phrases = (("".join(pieces[first:last]), label) for first, last, label in places)
+        return [{"text": phrase, "label": label} for phrase, label in phrases if sentence_key(phrase)]
+    letters = [0, *accumulate(len(sentence_key(character)) for character in text)]
+    found = []
+    for first, last, label in places:
+        start, end = borders[first] - offset, borders[last] - offset
+        if 0 <= start < end <= len(wanted):
+            found.append([bisect_right(letters, start) - 1, bisect_left(letters, end), label])
+    return found
+
+
+def _unmark(content: str, known: Dict[str, str]) -> Tuple[List[str], List[Tuple[int, int, str]]]:
+    """Split a completion into pieces without its marks, and find the pieces that are marked: first, behind the last,
+    label. If a tag stays open, none are: its end is not known."""
+    names = "|".join(re.escape(label) for label in known.values())
+    mark = re.compile(rf"\[|\](?:\(\s*(?P<link>{names})\s*\))?|<(?P<end>/?)(?P<tag>{names})>", re.I)
+    pieces: List[str] = []
+    places: List[Tuple[int, int, str]] = []
+    brackets: List[int] = []
+    tags: List[Tuple[int, str]] = []
+    position = 0
+    for found in mark.finditer(content):
+        pieces.append(content[position : found.start()])
+        position = found.end()
+        link, tag = (known.get((found[group] or "").casefold()) for group in ("link", "tag"))
+        if tag is not None and not found["end"]:
+            tags.append((len(pieces), tag))
+        elif tag is not None and tags and tags[-1][1] == tag:
+            places.append((tags.pop()[0], len(pieces), tag))
+        elif link is not None and brackets:
+            first = brackets.pop()
+            pieces[first] = ""  # its bracket
+            places.append((first, len(pieces), link))
+        else:  # brackets of the text
+            if found[0] == "[":
+                brackets.append(len(pieces))
+            elif brackets:
+                brackets.pop()
+            pieces.append(found[0])
+    return [*pieces, content[position:]], [] if tags else sorted(places)

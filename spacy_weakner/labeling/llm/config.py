@@ -1,0 +1,229 @@
+"""The settings of `ask`, and the requests that they make of a text."""
+
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Union
+
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+
+from ...corpus.jsonl import parse_value
+from ...corpus.sentences import sentence_key
+from ...errors import Errors, WeaknerError
+from ...files import existing, read_lines, read_object
+from ...runtime.hashes import hash_settings, hash_text
+
+TEXT, LABELS = "{{text}}", "{{labels}}"
+PROMPT = f"""Find the named entities in a text. They are of these kinds:
+{LABELS}
+
+Answer with JSON and nothing else, in the order of the text:
+{{"entities": [{{"text": "...", "label": "..."}}]}}
+Copy every "text" letter by letter from the text, and list it once even if it stands there several times. If there are
+no entities, answer {{"entities": []}}.
+
+Text: {TEXT}"""
+_PLACES = re.compile(f"{re.escape(TEXT)}|{re.escape(LABELS)}")
+_LIMITS = ("max_tokens", "max_completion_tokens")
+# Resuming relies on one text and one completion per request.
+_FIXED = ("model", "messages", "n", "stream")
+_MILLION = 1_000_000
+_ROLE_TOKENS = 10  # marks of its role around a message
+
+
+class Request(NamedTuple):
+    """One sample of a text: its key in the file, and the JSON to send."""
+
+    key: str
+    text: str
+    sample: int
+    body: Dict[str, Any]
+
+
+class AskConfig(BaseModel, extra="forbid", frozen=True):
+    """Settings of `ask`. A request is identified by text, prompt, labels, model, sample number and all that is sent,
+    except for the limit of tokens; the address does not count.
+
+    url (str): Address of the endpoint up to `/chat/completions`: "http://localhost:8000/v1".
+    model (str): Name of the model.
+    labels (Union[str, Path, Mapping[str, str]]): Names with commas between them; or a JSON or TOML file, or a mapping,
+        with the meaning of each label.
+    prompt (Optional[Path]): File with `{{text}}` and, to list them, `{{labels}}`. It should ask for quoted mentions,
+        like {"entities": [{"text", "label"}]}, or for the text with [mention](LABEL) or <LABEL>mention</LABEL> in it.
+        None: the built-in prompt.
+    samples (int): Completions per text. `label` takes their agreement for a score.
+    temperature (Optional[float]): Sampling temperature. None: 0 for one sample, 0.7 for several.
+    max_tokens (int): Limit of a completion. One that is cut off there counts as none; with a higher limit it is
+        requested again.
+    structured (bool): Let the server enforce the form of the completion ("response_format": "json_schema").
+    extra (Union[str, Mapping[str, Any], None]): Further parameters to send, as a JSON object; null removes one.
+    key_env (Optional[str]): Environment variable with the key. It is never written or shown.
+    insecure (bool): Send the key over http:// to other machines, too.
+    budget (Optional[float]): What all completions in the file may cost, those of earlier runs included. No request is
+        sent that could exceed it.
+    price_in (Optional[float]): Price of a million tokens of requests.
+    price_out (Optional[float]): Price of a million tokens of completions.
+    concurrency (int): Requests at a time.
+    timeout (float): Seconds after which a request is given up, and sent again.
+    retries (int): How often a request is sent again (after 429, 5xx, a lost connection), with growing pauses.
+    """
+
+    url: str
+    model: str
+    labels: Dict[str, str]
+    prompt: Any = Field(None, validate_default=True)
+    samples: int = Field(1, ge=1)
+    temperature: Optional[float] = Field(None, ge=0, le=10)
+    max_tokens: int = Field(1024, ge=1)
+    structured: bool = False
+    extra: Any = Field(None, validate_default=True)
+    key_env: Optional[str] = None
+    insecure: bool = False
+    budget: Optional[float] = Field(None, ge=0)
+    price_in: Optional[float] = Field(None, ge=0)
+    price_out: Optional[float] = Field(None, ge=0)
+    concurrency: int = Field(4, ge=1, le=256)
+    timeout: float = Field(120.0, gt=0, le=86400)
+    retries: int = Field(6, ge=0, le=1000)
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any]) -> "AskConfig":
+        """Check settings, and read the files that they name."""
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            first = error.errors()[0]
+            cause = first.get("ctx", {}).get("error")
+            if isinstance(cause, WeaknerError):
+                raise cause from None
+            name, value = ".".join(map(str, first["loc"])), None if first["type"] == "missing" else first["input"]
+            raise WeaknerError(Errors.WK005.format(setting=name, value=value, expected=first["msg"])) from None
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _read_labels(cls, labels: Union[str, Path, Mapping[str, str]]) -> Dict[str, str]:
+        if isinstance(labels, Mapping):
+            found: Any = dict(labels)
+        elif str(labels).endswith((".json", ".toml")):
+            found = read_object(existing(Path(labels)), Errors.WK763)
+        else:
+            names = [name.strip() for name in str(labels).split(",")]
+            found = {} if len({*names}) < len(names) else dict.fromkeys(names, "")
+        if (
+            not isinstance(found, dict)
+            or not all(isinstance(meaning, str) for meaning in found.values())
+            or not all(isinstance(name, str) and name == name.strip() and name.isprintable() for name in found)
+            or not 0 < len({name.casefold() for name in found if name}) == len(found)
+        ):
+            raise WeaknerError(Errors.WK762.format(labels=labels))
+        return found
+
+    @field_validator("prompt")
+    @classmethod
+    def _read_prompt(cls, path: Optional[Path]) -> str:
+        prompt = PROMPT if path is None else "\n".join(read_lines(Path(path)))
+        if TEXT not in prompt:
+            raise WeaknerError(Errors.WK761.format(path=path, place=TEXT))
+        return prompt
+
+    @field_validator("extra")
+    @classmethod
+    def _read_extra(cls, extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
+        try:
+            # A mapping goes through JSON, too, which has no NaN.
+            found = parse_value(extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra)))
+        except (TypeError, ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or any(name in found for name in _FIXED):
+            raise WeaknerError(Errors.WK771.format(value=repr(str(extra)[:80]), names=", ".join(_FIXED)))
+        return found
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "AskConfig":
+        if self.samples > 1 and self.body("").get("temperature") == 0:
+            raise WeaknerError(Errors.WK774.format(samples=self.samples))
+        if self.budget is not None and not (self.has_prices and self.limit is not None):
+            raise WeaknerError(Errors.WK770)
+        return self
+
+    @cached_property
+    def asked(self) -> str:
+        """RETURNS (str): Identifies the prompt. The number of samples and the limit of tokens do not count: with more
+        of either, the completions in the file stay."""
+        return hash_settings({key: value for key, value in self.body(TEXT).items() if key not in _LIMITS})[:8]
+
+    @cached_property
+    def limit(self) -> Optional[int]:
+        """RETURNS (Optional[int]): Most tokens of a completion; None: unlimited."""
+        limits = [value for key, value in self.body(TEXT).items() if key in _LIMITS and type(value) is int]
+        return min(limits, default=None)
+
+    @property
+    def has_prices(self) -> bool:
+        """RETURNS (bool): True if both prices are known."""
+        return self.price_in is not None and self.price_out is not None
+
+    def cost(self, tokens_in: float, tokens_out: float) -> float:
+        """RETURNS (float): The cost of some tokens; 0 where a price is not known."""
+        return ((self.price_in or 0.0) * tokens_in + (self.price_out or 0.0) * tokens_out) / _MILLION
+
+    def max_cost(self, body: Dict[str, Any]) -> float:
+        """RETURNS (float): The most that a request can cost."""
+        return self.cost(max_request_tokens(body), self.limit or 0)
+
+    def body(self, text: str) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The JSON that asks for the entities of a text."""
+        labels = "\n".join(
+            f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in self.labels.items()
+        )
+        # One pass: the text may hold a placeholder.
+        content = _PLACES.sub(lambda place: text if place[0] == TEXT else labels, self.prompt)
+        temperature = (0.0 if self.samples == 1 else 0.7) if self.temperature is None else self.temperature
+        body: Dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": content}],
+            "temperature": temperature,
+            "max_tokens": self.max_tokens,
+            "response_format": _response_format(list(self.labels)) if self.structured else None,
+        }
+        return {key: value for key, value in {**body, **self.extra}.items() if value is not None}
+
+    def requests(self, text: str) -> Iterator[Request]:
+        """YIELDS (Request): The requests about a text, one per sample."""
+        body, same = self.body(text), hash_text(sentence_key(text))
+        for sample in range(self.samples):
+            key = hash_settings({"asked": self.asked, "text": same, "sample": sample})[:32]
+            yield Request(key, text, sample, body)
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text: one for four ASCII characters, one for each other character."""
+    ascii_ = sum(map(str.isascii, text))
+    return -(-ascii_ // 4) + len(text) - ascii_
+
+
+def estimate_request_tokens(body: Dict[str, Any]) -> int:
+    """Estimate the tokens of a request."""
+    return _ROLE_TOKENS + estimate_tokens(_content(body))
+
+
+def max_request_tokens(body: Dict[str, Any]) -> int:
+    """An upper bound of the tokens of a request: no token is shorter than a byte."""
+    return _ROLE_TOKENS + len(_content(body).encode("utf-8"))
+
+
+def _content(body: Dict[str, Any]) -> str:
+    schema = body.get("response_format")
+    return body["messages"][0]["content"] + ("" if schema is None else json.dumps(schema))
+
+
+def _response_format(labels: List[str]) -> Dict[str, Any]:
+    string = {"type": "string"}
+    entity = _object({"text": string, "label": {**string, "enum": labels}})
+    schema = _object({"entities": {"type": "array", "items": entity}})
+    return {"type": "json_schema", "json_schema": {"name": "entities", "strict": True, "schema": schema}}
+
+
+def _object(properties: Dict[str, Any]) -> Dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}

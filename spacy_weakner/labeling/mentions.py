@@ -1,0 +1,248 @@
+"""Spans and phrases that a row of imported labels names, and where they are in a Doc.
+
+Row and Doc hold the same text, but perhaps with other tokens, case and white space. So positions are counted in
+letters: characters of the text without case and white space.
+"""
+
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.tokens import Doc
+
+from ..corpus.rows import Row, RowError, show
+from ..corpus.sentences import sentence_key
+from ..ty import Entity
+
+_LISTS = ("ents", "spans", "entities")
+_WEAK = "weak_ents"
+_LABELS = ("label", "type", "entity_group")
+_PHRASES = ("text", "phrase", "word")
+_LARGEST = 1e300
+
+
+class Mention(NamedTuple):
+    """What a row says: a label at a place, or a label of a phrase wherever it stands.
+
+    label (str): The label.
+    score (Optional[float]): Its score, if it has one.
+    phrase (Optional[str]): The phrase; None: the place counts.
+    start (int): First letter.
+    end (int): Letter behind the last.
+    item (Any): What stands in the row, for messages.
+    """
+
+    label: str
+    score: Optional[float]
+    phrase: Optional[str]
+    start: int
+    end: int
+    item: Any
+
+
+class Found(NamedTuple):
+    """Mentions as spans of a Doc.
+
+    entities (List[Entity]): The spans.
+    scores (List[Optional[float]]): One per span.
+    misaligned (int): Mentions left out because they do not end at token borders.
+    not_found (int): Phrases that are not in the Doc.
+    is_whole (Optional[bool]): Whether what could not be placed changes nothing; None: only if there is none.
+    """
+
+    entities: List[Entity]
+    scores: List[Optional[float]]
+    misaligned: int = 0
+    not_found: int = 0
+    is_whole: Optional[bool] = None
+
+
+def row_text(row: Row) -> Optional[str]:
+    """The letters of a row's text or tokens; None if it has neither.
+
+    RAISES (RowError): If they are malformed.
+    """
+    if row.get("text") is not None:
+        if not isinstance(row["text"], str):
+            raise RowError(f"'text' must be a string, got {show(row['text'])}")
+        return sentence_key(row["text"])
+    if row.get("tokens") is None:
+        return None
+    if not isinstance(row["tokens"], list) or not all(isinstance(token, str) for token in row["tokens"]):
+        raise RowError(f"'tokens' must be a list of strings, got {show(row['tokens'])}")
+    return sentence_key("".join(row["tokens"]))
+
+
+def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
+    """Read what a row names.
+
+    row (Row): The row. Its labels stand under "weak_ents", or else under one of "ents", "spans" and "entities", as
+
+        [start, end, label] or [start, end, label, score],
+        {"start", "end", "label"}, also with "type" or "entity_group" for "label", and with "score",
+        {"text", "label"}, also with "phrase" or "word" for "text", or [phrase, label].
+
+        Offsets count characters if the row has "text", tokens if it has "tokens".
+    source (str): Which list to take if "weak_ents" holds one for each of several sources.
+    RETURNS (Optional[List[Mention]]): The mentions; None if the list is null: nobody has looked.
+    RAISES (RowError): If something is malformed.
+    """
+    items, what = _find_list(row, source)
+    if items is None:
+        return None
+    if not isinstance(items, list):
+        raise RowError(f"'{what}' must be a list, got {show(items)}")
+    borders: Optional[List[int]] = None
+    mentions = []
+    for item in items:
+        start, end, phrase, label, score = _parts(item, what)
+        if not isinstance(label, str) or not label.strip():
+            raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
+        if score is not None and not _is_number(score):
+            raise RowError(f"{what}: the score must be a number that is not too large, got {show(item)}")
+        first = last = 0
+        if phrase is None:
+            borders = _row_borders(row, what) if borders is None else borders
+            first, last = _place(borders, start, end, item, what)
+        elif not isinstance(phrase, str) or not sentence_key(phrase):
+            raise RowError(f"{what}: the phrase must be a string that is not empty, got {show(item)}")
+        mentions.append(Mention(label, None if score is None else float(score), phrase, first, last, item))
+    return mentions
+
+
+def find_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Found:
+    """Find mentions in a Doc. A phrase is found wherever it begins and ends at token borders: in its own case, or if it
+    is nowhere in that, in any case.
+
+    doc (Doc): The Doc.
+    mentions (Sequence[Mention]): The mentions.
+    misaligned (str): What to do with places that do not end at token borders; see `align`.
+    RETURNS (Found): The spans, in the order of the mentions.
+    RAISES (RowError): If a place does not end at token borders, and `misaligned` is "error".
+    """
+    found = Found([], [])
+    words = [token.text for token in doc] if mentions else []
+    letters = letter_borders(words)
+    # Case can change how many letters there are, so each form of the text has its own borders.
+    cased = [0, *accumulate(len("".join(word.split())) for word in words)]
+    exact, folded = "".join("".join(words).split()), sentence_key("".join(words))
+    lost = absent = 0
+    for mention in mentions:
+        if mention.phrase is not None:
+            places = _occurrences(exact, cased, "".join(mention.phrase.split()))
+            places = places or _occurrences(folded, letters, sentence_key(mention.phrase))
+            absent += not places
+        else:
+            place = align(letters, mention.start, mention.end, misaligned)
+            if place is None and misaligned == "error":
+                raise RowError(
+                    f"{show(mention.item)} does not begin and end at token borders of the document. Choose another "
+                    "tokenizer for the corpus, or drop, expand or contract such spans (misaligned)"
+                )
+            places = [] if place is None else [place]
+            lost += place is None
+        found.entities.extend((start, end, mention.label) for start, end in places)
+        found.scores.extend([mention.score] * len(places))
+    return found._replace(misaligned=lost, not_found=absent)
+
+
+def letter_borders(pieces: Iterable[str]) -> List[int]:
+    """How many letters come before each border between pieces of a text: one number more than pieces."""
+    return [0, *accumulate(len(sentence_key(piece)) for piece in pieces)]
+
+
+def align(borders: Sequence[int], start: int, end: int, misaligned: str) -> Optional[Tuple[int, int]]:
+    """Find the tokens of a place. White-space tokens at its edges are not part of it.
+
+    borders (Sequence[int]): The `letter_borders` of the tokens.
+    start (int): First letter.
+    end (int): Letter behind the last.
+    misaligned (str): If it does not end at token borders: "expand" to the tokens that it touches, "contract" to those
+        that it covers; otherwise there is no place.
+    RETURNS (Optional[Tuple[int, int]]): First token and token behind the last; None if there are none.
+    """
+    first = bisect_right(borders, start) - 1
+    last = bisect_left(borders, end)
+    if (borders[first] == start and borders[last] == end) or misaligned == "expand":
+        return first, last
+    if misaligned != "contract":
+        return None
+    if borders[first] < start:
+        first = bisect_right(borders, borders[first + 1]) - 1
+    if borders[last] > end:
+        last = bisect_left(borders, borders[last - 1])
+    return (first, last) if first < last else None
+
+
+def _occurrences(text: str, borders: Sequence[int], phrase: str) -> List[Tuple[int, int]]:
+    places = []
+    position = text.find(phrase)
+    while position >= 0:
+        place = align(borders, position, position + len(phrase), "drop")
+        if place is not None:
+            places.append(place)
+        position = text.find(phrase, position + 1)
+    return places
+
+
+# Parts of rows
+
+
+def _find_list(row: Row, source: str) -> Tuple[Any, str]:
+    if _WEAK in row:
+        items = row[_WEAK]
+        if not isinstance(items, dict):
+            return items, _WEAK
+        if source in items or len(items) == 1:
+            return items.get(source, next(iter(items.values()))), _WEAK
+        raise RowError(
+            f"weak_ents: labels of {', '.join(items) or 'nobody'}, but none of '{source}'. Rename the source"
+        )
+    given = [key for key in _LISTS if row.get(key) is not None]
+    if len(given) > 1:
+        raise RowError(f"labels under both '{given[0]}' and '{given[1]}'. Keep those of the source, as 'weak_ents'")
+    if not given and not any(key in row for key in _LISTS):
+        raise RowError(f"no labels: none of the keys {', '.join([_WEAK, *_LISTS])}")
+    return (row[given[0]], given[0]) if given else (None, "")
+
+
+def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
+    """Start, end, phrase, label and score of an item, unchecked."""
+    if isinstance(item, list) and 2 <= len(item) <= 4:
+        if isinstance(item[0], str) and len(item) < 4:
+            return None, None, item[0], item[1], item[2] if len(item) == 3 else None
+        if len(item) > 2:
+            return item[0], item[1], None, item[2], item[3] if len(item) == 4 else None
+    if isinstance(item, dict):
+        label = next((item[key] for key in _LABELS if key in item), None)
+        score = item.get("score")
+        if item.get("start") is not None and item.get("end") is not None:
+            return item["start"], item["end"], None, label, score
+        phrase = next((item[key] for key in _PHRASES if key in item), None)
+        if phrase is not None:
+            return None, None, phrase, label, score
+    raise RowError(f"{what}: expected [start, end, label, score] or {{'text', 'label'}}, got {show(item)}")
+
+
+def _is_number(value: Any) -> bool:
+    # JSON can spell numbers that no float holds, like 1e999.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+
+
+def _row_borders(row: Row, what: str) -> List[int]:
+    text, tokens = row.get("text"), row.get("tokens")
+    if (text is None) == (tokens is None):
+        there = "neither 'text' nor 'tokens'" if text is None else "both 'text' and 'tokens'"
+        raise RowError(f"{what}: {there} in the row, so the unit of the offsets is not clear")
+    row_text(row)
+    return letter_borders(text or tokens or ())
+
+
+def _place(borders: Sequence[int], start: Any, end: Any, item: Any, what: str) -> Tuple[int, int]:
+    if type(start) is not int or type(end) is not int:
+        raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
+    if not 0 <= start < end < len(borders):
+        raise RowError(f"{what}: {show(item)} is empty or not within the {len(borders) - 1} characters or tokens")
+    if borders[start] == borders[end]:
+        raise RowError(f"{what}: {show(item)} covers only white space")
+    return borders[start], borders[end]

@@ -1,0 +1,1 @@
+"""Linear models: indicator features, sparse layers, subword vectors."""

@@ -1,0 +1,80 @@
+"""The layer that looks words up in a table of word pieces."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, List, Optional, Tuple, Union
+
+import numpy
+from spacy.attrs import ORTH
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..errors import Errors, WeaknerError
+from .pieces import PieceTable, WordVectors, read_pieces
+
+# A model and its copies use one table; a teacher may have another.
+_TABLES = 4
+_Known = List[Tuple[PieceTable, WordVectors]]
+
+
+def PieceLookup(
+    path: Optional[Union[str, Path]] = None, length: Optional[float] = None
+) -> Model[List[Doc], List[Floats2d]]:
+    """Give every token the mean of the vectors of its word pieces. Nothing is learned here; the table is stored with
+    the model, on the host.
+
+    path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
+        the model is initialised.
+    length (Optional[float]): What all vectors are stretched to; None: the root of their width, so that the mean square
+        of their numbers is 1, as behind a layer normalisation.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Vectors, per Doc (n_tokens, width of the table); 0 for white space.
+    """
+    return Model(
+        "piece_lookup",
+        partial(_forward, []),
+        init=partial(_init, path),
+        dims={"nO": None},
+        attrs={"tokenizer": "", "vectors": None, "length": length},
+    )
+
+
+def _init(path: Optional[Union[str, Path]], model: Model, X: Any = None, Y: Any = None) -> None:
+    if path is None:
+        raise WeaknerError(Errors.WK731)
+    table = read_pieces(path)
+    model.attrs["tokenizer"], model.attrs["vectors"] = table
+    model.set_dim("nO", table.vectors.shape[1], force=True)
+
+
+def _forward(
+    tables: _Known, model: Model, docs: List[Doc], is_train: bool
+) -> Tuple[List[Floats2d], Callable[[Any], List[Doc]]]:
+    lengths = [len(doc) for doc in docs]
+    if not sum(lengths):
+        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], _no_gradient
+    orths = numpy.concatenate([doc.to_array(ORTH) for doc in docs])
+    unique, inverse = numpy.unique(orths, return_inverse=True)
+    found = _words(tables, model)(unique, docs[0].vocab.strings)
+    length: Optional[float] = model.attrs["length"]
+    if length is not None:
+        found *= length / found.shape[1] ** 0.5
+    vectors: Any = found[inverse]
+    return model.ops.unflatten(model.ops.asarray2f(vectors), model.ops.asarray1i(lengths)), _no_gradient
+
+
+def _words(tables: _Known, model: Model) -> WordVectors:
+    """What looks words up in the table as it is now: another may have been loaded since."""
+    wanted = PieceTable(model.attrs["tokenizer"], model.attrs["vectors"])
+    if wanted.vectors is None:
+        raise WeaknerError(Errors.WK731)
+    for table, words in tables:
+        if table.vectors is wanted.vectors and table.tokenizer == wanted.tokenizer:
+            return words
+    words = WordVectors(wanted)
+    tables[:] = [(wanted, words), *tables[: _TABLES - 1]]
+    return words
+
+
+def _no_gradient(_: Any) -> List[Doc]:
+    return []

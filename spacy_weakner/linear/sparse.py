@@ -1,0 +1,107 @@
+"""A linear layer over indicator features, see `encoders.indicators`."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy
+from thinc.api import Model, chain
+from thinc.types import Floats2d, Ints2d
+
+from ..errors import Errors, WeaknerError
+
+NAME = "sparse_linear"
+ROWS = "indicator_rows"
+
+
+def indicator_rows(encoder: Model) -> Optional[int]:
+    """How many rows the features of an encoder are hashed to.
+
+    encoder (Model): The encoder.
+    RETURNS (Optional[int]): The number; None for encoders of vectors.
+    """
+    return encoder.attrs.get(ROWS)
+
+
+def scores_of_tokens(encoder: Model, dense: Model[Any, Any], nO: Optional[int] = None) -> Model[Any, List[Floats2d]]:
+    """The layer that makes scores of what an encoder gives.
+
+    encoder (Model): The encoder.
+    dense (Model): The layer for vectors.
+    nO (Optional[int]): Number of scores; found at initialisation.
+    RETURNS (Model[Any, List[Floats2d]]): The dense layer, or `SparseLinear` for indicator features.
+    """
+    rows = indicator_rows(encoder)
+    return dense if rows is None else SparseLinear(rows, nO)
+
+
+def linear_scores(
+    features: Optional[Model[Any, Any]], nO: Optional[int] = None
+) -> Optional[Model[Any, List[Floats2d]]]:
+    """A linear model of indicator features by itself, which stands beside an encoder.
+
+    features (Optional[Model]): The features, e.g. `spacy_weakner.IndicatorFeatures.v1`.
+    nO (Optional[int]): Number of scores; found at initialisation.
+    RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores, per Doc (n_tokens, n_outputs), which start at zero; None
+        without features.
+    RAISES (WeaknerError): If the layer gives something else.
+    """
+    if features is None:
+        return None
+    rows = indicator_rows(features)
+    if rows is None:
+        raise WeaknerError(Errors.WK697.format(layer=features.name))
+    return chain(features, SparseLinear(rows, nO))
+
+
+def check_readable(name: str, model: Any) -> None:
+    """Make sure that a model can read what its encoder gives.
+
+    name (str): Name of the component.
+    model (Any): Its model.
+    RAISES (WeaknerError): If an encoder in it gives indicator features, and no layer reads them.
+    """
+    nodes = list(model.walk()) if isinstance(model, Model) else []
+    if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
+        raise WeaknerError(Errors.WK705.format(name=name))
+
+
+def SparseLinear(rows: int, nO: Optional[int] = None) -> Model[List[Ints2d], List[Floats2d]]:
+    """Add up the weights of the features that hold: the product of indicators, of which few are 1, and a table. All
+    weights start at zero.
+
+    rows (int): Rows of the table.
+    nO (Optional[int]): Number of scores; found at initialisation.
+    RETURNS (Model[List[Ints2d], List[Floats2d]]): From rows, per Doc (n_tokens, n_features), to scores, per Doc
+        (n_tokens, n_outputs).
+    """
+    return Model(NAME, _forward, init=_init, dims={"nO": nO, "nI": rows}, params={"W": None})
+
+
+def _init(model: Model, X: Optional[List[Ints2d]] = None, Y: Optional[List[Floats2d]] = None) -> None:
+    if Y is not None:
+        model.set_dim("nO", Y[0].shape[1])
+    model.set_param("W", model.ops.alloc2f(model.get_dim("nI"), model.get_dim("nO")))
+
+
+def _forward(
+    model: Model, ids: List[Ints2d], is_train: bool
+) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Ints2d]]]:
+    if not ids:
+        return [], lambda _: ids
+    ops: Any = model.ops
+    # One row per feature: what all features of all tokens weigh never stands in memory at once.
+    features = ops.xp.ascontiguousarray(ops.xp.concatenate(ids).T)
+    table: Any = model.get_param("W")
+    scores = ops.alloc2f(features.shape[1], table.shape[1])
+    for rows in features:
+        scores += table[rows]
+
+    def backprop(gradient: List[Floats2d]) -> List[Ints2d]:
+        if not model.has_grad("W"):
+            model.set_grad("W", ops.alloc2f(*table.shape))
+        whole = ops.as_contig(ops.xp.concatenate(gradient), "float32")
+        for rows in features:
+            ops.scatter_add(model.get_grad("W"), rows, whole)
+        return ids
+
+    ends = numpy.cumsum([len(own) for own in ids]).tolist()
+    return [scores[end - len(own) : end] for own, end in zip(ids, ends, strict=True)], backprop

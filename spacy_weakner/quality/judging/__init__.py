@@ -1,1 +1,0 @@
-"""Parts of `judge`: what weak labels are worth, measured on gold."""

@@ -1,0 +1,1 @@
+"""Stages that improve labels: complete, clean, pick, soften, augment."""

@@ -1,0 +1,233 @@
+"""Writes a second form of every sentence, with words that a masked language model predicts in the place of its own
+(RoSTER)."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ..corpus import weak
+from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces
+from ..errors import Errors, WeaknerError, check_range
+from ..roster.augmentation import sample
+from ..runtime.hashes import hash_path, hash_text
+from ..runtime.lock import holding
+from ..runtime.shards import Part
+from ..runtime.spread import Spread, make_part
+from ..runtime.stage import Report, Stage
+from .masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
+
+NO_MODEL = "none"
+BATCH_SIZE = 32
+# Windows are sorted by length within so many batches.
+_SORTED_BATCHES = 8
+# Scores that are in memory at a time: with a vocabulary of 250,000 pieces, those of 536 words.
+_MAX_SCORES = 2**27
+# A window with masks, and the number of its Doc.
+_Masked = Tuple[int, Window]
+
+
+@dataclass
+class AugmentReport(Report):
+    """What was replaced, beside what `Report` tells.
+
+    words (int): Tokens of the Docs.
+    substituted (int): Words that the augmented form has others for.
+    refused (int): Words that stay because the prediction in their place is not of their kind.
+    cut (int): Docs that the model could not read at once.
+    seconds (float): Time of the run.
+    augmented (bool): False if there was no model, so that no Doc has an augmented form.
+    """
+
+    words: int = 0
+    substituted: int = 0
+    refused: int = 0
+    cut: int = 0
+    seconds: float = 0.0
+    augmented: bool = False
+
+
+@holding("output_path")
+def augment(
+    input_path: Path,
+    output_path: Path,
+    model: Union[str, Path],
+    *,
+    mask_rate: float = 0.15,
+    top_k: int = 5,
+    masked_only: bool = False,
+    batch_size: int = BATCH_SIZE,
+    gpu_id: int = -1,
+    seed: int = 0,
+    workers: int = 1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> AugmentReport:
+    """Replace words by others that fit into their context (Meng et al. 2021, Equation 7). A masked language model reads
+    each sentence with some words masked, and the augmented form takes in the place of every word one of the best
+    predictions, drawn by their probabilities. Words that were not masked mostly stay, since the model sees them.
+
+    Only the first piece of a word is masked and replaced. A prediction is refused, and the word stays, if it begins a
+    word where the original does not, if only one of the two begins with an upper-case letter, or if it is no text.
+
+    The words are kept beside the Doc's own, one per token (`corpus.weak.get_augmented`); nothing else changes.
+    Which words are masked, and all draws, depend on the seed and on the words of the sentence, not on its place in the
+    corpus. (The predictions that the draws choose from are those of the model, as exact as its arithmetic: the last
+    digits may depend on the batch.)
+
+    input_path (Path): A corpus: a `.spacy` file or a folder of them.
+    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    model (Union[str, Path]): Encoder with a head for masked-language modelling: a folder of Hugging Face or a name,
+        with weights as safetensors. "none": there is none; the corpus is copied without augmented forms.
+    mask_rate (float): Probability of a word to be masked.
+    top_k (int): How many of the best predictions to draw from.
+    masked_only (bool): Replace words only where they were masked.
+    batch_size (int): Sentences that the model reads together, at most.
+    gpu_id (int): The GPU; -1 is the CPU.
+    seed (int): Seed of all draws.
+    workers, ray: See `runtime.spread.Spread`.
+    progress (bool): Show how far it has come.
+    RETURNS (AugmentReport): What was done.
+    RAISES (WeaknerError): For missing packages, missing input, unusable settings, and an encoder that cannot be loaded,
+        has no head, or predicts no numbers.
+    """
+    check_range("mask_rate", mask_rate, 0.0, 1.0)
+    for setting, value in (("top_k", top_k), ("batch_size", batch_size)):
+        check_range(setting, value, 1, None)
+    begin = time.monotonic()
+    spread = Spread(workers, ray, gpu_id)
+    draws = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
+    asked = {"model": str(model), "draws": draws, "batch_size": batch_size, "gpu_id": spread.gpu_there}
+    report = spread.run_on_corpus(_stage, asked, input_path, output_path, with_thinc=False, progress=progress)
+    return replace(report, seconds=time.monotonic() - begin, augmented=str(model) != NO_MODEL)
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.spread.make_part`."""
+    make_part(_stage, task, part)
+
+
+def _stage(asked: Dict[str, Any]) -> Stage[AugmentReport]:
+    model = asked["model"]
+    if model == NO_MODEL:
+        return WithoutModel({"model": NO_MODEL}, Vocab())
+    settings = {"model": _model_key(model), **asked["draws"]}
+    return Augment(model, settings, asked["batch_size"], asked["gpu_id"])
+
+
+def _model_key(model: Union[str, Path]) -> str:
+    folder = Path(model)
+    return hash_path(folder.resolve()) if folder.is_dir() else f"{model} {encoder_key(model)}"
+
+
+class WithoutModel(Stage[AugmentReport]):
+    """The stage that copies."""
+
+    name = "augment"
+    report = AugmentReport
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for doc in docs:
+            weak.set_augmented(doc, None)  # of another run
+            self.stats.words += len(doc)
+            yield doc
+
+
+class Augment(Stage[AugmentReport]):
+    """The stage that replaces words.
+
+    model (Union[str, Path]): The masked language model.
+    settings (Dict[str, Any]): See `augment`.
+    batch_size, gpu_id (int): See `augment`.
+    """
+
+    name = "augment"
+    report = AugmentReport
+
+    def __init__(self, model: Union[str, Path], settings: Dict[str, Any], batch_size: int, gpu_id: int) -> None:
+        super().__init__(settings, Vocab())
+        self.model = model
+        self.batch_size = batch_size
+        self.gpu_id = gpu_id
+
+    def open(self) -> None:
+        """Load the model.
+
+        RAISES (WeaknerError): If it cannot be loaded, has no head, or there is no such GPU.
+        """
+        import torch
+
+        if self.gpu_id >= torch.cuda.device_count():
+            raise WeaknerError(Errors.WK357.format(gpu_id=self.gpu_id, count=torch.cuda.device_count()))
+        masked_lm = load_masked_lm(self.model)
+        self.reader = Reader(masked_lm, min(MAX_PIECES, max_pieces(masked_lm)))
+        self.predictor = WordPredictor(masked_lm, self.settings["top_k"], self.gpu_id)
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for chunk in minibatch(docs, self.batch_size * _SORTED_BATCHES):
+            yield from self._augment(chunk)
+
+    def _augment(self, docs: List[Doc]) -> List[Doc]:
+        randoms = [self._draw(doc) for doc in docs]
+        words = [[token.text for token in doc] for doc in docs]
+        windows: List[_Masked] = []
+        for number, read in enumerate(self.reader(docs)):
+            self.stats.cut += read.cut
+            masked = randoms[number][0] < self.settings["mask_rate"]
+            windows.extend((number, self._mask(window, masked)) for window in read.windows)
+        for batch in self._batches(windows):
+            ids, scores = self.predictor([window for _, window in batch])
+            places = [(number, place) for number, window in batch for place in window.places]
+            for i in numpy.flatnonzero(~numpy.isfinite(scores).all(axis=1)):
+                raise WeaknerError(Errors.WK420.format(model=self.model, text=docs[places[i][0]].text[:50]))
+            chosen = sample(scores, numpy.array([randoms[number][1, place.token] for number, place in places]))
+            for (number, place), choices, choice in zip(places, ids, chosen, strict=True):
+                self._replace(words[number], place, int(choices[choice]))
+        for doc, new in zip(docs, words, strict=True):
+            weak.set_augmented(doc, new)
+            self.stats.words += len(doc)
+        return docs
+
+    def _draw(self, doc: Doc) -> NDArray[numpy.float64]:
+        """Two numbers per token, uniform in [0, 1): whether it is masked, and which prediction to take."""
+        digest = hash_text("\n".join([str(self.settings["seed"]), *(token.text for token in doc)]))
+        return numpy.random.default_rng(int(digest, 16)).random((2, len(doc)))
+
+    def _mask(self, window: Window, masked: NDArray[numpy.bool_]) -> Window:
+        """Mask words, and leave only those as places that are to be replaced."""
+        ids = list(window.ids)
+        for place in window.places:
+            if masked[place.token]:
+                ids[place.position] = self.reader.mask
+        wanted = [place for place in window.places if masked[place.token] or not self.settings["masked_only"]]
+        return Window(ids, wanted)
+
+    def _batches(self, windows: List[_Masked]) -> Iterator[List[_Masked]]:
+        """Batches of similar length, and of no more places than memory is for. Windows without places are left out."""
+        limit = _MAX_SCORES // self.predictor.n_scores
+        batch: List[_Masked] = []
+        n_places = 0
+        for number, window in sorted(windows, key=lambda masked: len(masked[1].ids)):
+            if batch and (len(batch) == self.batch_size or n_places + len(window.places) > limit):
+                yield batch
+                batch, n_places = [], 0
+            if window.places:
+                batch.append((number, window))
+                n_places += len(window.places)
+        if batch:
+            yield batch
+
+    def _replace(self, words: List[str], place: Place, predicted: int) -> None:
+        word = words[place.token]
+        new = self.reader.vocabulary.replace(word, place.slot, predicted)
+        if new is None:
+            self.stats.refused += 1
+        elif new != word:
+            self.stats.substituted += 1
+            words[place.token] = new

@@ -1,0 +1,1 @@
+"""Confident learning: which labels contradict predictions made without them."""

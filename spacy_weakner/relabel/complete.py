@@ -1,0 +1,304 @@
+"""Completes weak labels with the predictions of a model, and says how far the result is to be trusted."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpus import weak
+from ..corpus.entities import set_entities, trim_whitespace
+from ..corpus.tags import IntTags, TagScheme
+from ..encoders.bfloat16 import use_bfloat16
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
+from ..needle.confidence import CAP, Calibration, confidence
+from ..runtime.hashes import hash_file, hash_model
+from ..runtime.lock import holding
+from ..runtime.predictions import PathPredictor
+from ..runtime.shards import Part
+from ..runtime.spread import Spread, make_part
+from ..runtime.stage import Report, Stage
+from ..ty import Entity, PathScore
+
+AUTO = "auto"
+BATCH_SIZE = 256
+
+
+@dataclass
+class CompleteReport(Report):
+    """What was completed, beside what `Report` tells.
+
+    tokens (int): Tokens of the Docs written.
+    matched (int): Tokens that kept their weak label.
+    completed (int): Tokens that were in no weak entity, and are in one now.
+    broken (int): Docs whose completed tags broke the tag scheme.
+    dropped (int): Those of them that were left out.
+    entities (Counter[str]): Entities per label.
+    confident (int): Docs with a confidence.
+    total_confidence (float): Sum of the confidences.
+    rule (str): The rule that was followed.
+    unestimated (int): With `estimate_accuracy`, how often an entity stands in no source whose accuracy is known, so
+        that the mean of all sources was taken.
+    """
+
+    tokens: int = 0
+    matched: int = 0
+    completed: int = 0
+    broken: int = 0
+    dropped: int = 0
+    entities: "Counter[str]" = field(default_factory=Counter)
+    confident: int = 0
+    total_confidence: float = 0.0
+    unestimated: int = 0
+    rule: str = ""
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """RETURNS (Optional[float]): Mean confidence; None without a calibration."""
+        return self.total_confidence / self.confident if self.confident else None
+
+
+@holding("output_path")
+def complete(
+    input_path: Path,
+    output_path: Path,
+    model: Union[str, Path],
+    *,
+    component: Optional[str] = None,
+    rule: str = "unmatched",
+    broken: str = "keep",
+    calibration: Optional[Path] = None,
+    weak_accuracy: float = 1.0,
+    estimate_accuracy: bool = False,
+    cap: float = CAP,
+    soft: bool = False,
+    bfloat16: bool = False,
+    gpu_id: int = -1,
+    workers: int = 1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> CompleteReport:
+    """Fill in what weak labels leave open (Jiang et al. 2021, Equation 2), and estimate the confidence of the result
+    (Appendix A).
+
+    The weak entities move to the span group "matched", the model's to "pred:<component>"; the completed ones stand in
+    `doc.ents`. A corpus that was completed before starts from its weak entities again.
+
+    input_path (Path): A weak corpus with aggregated labels: a `.spacy` file or a folder of them.
+    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    model (Union[str, Path]): Pipeline that was trained on gold.
+    component (Optional[str]): Name of its component; None: the last that scores tag sequences.
+    rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": everywhere, as
+        in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto":
+        "unmatched" or "none", whichever labels had the better F1 on the gold that `calibrate` has seen. ("all" is never
+        chosen: a model learns nothing from its own labels alone.)
+    broken (str): What becomes of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper;
+        they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), "repair"
+        (read leniently: a tag that cannot continue the entity before it begins a new one), or "drop".
+    calibration (Optional[Path]): What `calibrate` has made; without it no confidence is set.
+    weak_accuracy (float): Chance that a matched token's weak label is right. The paper takes 1. (This, and
+        `estimate_accuracy`, say nothing where labels stay as they are: there the confidence is the share of the gold
+        that such labels had right.)
+    estimate_accuracy (bool): Take instead what `calibrate` has found for each source.
+    cap (float): Upper bound of the confidence.
+    soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
+        matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
+        variant.
+    bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    workers, ray: See `runtime.spread.Spread`.
+    progress (bool): Show how far it has come.
+    RETURNS (CompleteReport): What was done.
+    RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
+    """
+    _check(rule, broken, weak_accuracy, cap)
+    fitted = None if calibration is None else Calibration.load(Path(calibration))
+    if rule == AUTO:
+        rule = _best_rule(fitted, calibration)
+    if rule == NONE and soft:
+        raise WeaknerError(Errors.WK702)
+    if rule == NONE and fitted is not None and fitted.given is None:
+        raise WeaknerError(Errors.WK701.format(rule=rule, path=calibration))
+    if estimate_accuracy and fitted is None:
+        raise WeaknerError(Errors.WK346)
+    if estimate_accuracy and fitted is not None and not fitted.sources:
+        raise WeaknerError(Errors.WK345.format(path=calibration))
+    accuracy = None if estimate_accuracy else weak_accuracy
+    path = None if calibration is None else str(calibration)
+    asked = Asked(str(model), component, rule, broken, path, accuracy, cap, soft, bfloat16, str(input_path))
+    spread = Spread(workers, ray, gpu_id)
+    report = spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
+    report.rule = rule
+    return report
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.spread.make_part`."""
+    make_part(_stage, task, part)
+
+
+class Asked(NamedTuple):
+    """What is to be done; see `complete`. As JSON it is a list.
+
+    weak_accuracy (Optional[float]): None: what the calibration has found for each source.
+    path (str): The corpus, for messages.
+    """
+
+    model: str
+    component: Optional[str]
+    rule: str
+    broken: str
+    calibration: Optional[str]
+    weak_accuracy: Optional[float]
+    cap: float
+    soft: bool
+    bfloat16: bool
+    path: str
+
+
+class Complete(Stage[CompleteReport]):
+    """The stage.
+
+    asked (Asked): What is to be done.
+    """
+
+    name = "complete"
+    report = CompleteReport
+
+    def __init__(self, asked: Asked) -> None:
+        self.predictor = PathPredictor(asked.model, asked.component)
+        path = None if asked.calibration is None else Path(asked.calibration)
+        self.calibration = None if path is None else Calibration.load(path)
+        self.path = asked.path
+        if asked.bfloat16:
+            use_bfloat16(self.predictor.nlp)
+        how = {name: getattr(asked, name) for name in ("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16")}
+        fitted = {"calibration": None if path is None else hash_file(path)}
+        settings = {"model": hash_model(asked.model), "component": self.predictor.name, **how, **fitted}
+        super().__init__(settings, self.predictor.nlp.vocab)
+
+    def zones(self) -> List[Language]:
+        return [self.predictor.nlp]
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for batch in minibatch(docs, BATCH_SIZE):
+            schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
+            for doc, scheme, (path, probabilities) in zip(batch, schemes, self._say(batch, schemes), strict=True):
+                if not numpy.isfinite(path.score):
+                    raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.predictor.model))
+                if self._complete(doc, scheme, path, probabilities):
+                    yield doc
+
+    def _say(
+        self, docs: List[Doc], schemes: List[TagScheme]
+    ) -> Sequence[Tuple[PathScore, Optional[NDArray[numpy.float64]]]]:
+        if self.settings["soft"]:
+            return self.predictor.with_distributions(docs, schemes)
+        return [(path, None) for path in self.predictor(docs)]
+
+    def _complete(
+        self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Optional[NDArray[numpy.float64]]
+    ) -> bool:
+        """Complete one Doc; False if it is to be left out."""
+        if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
+            raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
+        given = _weak_entities(doc)
+        rule = self.settings["rule"]
+        kept = given if rule != ALL else []
+        labelled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
+        predicted = scheme.tag_ids(path.tags)
+        tags = numpy.maximum(decide(labelled, predicted, rule), 0)
+        broken = is_broken(tags, scheme)
+        self.stats.broken += broken
+        if broken and self.settings["broken"] == "drop":
+            self.stats.dropped += 1
+            return False
+        entities = scheme.decode(tags.tolist())
+        weak.set_group(doc, weak.MATCHED_GROUP, given)
+        weak.set_group(doc, weak.PREDICTED_PREFIX + self.predictor.name, scheme.decode(predicted.tolist()))
+        set_entities(doc, trim_whitespace(doc, entities), [True] * len(doc))
+        weak.set_weak(doc)
+        weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)
+        accuracies = self._accuracies(doc, kept)
+        soft = None
+        if probabilities is not None:
+            mixed: Any = soften(labelled, probabilities, accuracies).astype("float32")
+            soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
+        weak.set_soft_labels(doc, soft)
+        self._set_confidence(doc, accuracies, path)
+        self.stats.tokens += len(doc)
+        self.stats.matched += int(matched(labelled).sum())
+        self.stats.completed += int((~matched(labelled) & (tags > 0)).sum())
+        self.stats.entities.update(label for _, _, label in entities)
+        return True
+
+    def _set_confidence(self, doc: Doc, accuracies: NDArray[numpy.float64], path: PathScore) -> None:
+        if self.calibration is None:
+            weak.set_confidence(doc, None, None)
+            return
+        known = accuracies[~numpy.isnan(accuracies)].tolist()
+        cap = self.settings["cap"]
+        if self.settings["rule"] == NONE:
+            value = min(cap, self.calibration.given or 0.0)
+        else:
+            value = confidence(known, len(doc), self.calibration.predicted(path), cap) if len(doc) else cap
+        weak.set_confidence(doc, value, self.calibration.unit)
+        self.stats.confident += 1
+        self.stats.total_confidence += value
+
+    def _accuracies(self, doc: Doc, entities: List[Entity]) -> NDArray[numpy.float64]:
+        """How likely the weak label of each token is to be right.
+
+        doc (Doc): The Doc, with what its sources say.
+        entities (List[Entity]): Weak entities that were kept.
+        RETURNS (NDArray[numpy.float64]): Shape (n_tokens,); NaN outside of the entities.
+        """
+        result = numpy.full(len(doc), numpy.nan)
+        for entity in entities:
+            result[entity[0] : entity[1]] = self._accuracy(doc, entity)
+        return result
+
+    def _accuracy(self, doc: Doc, entity: Entity) -> float:
+        given: Optional[float] = self.settings["weak_accuracy"]
+        if given is not None or self.calibration is None:
+            return 1.0 if given is None else given
+        # The best of the sources that propose it; they may be too alike to count as witnesses for each other.
+        known = self.calibration.sources
+        saying = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
+        found = [known[s] for s in saying if s in known]
+        if not found:
+            # Combined from parts of several sources, or of one that labelled nothing in the gold.
+            self.stats.unestimated += 1
+            return sum(known.values()) / len(known)
+        return max(found)
+
+
+def _stage(asked: Sequence[Any]) -> Complete:
+    return Complete(Asked(*asked))
+
+
+def _best_rule(calibration: Optional[Calibration], path: Optional[Path]) -> str:
+    if calibration is None or not calibration.rules:
+        raise WeaknerError(Errors.WK701.format(rule=AUTO, path=path or "no calibration"))
+    # Of equal ones the one that changes least. ALL is no candidate, however good its labels are: the model that made
+    # them learns nothing from them.
+    return max((NONE, UNMATCHED), key=lambda rule: calibration.rules.get(rule, 0.0))
+
+
+def _weak_entities(doc: Doc) -> List[Entity]:
+    if weak.MATCHED_GROUP in doc.spans:
+        return weak.group_entities(doc, weak.MATCHED_GROUP)
+    return weak.doc_entities(doc)
+
+
+def _check(rule: str, broken: str, weak_accuracy: float, cap: float) -> None:
+    for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
+        check_choice(setting, value, choices)
+    for setting, chance in (("weak_accuracy", weak_accuracy), ("cap", cap)):
+        check_range(setting, chance, 0.0, 1.0)

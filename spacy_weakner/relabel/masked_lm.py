@@ -1,0 +1,194 @@
+"""What `augment` needs of a masked language model: sentences as it reads them, and its predictions."""
+
+import math
+from itertools import groupby
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..encoders.spacing import spaced
+from ..encoders.transformer import MaskedLM
+from ..roster.augmentation import Slot, Vocabulary
+
+# Longer sentences are read in parts: more context would cost much and tell little.
+MAX_PIECES = 512
+
+
+class Place(NamedTuple):
+    """A word that can be replaced.
+
+    token (int): Its token.
+    position (int): Position of its first piece in what the model reads.
+    slot (Slot): That piece.
+    """
+
+    token: int
+    position: int
+    slot: Slot
+
+
+class Window(NamedTuple):
+    """A sentence or a part of it, as the model reads it.
+
+    ids (List[int]): The pieces, special ones included.
+    places (List[Place]): Words that can be replaced.
+    """
+
+    ids: List[int]
+    places: List[Place]
+
+
+class Read(NamedTuple):
+    """A sentence in pieces.
+
+    windows (List[Window]): What the model reads at once; mostly one, none if the sentence has no pieces.
+    cut (bool): Whether it was too long to be read at once.
+    """
+
+    windows: List[Window]
+    cut: bool
+
+
+class _Word(NamedTuple):
+    """The pieces of a token: their ids, and where each begins and ends in it."""
+
+    token: int
+    ids: List[int]
+    starts: List[int]
+    ends: List[int]
+
+
+class Reader:
+    """Cuts sentences into pieces.
+
+    masked_lm (MaskedLM): The model, whose tokenizer is used.
+    limit (int): Pieces that the model reads at once, special ones included.
+    """
+
+    def __init__(self, masked_lm: MaskedLM, limit: int) -> None:
+        tokenizer = masked_lm.tokenizer
+        self._tokenizer = tokenizer.backend_tokenizer
+        # It may have been stored with either.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        entries: Dict[str, int] = tokenizer.get_vocab()
+        tokens: List[Optional[str]] = [None] * (max(entries.values()) + 1)
+        for token, i in entries.items():
+            tokens[i] = token
+        special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+        self.vocabulary = Vocabulary(tokens, special, _is_uncased(self._tokenizer))
+        self.mask: int = tokenizer.mask_token_id
+        self._before, self._after = self._special_pieces(tokenizer.mask_token)
+        self._room = limit - len(self._before) - len(self._after)
+
+    def __call__(self, docs: List[Doc]) -> List[Read]:
+        """Cut sentences into pieces. White space is passed over."""
+        tokens = [[token.i for token in doc if token.text.strip()] for doc in docs]
+        texts = [[spaced(doc, i) for i in given] for doc, given in zip(docs, tokens, strict=True)]
+        encodings = self._tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
+        result = []
+        for doc, given, encoding in zip(docs, tokens, encodings, strict=True):
+            words = [_word(encoding, doc, given[i], positions) for i, positions in _positions(encoding)]
+            n_pieces = sum(len(word.ids) for word in words)
+            windows = [self._window(doc, part) for part in self._split(words, n_pieces)]
+            result.append(Read(windows, n_pieces > self._room))
+        return result
+
+    def _split(self, words: List[_Word], n_pieces: int) -> Iterator[List[_Word]]:
+        """Parts that the model reads at once, of similar length: a short rest would have little context."""
+        size = math.ceil(n_pieces / max(1, math.ceil(n_pieces / self._room)))
+        part: List[_Word] = []
+        n = 0
+        for word in words:
+            if part and n + len(word.ids) > size:
+                yield part
+                part, n = [], 0
+            part.append(word)
+            n += len(word.ids)
+        if part:
+            yield part
+
+    def _window(self, doc: Doc, words: List[_Word]) -> Window:
+        ids, places = list(self._before), []
+        for word in words:
+            found = self.vocabulary.find_slot(word.ids, word.starts, word.ends)
+            if found is not None:
+                places.append(Place(word.token, len(ids) + found.number, found))
+            ids.extend(word.ids)
+        # A word alone that is too long for the model loses its end.
+        ids = ids[: len(self._before) + self._room]
+        return Window([*ids, *self._after], [place for place in places if place.position < len(ids)])
+
+    def _special_pieces(self, content: str) -> Tuple[List[int], List[int]]:
+        """What the tokenizer puts before a sentence, and after it."""
+        encoding = self._tokenizer.encode(content)
+        text = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
+        return encoding.ids[: text[0]], encoding.ids[text[-1] + 1 :]
+
+
+class WordPredictor:
+    """Predicts words.
+
+    masked_lm (MaskedLM): The model.
+    top_k (int): How many of the best predictions to give.
+    gpu_id (int): The GPU; -1 is the CPU.
+    """
+
+    def __init__(self, masked_lm: MaskedLM, top_k: int, gpu_id: int) -> None:
+        import torch
+
+        self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
+        self._model = masked_lm.model.to(self._device).eval()
+        self._padding: int = masked_lm.tokenizer.pad_token_id
+        self.n_scores: int = self._model.config.vocab_size
+        self._top_k = min(top_k, self.n_scores)
+        self._chosen: Any = None
+        # The head costs as much as a small encoder: it sees nothing but what is looked at.
+        self._model.base_model.register_forward_hook(self._leave_chosen)
+
+    def __call__(self, windows: List[Window]) -> Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]:
+        """The best predictions for all places of some windows, in their order.
+
+        windows (List[Window]): The windows.
+        RETURNS (Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]): Ids and scores. Shape (n_places, top_k).
+        """
+        import torch
+
+        shape = (len(windows), max(len(window.ids) for window in windows))
+        ids, known = numpy.full(shape, self._padding), numpy.zeros(shape, dtype="int64")
+        for row, window in enumerate(windows):
+            ids[row, : len(window.ids)], known[row, : len(window.ids)] = window.ids, 1
+        rows = [row for row, window in enumerate(windows) for _ in window.places]
+        columns = [place.position for window in windows for place in window.places]
+        given = (torch.from_numpy(array).to(self._device) for array in (ids, known))
+        self._chosen = (torch.tensor(rows, device=self._device), torch.tensor(columns, device=self._device))
+        with torch.inference_mode():
+            input_ids, attention_mask = given
+            output = self._model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
+            scores, best = output.logits[0].float().topk(self._top_k)
+        return best.cpu().numpy(), scores.cpu().numpy()
+
+    def _leave_chosen(self, encoder: Any, inputs: Any, output: Any) -> None:
+        output.last_hidden_state = output.last_hidden_state[self._chosen].unsqueeze(0)
+
+
+def _is_uncased(tokenizer: Any) -> bool:
+    if tokenizer.normalizer is None:
+        return False
+    text = tokenizer.normalizer.normalize_str("A")
+    return "a" in text and "A" not in text
+
+
+def _positions(encoding: Any) -> Iterator[Tuple[int, List[int]]]:
+    """Per word the positions of its pieces; words that the tokenizer leaves nothing of have none."""
+    for word, positions in groupby(range(len(encoding.ids)), key=lambda i: encoding.word_ids[i]):
+        yield word, list(positions)
+
+
+def _word(encoding: Any, doc: Doc, token: int, positions: List[int]) -> _Word:
+    offsets = [encoding.offsets[i] for i in positions]
+    shift = len(spaced(doc, token)) - len(doc[token].text)
+    starts = [max(0, start - shift) for start, _ in offsets]
+    return _Word(token, [encoding.ids[i] for i in positions], starts, [max(0, end - shift) for _, end in offsets])

@@ -1,0 +1,157 @@
+"""Writes a corpus of what a trained model picks (CoFEE)."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
+
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpus import weak
+from ..corpus.entities import set_entities
+from ..corpus.overlaps import without_overlaps
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..runtime.hashes import hash_model
+from ..runtime.lock import holding
+from ..runtime.predictions import Predictor
+from ..runtime.shards import Part
+from ..runtime.spread import Spread, make_part
+from ..runtime.stage import Report, Stage
+from ..ty import PAIRINGS, Entity
+
+BATCH_SIZE = 256
+
+
+@dataclass
+class PickReport(Report):
+    """What was picked, beside what `Report` tells.
+
+    given (int): Entities that were there before.
+    kept (int): Those of them that are there still.
+    picked (Counter[str]): New entities, per label.
+    """
+
+    given: int = 0
+    kept: int = 0
+    picked: "Counter[str]" = field(default_factory=Counter)
+
+
+@holding("output_path")
+def pick(
+    input_path: Path,
+    output_path: Path,
+    model: Union[str, Path],
+    *,
+    threshold: float = 0.1,
+    pairing: Optional[str] = None,
+    union: bool = False,
+    component: Optional[str] = None,
+    gpu_id: int = -1,
+    workers: int = 1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> PickReport:
+    """Write what a model takes for entities, as labels to learn from (Xue et al. 2020, Section 4.2). All tokens outside
+    become "O", the Docs are marked as weak, and the labels that were there stay in the span group "matched", unless
+    those of an earlier stage stand there already.
+
+    (The paper goes on with the labels that its best model was trained on. These are what this model itself says: one
+    round further.)
+
+    input_path (Path): A corpus: a `.spacy` file or a folder of them.
+    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
+    threshold (float): The picking rate delta, a probability that starts and ends must be above. Of entities that
+        overlap the more probable stays.
+    pairing (Optional[str]): Which ends go with a start: "probable" or "nearest", see `MRCNer`. None: as the component
+        is set.
+    union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
+    component (Optional[str]): Name of the component; None: the last `mrc_ner`.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    workers, ray: See `runtime.spread.Spread`.
+    progress (bool): Show how far it has come.
+    RETURNS (PickReport): What was picked.
+    RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
+        `mrc_ner`.
+    """
+    spread = Spread(workers, ray, gpu_id)
+    asked = Asked(str(model), threshold, pairing, union, component, str(input_path))
+    return spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards; see `runtime.spread.make_part`."""
+    make_part(_stage, task, part)
+
+
+class Asked(NamedTuple):
+    """What is to be done; see `pick`. As JSON it is a list.
+
+    path (str): The corpus.
+    """
+
+    model: str
+    threshold: float
+    pairing: Optional[str]
+    union: bool
+    component: Optional[str]
+    path: str
+
+
+class Pick(Stage[PickReport]):
+    """The stage.
+
+    asked (Asked): What is to be done.
+    """
+
+    name = "pick"
+    report = PickReport
+
+    def __init__(self, asked: Asked) -> None:
+        model, threshold, pairing, union, component, self.path = asked
+        check_range("threshold", threshold, 0.0, 1.0)
+        if pairing is not None:
+            check_choice("pairing", pairing, PAIRINGS)
+        # Whatever it is, it pairs starts of entities with ends.
+        self.asked = Predictor(
+            model, component, lambda pipe: hasattr(pipe, "pairing"), "answers questions", "an mrc_ner"
+        )
+        self.pipe = self.asked.pipe
+        self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
+        self.union = union
+        how = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
+        settings = {"model": hash_model(model), "component": self.asked.name, **how}
+        super().__init__(settings, self.asked.nlp.vocab)
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        for batch in minibatch(docs, BATCH_SIZE):
+            for doc, predicted in zip(batch, self.pipe.predict(self.asked.bare(batch)), strict=True):
+                if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
+                    raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
+                self._write(doc, predicted.entities)
+                yield doc
+
+    def _write(self, doc: Doc, picked: List[Entity]) -> None:
+        given = weak.doc_entities(doc)
+        entities = sorted(picked)
+        if self.union:
+            both = [*given, *picked]
+            # What is there comes first.
+            ranks = [1.0] * len(given) + [0.0] * len(picked)
+            entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
+        if weak.MATCHED_GROUP not in doc.spans:
+            weak.set_group(doc, weak.MATCHED_GROUP, given)
+        set_entities(doc, entities, [True] * len(doc))
+        weak.set_weak(doc)
+        # What earlier stages said of these labels.
+        weak.set_tags(doc, None)
+        weak.set_soft_labels(doc, None)
+        weak.set_confidence(doc, None, None)
+        self.stats.given += len(given)
+        self.stats.kept += len({*entities} & {*given})
+        self.stats.picked.update(label for _, _, label in {*entities} - {*given})
+
+
+def _stage(asked: Sequence[Any]) -> Pick:
+    return Pick(Asked(*asked))

@@ -1,0 +1,136 @@
+"""Writes the distributions over tags that pipelines predict as soft labels (Meng et al. 2021, Equation 6)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ..corpus.weak import SoftLabels, set_soft_labels, set_weak
+from ..errors import Errors, WeaknerError
+from ..runs.members import find_members
+from ..runtime.devices import on_device
+from ..runtime.hashes import hash_model
+from ..runtime.lock import holding
+from ..runtime.predictions import TokenPredictor
+from ..runtime.shards import run_stage
+from ..runtime.stage import Report, Stage
+
+BATCH_SIZE = 256
+
+
+@dataclass
+class SoftReport(Report):
+    """What was written, beside what `Report` tells.
+
+    tokens (int): Tokens of the Docs written.
+    agreed (int): Tokens with the same most likely tag in all pipelines.
+    total_deviation (float): Sum over the tokens of the standard deviation of P(entity) = 1 - P(O) between pipelines.
+    """
+
+    tokens: int = 0
+    agreed: int = 0
+    total_deviation: float = 0.0
+
+    @property
+    def agreement(self) -> float:
+        """RETURNS (float): Share of the tokens with the same most likely tag in all pipelines."""
+        return self.agreed / max(1, self.tokens)
+
+    @property
+    def deviation(self) -> float:
+        """RETURNS (float): Mean deviation over the tokens: the lower, the more alike the pipelines predict."""
+        return self.total_deviation / max(1, self.tokens)
+
+
+@holding("output_path")
+def predict_soft_labels(
+    input_path: Path,
+    output_path: Path,
+    models: Sequence[Union[str, Path]],
+    *,
+    component: Optional[str] = None,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> SoftReport:
+    """Write the mean of the pipelines' distributions over tags as soft labels. But for these, Docs stay as they are;
+    Docs without annotation become weakly labeled.
+
+    input_path (Path): A `.spacy` file or a folder of them.
+    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    models (Sequence[Union[str, Path]]): Pipelines, or folders of `train --members`.
+    component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    progress (bool): Show how far it has come.
+    RETURNS (SoftReport): What was written.
+    RAISES (WeaknerError): For missing input, or if the pipelines give no distributions, or distributions over different
+        tags.
+    """
+    with on_device(gpu_id):
+        return run_stage(Soft(models, component), Path(input_path), Path(output_path), progress=progress)
+
+
+class Soft(Stage[SoftReport]):
+    """The stage; arguments as in `predict_soft_labels`."""
+
+    name = "soft"
+    report = SoftReport
+
+    def __init__(self, models: Sequence[Union[str, Path]], component: Optional[str]) -> None:
+        self.models = [pipeline for model in models for pipeline in find_members(model)]
+        super().__init__({"models": [hash_model(model) for model in self.models], "component": component}, Vocab())
+        self.component = component
+        self.predictors: List[TokenPredictor] = []
+        self._columns: List[List[int]] = []
+
+    def open(self) -> None:
+        """Load the pipelines.
+
+        RAISES (WeaknerError): If one cannot be used, or they have different tags.
+        """
+        self.predictors = [TokenPredictor(model, self.component) for model in self.models]
+        first, *others = self.predictors
+        for other in others:
+            if other.scheme != first.scheme or sorted(other.labels) != sorted(first.labels):
+                a, b = (f"{', '.join(p.labels)} ({p.scheme})" for p in (first, other))
+                raise WeaknerError(Errors.WK430.format(model=other.model, labels=b, first=first.model, other=a))
+        # The same tags may stand in another order.
+        self._columns = [[own.labels.index(label) for label in first.labels] for own in self.predictors]
+
+    def zones(self) -> List[Union[Vocab, Language]]:
+        return [self.vocab, *(predictor.nlp for predictor in self.predictors)]
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        labels, scheme = self.predictors[0].labels, self.predictors[0].scheme
+        for batch in minibatch(docs, BATCH_SIZE):
+            predicted = [self._predict(number, batch) for number in range(len(self.predictors))]
+            for doc, *rows in zip(batch, *predicted, strict=True):
+                # (n_pipelines, n_tokens, n_labels)
+                stacked = numpy.stack(rows)
+                self._count(stacked, labels.index("O"))
+                mean: Any = stacked.mean(axis=0).astype("float32")
+                set_soft_labels(doc, SoftLabels(labels, scheme, mean))
+                if not doc.has_annotation("ENT_IOB"):
+                    set_weak(doc)
+                yield doc
+
+    def _predict(self, number: int, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
+        predictor = self.predictors[number]
+        result = []
+        for doc, rows in zip(docs, predictor(docs), strict=True):
+            if not numpy.isfinite(rows).all():
+                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
+            result.append(rows[:, self._columns[number]])
+        return result
+
+    def _count(self, stacked: NDArray[numpy.float64], outside: int) -> None:
+        best = stacked.argmax(axis=2)
+        self.stats.tokens += stacked.shape[1]
+        self.stats.agreed += int((best == best[0]).all(axis=0).sum())
+        # That of 1 - P(O) is that of P(O).
+        self.stats.total_deviation += float(stacked[:, :, outside].std(axis=0).sum())

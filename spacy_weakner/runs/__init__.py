@@ -1,0 +1,1 @@
+"""Trainings: one, folds, members, grids."""

@@ -1,0 +1,118 @@
+"""What belongs together when gold is split: sentences of one document, and copies of a sentence."""
+
+import re
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+from spacy.tokens import Doc
+
+from ..corpus.sentences import sentence_key
+from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, get_id
+from ..runtime.hashes import hash_text
+
+# Tokens up to which a sentence ("METHODS :") may well occur in two documents by chance.
+SHORT = 3
+_SENTENCE = re.compile(r"(.+)\.\d+")
+_NO_LABELS = (WEAK_PREFIX, PREDICTED_PREFIX)
+
+
+class FoldDocs(NamedTuple):
+    """One fold.
+
+    held_out (List[Doc]): The fold.
+    rest (List[Doc]): All others, without copies of what is held out.
+    """
+
+    held_out: List[Doc]
+    rest: List[Doc]
+
+
+def document_of(identifier: Optional[str]) -> Optional[str]:
+    """The document that a sentence belongs to: `convert` calls the sentences of a text "a7" a7.1, a7.2 and so on.
+
+    identifier (Optional[str]): Identifier of a sentence.
+    RETURNS (Optional[str]): That of its document; None if it does not tell.
+    """
+    found = _SENTENCE.fullmatch(identifier or "")
+    return None if found is None else found[1]
+
+
+def count_documents(docs: Sequence[Doc]) -> int:
+    """How many documents there are.
+
+    docs (Sequence[Doc]): Sentences.
+    RETURNS (int): The number; 0 where identifiers do not tell.
+    """
+    named = [name for name in (document_of(get_id(doc)) for doc in docs) if name is not None]
+    known = len(set(named))
+    # Only if a document has several sentences do its identifiers say more than the texts.
+    return known if known < len(named) else 0
+
+
+def group_docs(docs: Sequence[Doc], seed: str, *, least: int = 1) -> List[List[Doc]]:
+    """Group sentences: by document where identifiers tell, else by text.
+
+    docs (Sequence[Doc]): The sentences.
+    seed (str): Seed of the order of the groups, which depends on identifiers and texts, not on the order of `docs`.
+    least (int): With fewer documents than this, they are grouped by text.
+    RETURNS (List[List[Doc]]): The groups.
+    """
+    by_document = count_documents(docs) >= max(1, least)
+    groups: Dict[str, List[Doc]] = {}
+    for doc in sorted(docs, key=lambda doc: doc.text):
+        document = document_of(get_id(doc)) if by_document else None
+        key = f"text {sentence_key(doc.text)}" if document is None else f"document {document}"
+        groups.setdefault(hash_text(f"{seed} {key}"), []).append(doc)
+    return [groups[key] for key in sorted(groups)]
+
+
+def without_copies(docs: Sequence[Doc], others: Sequence[Doc]) -> List[Doc]:
+    """Leave out sentences that stand elsewhere too, but for short ones.
+
+    docs (Sequence[Doc]): The sentences.
+    others (Sequence[Doc]): Those that stand elsewhere.
+    RETURNS (List[Doc]): What is left.
+    """
+    there = {sentence_key(doc.text) for doc in others}
+    return [doc for doc in docs if len(doc) <= SHORT or sentence_key(doc.text) not in there]
+
+
+def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[FoldDocs]:
+    """Split gold for cross-validation: by document, or by sentence where there are fewer documents than folds, or a
+    rest would hold no label.
+
+    docs (Sequence[Doc]): The gold.
+    folds (int): Number of folds.
+    seed (int): Seed of the split.
+    RETURNS (List[FoldDocs]): The folds; fewer than `folds` where there are fewer different sentences.
+    """
+    found = _deal(group_docs(docs, str(seed), least=folds), folds)
+    return found if learnable(found) else _deal(group_docs(docs, str(seed), least=len(docs) + 1), folds)
+
+
+def learnable(folds: Sequence[FoldDocs]) -> bool:
+    """Whether all folds can be learned without: the rest of each has a label, unless there is none at all.
+
+    folds (Sequence[FoldDocs]): The folds.
+    RETURNS (bool): Whether they can.
+    """
+    has_label = [any(map(_labelled, fold.rest)) for fold in folds]
+    return all(has_label) or not any(_labelled(doc) for fold in folds for doc in fold.held_out)
+
+
+def _deal(groups: Sequence[List[Doc]], folds: int) -> List[FoldDocs]:
+    """Each group goes to the fold that is the smallest so far. Groups with labels go first, so that they spread."""
+    parts: List[List[Doc]] = [[] for _ in range(min(folds, len(groups)))]
+    for group in sorted(groups, key=lambda group: not any(map(_labelled, group))):
+        min(parts, key=len).extend(group)
+    rests = [[doc for other in parts if other is not part for doc in other] for part in parts]
+    return [FoldDocs(part, without_copies(rest, part)) for part, rest in zip(parts, rests, strict=True)]
+
+
+def _labelled(doc: Doc) -> bool:
+    """Whether a training has something to learn from a Doc, of whatever kind."""
+    spans = (
+        len(group)
+        for key, group in doc.spans.items()
+        if not key.startswith(_NO_LABELS) and key not in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP)
+    )
+    return bool(doc.ents) or any(doc.cats.values()) or any(spans)

@@ -1,0 +1,1 @@
+"""How stages run: shards, receipts, locks, processes."""

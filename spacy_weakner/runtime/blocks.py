@@ -1,0 +1,156 @@
+"""Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard."""
+
+import shlex
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Iterable, Iterator, List, Optional, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..corpus.conll import find_width
+from ..corpus.docbin import SUFFIX
+from ..corpus.formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files
+from ..corpus.formats.span_groups import read_groups
+from ..corpus.rows import RowCounts
+from ..errors import Errors, WeaknerError
+from ..files import read_lines
+from .hashes import hash_text
+from .inputs import ShardInput, spacy_inputs
+
+_NAME = "part-{:05d}" + SUFFIX
+
+
+def corpus_inputs(
+    path: Path,
+    nlp: Language,
+    *,
+    format: Optional[str] = None,
+    reading: Optional[Reading] = None,
+    shard_size: int = 5000,
+    counts: Optional[RowCounts] = None,
+) -> List[ShardInput]:
+    """Find what the shards of a corpus in any format are made from.
+
+    path (Path): A file or a folder. If there are `.spacy` files in it, each is one shard, and other files are passed
+        over. All others are cut into blocks of lines.
+    nlp (Language): Its vocabulary and tokenizer read the blocks.
+    format (Optional[str]): One of `FORMATS` of which blocks of lines can be read, or "spacy"; None: the files tell.
+    reading (Optional[Reading]): How to read them; None: as it is by default.
+    shard_size (int): Lines per block. A sentence of a CoNLL file is not cut.
+    counts (Optional[RowCounts]): Where to count what is in blocks, whichever is read.
+    RETURNS (List[ShardInput]): The inputs, in the order of the corpus.
+    RAISES (WeaknerError): If there are none, a file cannot be read, or only as a whole.
+    """
+    files = input_files(path, format)
+    if any(format_ == "spacy" for _, format_ in files):
+        for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
+            raise _as_a_whole(file_, "spacy")  # its shard would have another name
+        if reading is None or counts is None:
+            return spacy_inputs(path)
+        return spacy_inputs(path, partial(read_groups, key=reading.spans_key, counts=counts))
+    reading = reading or Reading()
+    blocks: List[ShardInput] = []
+    for file_, format_ in files:
+        if not in_blocks(file_, format_):
+            raise _as_a_whole(file_, format_)
+        check_lines(file_, format_)
+        lines = BlockLines(file_)
+        width = find_width(read_lines(file_)) if format_ == "conll" else None
+        for first, n in _cut(file_, format_, shard_size):
+            name = _NAME.format(len(blocks))
+            blocks.append(Block(name, lines, first, n, format_, nlp, reading, counts, width))
+    return blocks
+
+
+class BlockLines:
+    """The lines of a file, for blocks that are read one after the other: only one of them is in memory.
+
+    path (Path): The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: Iterator[str] = iter(())
+        self._next = 0  # number of the line that comes next; 0: nothing is open
+        self._block: Tuple[int, List[str]] = (0, [])
+
+    def read(self, first: int, n: int) -> List[str]:
+        """Read a block. Going back means to read the file from its beginning.
+
+        first (int): Number of its first line, from 1.
+        n (int): How many lines.
+        RETURNS (List[str]): The lines.
+        """
+        if self._block[0] != first or len(self._block[1]) != n:
+            if not 1 <= self._next <= first:
+                self._lines, self._next = read_lines(self.path), 1
+            next(islice(self._lines, first - self._next, first - self._next), None)
+            self._block = (first, list(islice(self._lines, n)))
+            self._next = first + n
+        return self._block[1]
+
+
+class Block(ShardInput):
+    """Some lines of a file as the input of one shard.
+
+    name (str): Name of the shard.
+    lines (BlockLines): The file.
+    first (int): Number of the first line, from 1.
+    n (int): How many lines.
+    format (str): A format of which blocks of lines can be read.
+    nlp (Language): Its vocabulary and tokenizer read them.
+    reading (Reading): How to read them.
+    counts (Optional[RowCounts]): Where to count.
+    width (Optional[int]): How many columns the file has, if it has columns.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        lines: BlockLines,
+        first: int,
+        n: int,
+        format: str,
+        nlp: Language,
+        reading: Reading,
+        counts: Optional[RowCounts],
+        width: Optional[int] = None,
+    ) -> None:
+        super().__init__(name, lines.path)
+        self._lines = lines
+        self._first = first
+        self._n = n
+        self._format = format
+        self._nlp = nlp
+        self._reading = reading
+        self._counts = counts
+        self._width = width
+
+    def key(self) -> str:
+        kind = self._format if self._width is None else f"{self._format} {self._width}"
+        return hash_text("\n".join([kind, *self._lines.read(self._first, self._n)]))
+
+    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
+        numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)
+        docs = docs_of_lines(
+            self.path, self._format, numbered, self._nlp, self._reading, self._counts, width=self._width
+        )
+        return docs, None
+
+
+def _as_a_whole(path: Path, format: str) -> WeaknerError:
+    return WeaknerError(Errors.WK740.format(path=path, name=format, file=shlex.quote(str(path))))
+
+
+def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:
+    """First line and number of lines of each block."""
+    first, last = 1, 0
+    for last, line in enumerate(read_lines(path), start=1):
+        if last - first + 1 >= size and (format != "conll" or not line.strip()):
+            yield first, last - first + 1
+            first = last + 1
+    if last >= first:
+        yield first, last - first + 1

@@ -1,0 +1,33 @@
+"""What stages load and run pipelines on."""
+
+from contextlib import contextmanager
+from typing import Iterator
+
+from thinc.api import CupyOps, get_current_ops, require_cpu, require_gpu, set_active_gpu, set_current_ops
+from thinc.compat import cupy
+
+from ..errors import Errors, WeaknerError, check_range
+
+
+@contextmanager
+def on_device(gpu_id: int) -> Iterator[None]:
+    """Load and run pipelines on a GPU, or on the CPU. The GPU is wanted for these, not for whatever the process does
+    later: what it used before is then used again. (-1 is the CPU even where a GPU was required before.)
+
+    gpu_id (int): The GPU; -1 is the CPU.
+    RAISES (WeaknerError): If the number is below -1, or there is no such GPU.
+    """
+    check_range("gpu_id", gpu_id, -1, None)
+    ops = get_current_ops()
+    active = cupy.cuda.Device().id if isinstance(ops, CupyOps) else None
+    try:
+        try:
+            require_cpu() if gpu_id < 0 else require_gpu(gpu_id)
+        except (ValueError, RuntimeError) as error:  # no GPU at all; not this one
+            reason = " ".join(str(error).split())
+            raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=reason)) from error
+        yield
+    finally:
+        set_current_ops(ops)
+        if active is not None:
+            set_active_gpu(active)

@@ -1,0 +1,85 @@
+"""Corpora that a stage writes as a whole: one file, or a folder of shards."""
+
+import os
+from itertools import chain, islice
+from pathlib import Path
+from typing import Iterable, List, Set
+
+from spacy.tokens import Doc
+
+from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
+from ..errors import Errors, WeaknerError
+from ..files import replace
+from ..scratch import scratch_folder
+
+SHARD_SIZE = 5000
+_SHARD_NAME = "part-{:05d}" + SUFFIX
+
+
+def is_folder(path: Path) -> bool:
+    """Whether an output is a folder of shards: it exists as one, or its name has no suffix."""
+    return path.is_dir() or not path.suffix
+
+
+def check_there(output_path: Path, overwrite: bool) -> None:
+    """Refuse an output that others have made, or that exists and is not to be replaced.
+
+    output_path (Path): A file or a folder.
+    overwrite (bool): Whether it is to be replaced.
+    RAISES (WeaknerError): If it is refused.
+    """
+    as_folder = is_folder(output_path)
+    if not as_folder:
+        exists = output_path.exists()
+    else:
+        ours = _shards(output_path)
+        foreign = sorted(set(found_files(output_path)) - ours) if output_path.is_dir() else []
+        foreign += sorted(path for path in ours if receipt_path(path).exists())
+        if foreign:
+            # They would become part of the corpus, or they are the work of a later stage.
+            raise WeaknerError(Errors.WK300.format(path=foreign[0]))
+        exists = bool(ours) and not (output_path / UNFINISHED).exists()
+    if exists and not overwrite:
+        what = "holds a corpus" if as_folder else "exists"
+        raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
+
+
+def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
+    """Write a folder of shards, whole or not at all. Those of an earlier run are replaced.
+
+    docs (Iterable[Doc]): What to write; one shard of them is in memory at a time.
+    folder (Path): The folder.
+    shard_size (int): Docs per shard.
+    RETURNS (int): The number of shards.
+    """
+    folder = folder.resolve()
+    with scratch_folder(folder) as scratch:
+        aside = scratch / folder.name
+        names: List[str] = []
+        rest = iter(docs)
+        for first in rest:
+            names.append(_SHARD_NAME.format(len(names)))
+            write_docs(aside / names[-1], chain([first], islice(rest, shard_size - 1)))
+        if not folder.exists() or not (_others(folder) or os.path.ismount(folder)):
+            replace(aside, folder, scratch)
+        else:
+            _fill(folder, aside, names)
+        return len(names)
+
+
+def _fill(folder: Path, aside: Path, names: List[str]) -> None:
+    """Move shards into a folder that has to stay, since it holds other things as well. It is marked meanwhile."""
+    (folder / UNFINISHED).touch()
+    for path in _shards(folder):
+        path.unlink()
+    for name in names:
+        os.replace(aside / name, folder / name)
+    (folder / UNFINISHED).unlink()
+
+
+def _others(folder: Path) -> Set[Path]:
+    return set(folder.iterdir()) - _shards(folder)
+
+
+def _shards(folder: Path) -> Set[Path]:
+    return set(folder.glob("part-*" + SUFFIX))

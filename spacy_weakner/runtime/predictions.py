@@ -1,0 +1,159 @@
+"""What a component of a trained pipeline says about Docs, without writing to them."""
+
+from pathlib import Path
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..corpus.docbin import copy_with_groups
+from ..corpus.tags import TagScheme, make_scheme
+from ..corpus.weak import weak_group
+from ..errors import Errors, WeaknerError
+from ..pipelines import decider, load_pipeline, run_before
+from ..ty import Entity, PathScore, PathScorer, TagScorer, TokenDistributions
+
+_DISTRIBUTIONS = "gives distributions over tags"
+
+
+class Predictor:
+    """A component that is asked.
+
+    model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
+    component (Optional[str]): Name of the component; None: see `pipelines.decider`.
+    is_one (Callable[[Any], bool]): Whether a component is of the kind.
+    what (str): What it does, for messages.
+    heads (str): Which components do that.
+    sources (Sequence[str]): Weak sources that it may see the labels of.
+    RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
+    """
+
+    pipe: Any
+
+    def __init__(
+        self,
+        model: Union[str, Path],
+        component: Optional[str],
+        is_one: Callable[[Any], bool],
+        what: str,
+        heads: str = "a crf_ner or a token_ner",
+        sources: Sequence[str] = (),
+    ) -> None:
+        self.model = str(model)
+        self.nlp = load_pipeline(model)
+        self._heads = heads
+        if component is None:
+            found = decider(self.nlp, is_one)
+        else:
+            found = next(((n, pipe) for n, pipe in self.nlp.pipeline if n == component and is_one(pipe)), None)
+        if found is None:
+            raise self._no_pipe(what, component)
+        self.name, self.pipe = found
+        # What the component itself reads beside the words, too.
+        self._groups = [
+            weak_group(source) for source in dict.fromkeys([*sources, *getattr(self.pipe, "sources_read", ())])
+        ]
+
+    def bare(self, docs: List[Doc]) -> List[Doc]:
+        """What the component may see.
+
+        docs (List[Doc]): Docs of any vocabulary; only their words are used, and what the sources say.
+        RETURNS (List[Doc]): Copies, with what the components before it write: encoders that it listens to may be among
+            them.
+        """
+        copies = [copy_with_groups(doc, self._groups, self.nlp.vocab) for doc in docs]
+        return run_before(self.nlp, self.name, copies)
+
+    def _no_pipe(self, what: str, component: Optional[str]) -> WeaknerError:
+        named = f" and is named '{component}'" if component else ""
+        names = ", ".join(self.nlp.component_names)
+        message = Errors.WK341.format(pipeline=self.model, what=what, named=named, names=names, heads=self._heads)
+        return WeaknerError(message)
+
+
+class PathPredictor(Predictor):
+    """A component that scores tag sequences.
+
+    model, component: See `Predictor`.
+    """
+
+    def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
+        super().__init__(model, component, lambda pipe: isinstance(pipe, PathScorer), "scores tag sequences")
+
+    def __call__(self, docs: List[Doc]) -> List[PathScore]:
+        """Score Docs.
+
+        docs (List[Doc]): The Docs.
+        RETURNS (List[PathScore]): One per Doc.
+        """
+        scores: List[PathScore] = self.pipe.score_paths(self.bare(docs))
+        return scores
+
+    def with_distributions(
+        self, docs: List[Doc], schemes: List[TagScheme]
+    ) -> List[Tuple[PathScore, NDArray[numpy.float64]]]:
+        """Score Docs, and give distributions over tags.
+
+        docs (List[Doc]): The Docs.
+        schemes (List[TagScheme]): Per Doc the tags that are the columns; see `scheme`.
+        RETURNS (List[Tuple[PathScore, NDArray[numpy.float64]]]): Per Doc its score, and (n_tokens, n_tags), whose rows
+            sum to 1.
+        RAISES (WeaknerError): If the component gives no distributions.
+        """
+        pipe: Any = self.pipe
+        if not isinstance(pipe, TokenDistributions):
+            raise self._no_pipe(_DISTRIBUTIONS, self.name)
+        bare, result = self.bare(docs), []
+        if isinstance(pipe, TagScorer):
+            said = pipe.score_tags(bare)
+        else:
+            said = list(zip(self.pipe.score_paths(bare), pipe.distributions(bare), strict=True))
+        for (path, own), scheme in zip(said, schemes, strict=True):
+            rows = numpy.zeros((len(own), len(scheme.tags)))
+            rows[:, [scheme.index[tag] for tag in pipe.distribution_labels]] = own
+            result.append((path, rows))
+        return result
+
+    def scheme(self, entities: Iterable[Entity]) -> TagScheme:
+        """The tag scheme over the labels of the model, and those that it does not know of some entities.
+
+        entities (Iterable[Entity]): The entities.
+        RETURNS (TagScheme): The scheme.
+        """
+        labels = tuple(self.pipe.labels)
+        return make_scheme(self.pipe.tag_scheme, (*labels, *sorted({label for _, _, label in entities} - {*labels})))
+
+
+class TokenPredictor(Predictor):
+    """A component that gives a distribution over tags for every token.
+
+    model, component, sources: See `Predictor`.
+    """
+
+    def __init__(
+        self, model: Union[str, Path], component: Optional[str] = None, *, sources: Sequence[str] = ()
+    ) -> None:
+        super().__init__(model, component, _gives_distributions, _DISTRIBUTIONS, sources=sources)
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The columns of the distributions."""
+        return tuple(self.pipe.distribution_labels)
+
+    @property
+    def scheme(self) -> str:
+        """Name of the tag scheme that the columns are written in."""
+        return str(self.pipe.tag_scheme)
+
+    def __call__(self, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
+        """Distributions over tags.
+
+        docs (List[Doc]): The Docs.
+        RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_labels); rows sum to 1.
+        """
+        return [rows.astype("float64") for rows in self.pipe.distributions(self.bare(docs))]
+
+
+def _gives_distributions(pipe: Any) -> bool:
+    return isinstance(pipe, TokenDistributions)

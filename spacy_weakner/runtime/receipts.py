@@ -1,0 +1,69 @@
+"""Receipts: what an output was made from, by which a later run knows that it need not be made again."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from ..files import parse_json, write_text
+from .hashes import hash_file
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What stands beside an output.
+
+    made_from (Dict[str, Any]): The stage, the version of the code, hashes of inputs and settings.
+    files (Dict[str, str]): SHA-256 of what was made, by its name within the receipt's folder.
+    report (Dict[str, Any]): What the run had to tell.
+    """
+
+    made_from: Dict[str, Any]
+    files: Dict[str, str] = field(default_factory=dict)
+    report: Dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Optional["Receipt"]:
+        """Read a receipt.
+
+        path (Path): Its file.
+        RETURNS (Optional[Receipt]): None if there is none, an empty one if it is damaged.
+        """
+        try:
+            data = parse_json(path.read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except ValueError:
+            data = None
+        if not isinstance(data, dict):
+            return cls({})
+        files, report = data.pop("files", None), data.pop("report", None)
+        if isinstance(files, dict) and isinstance(report, dict) and all(isinstance(own, str) for own in files.values()):
+            return cls(data, files, report)
+        return cls(data)  # of an earlier version, or damaged: nothing is known of what was made
+
+    def write(self, path: Path) -> None:
+        """Write it, whole or not at all.
+
+        path (Path): Its file.
+        """
+        data = {**self.made_from, "files": self.files, "report": self.report}
+        write_text(path, json.dumps(data, indent=2, sort_keys=True) + "\n")
+
+    def differences(self, made_from: Dict[str, Any]) -> List[str]:
+        """What has changed since.
+
+        made_from (Dict[str, Any]): What the output would be made from now.
+        RETURNS (List[str]): The keys that are missing or have another value.
+        """
+        there = self.made_from
+        return [key for key, value in made_from.items() if key not in there or there[key] != value]
+
+    def is_intact(self, folder: Path) -> bool:
+        """Whether all that was made is still there as it was.
+
+        folder (Path): That of the receipt.
+        RETURNS (bool): Whether there is something, and its contents fit.
+        """
+        found = ((folder / name, value) for name, value in self.files.items())
+        return bool(self.files) and all(path.is_file() and hash_file(path) == value for path, value in found)

@@ -1,0 +1,247 @@
+"""Runs a stage shard by shard, so that an interrupted one continues where it stopped.
+
+Beside every finished shard `x.spacy` stands a receipt `x.spacy.json`: what it was made from, with which
+settings, and what was counted. A shard is skipped if its receipt fits the input, the settings and the version, and
+its contents fit the receipt. It is overwritten or removed only if its receipt says that the same stage made it in
+this place. From its first new shard on a folder is marked, so that nothing reads a part of it as a corpus, until a run
+has seen that all shards are there.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+
+from spacy.tokens import Doc
+
+from ..code_version import code_version
+from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
+from ..errors import Errors, WeaknerError
+from ..files import atomic_path, check_output
+from ..progress import Progress
+from ..scratch import remove_leftovers
+from .hashes import hash_file, hash_settings, hash_text
+from .inputs import ShardInput, spacy_inputs
+from .receipts import Receipt
+from .stage import R, Stage, memory_zones
+
+
+class Part(NamedTuple):
+    """The share of one process in the shards: every `of`-th, from number `first` on.
+
+    first (int): From 0.
+    of (int): Number of parts.
+    """
+
+    first: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Part":
+        """Read "i/n", where i counts from 1.
+
+        text (str): The text.
+        RETURNS (Part): The part.
+        RAISES (WeaknerError): If it is something else.
+        """
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            expected = "i/n with i from 1 to n, like 2/8"
+            raise WeaknerError(Errors.WK005.format(setting="shard", value=text, expected=expected))
+        return cls(int(found[1]) - 1, int(found[2]))
+
+    def split(self, n: int) -> List["Part"]:
+        """Split it into parts of their own, which together hold the same shards."""
+        return [Part(self.first + self.of * i, self.of * n) for i in range(n)]
+
+
+WHOLE = Part(0, 1)
+
+
+class _Job(NamedTuple):
+    inputs: Sequence[ShardInput]
+    output: Path
+    shard: Optional[str]  # its name within the output folder; None: the output is one file
+
+    def key(self) -> str:
+        keys = [input_.key() for input_ in self.inputs]
+        return keys[0] if len(keys) == 1 else hash_text("\n".join(keys))
+
+
+def run_stage(stage: Stage[R], input_path: Path, output_path: Path, *, progress: bool = False) -> R:
+    """Run a stage over every `.spacy` file of a corpus, in this process.
+
+    stage (Stage): The stage.
+    input_path (Path): A `.spacy` file or a folder of them.
+    output_path (Path): A folder, where every shard keeps its name; or a `.spacy` file, which takes all.
+    progress (bool): Show how far it has come.
+    RETURNS (Report): What was done.
+    RAISES (WeaknerError): If there is no input, or the output would overwrite the input or foreign files.
+    """
+    return Shards(stage.name, input_path, output_path).run(stage, progress=progress)
+
+
+class Shards:
+    """The shards of a stage's output, and what each is made from.
+
+    stage (str): Name of the stage.
+    input_path (Path): The input as its user gave it.
+    output_path (Path): A folder, or a `.spacy` file that takes all.
+    inputs (Optional[Sequence[ShardInput]]): One per shard; None: the `.spacy` files of the input.
+    part (Part): The share of this process. Other shards in the output are neither looked at nor touched.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        input_path: Path,
+        output_path: Path,
+        inputs: Optional[Sequence[ShardInput]] = None,
+        part: Part = WHOLE,
+    ) -> None:
+        """Check the output.
+
+        RAISES (WeaknerError): If it would overwrite the input or foreign files, or is one file where a part is wanted.
+        """
+        self.stage = stage
+        self.input_path, self.output_path = Path(input_path), Path(output_path)
+        self.part = part
+        if self.output_path.suffix not in ("", SUFFIX) and not self.output_path.is_dir():
+            expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
+            raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
+        if self.is_file and part != WHOLE:
+            raise WeaknerError(Errors.WK312.format(path=output_path))
+        inputs = spacy_inputs(self.input_path) if inputs is None else inputs
+        if self.is_file:
+            self._jobs = [_Job(inputs, self.output_path, None)]
+        else:
+            jobs = [_Job([input_], self.output_path / input_.name, input_.name) for input_ in inputs]
+            self._jobs = jobs[part.first :: part.of]
+        self._replaced: Set[Path] = set()
+        read = {input_.path for input_ in inputs}
+        check_output([self.input_path, *read], [self.output_path, *(job.output for job in self._jobs)])
+        self._check_there()
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the output is one file."""
+        return self.output_path.suffix == SUFFIX
+
+    def pending(self, settings: Dict[str, Any]) -> Dict[int, Path]:
+        """Shards that are still to be made.
+
+        settings (Dict[str, Any]): Those of the stage.
+        RETURNS (Dict[int, Path]): Where they will be, by their number among the shards here, in the order in which they
+            are made.
+        """
+        return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job, settings) is None}
+
+    def run(self, stage: Stage[R], *, progress: bool = False) -> R:
+        """Make the shards that are not finished.
+
+        stage (Stage): Is opened if there are any.
+        progress (bool): Show how far it has come.
+        RETURNS (Report): What was done.
+        RAISES (WeaknerError): If there is no input.
+        """
+        if self.part == WHOLE:  # on another machine those of this one could look like leftovers
+            remove_leftovers(self.output_path)
+        stale = self._stale()
+        total = stage.report()
+        # Of many shards each is short.
+        many = len(self._jobs) > 1
+        try:
+            for job in Progress(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
+                receipt = self._finished(job, stage.settings)
+                report = None if receipt is None else _read_report(stage, receipt)
+                if report is not None:
+                    total.add(report)
+                    total.skipped += 1
+                    continue
+                if not total.written:
+                    stage.open()
+                # The words of the first shard are kept: in a memory zone a tokenizer is slow, since it remembers no
+                # words but those that it has met before.
+                with memory_zones(stage.zones() if total.written else ()):
+                    self._make(job, stage, progress and not many)
+                total.add(stage.stats)
+                total.written += 1
+        finally:
+            stage.close()
+        empty = not total.docs_in and self.part == WHOLE
+        # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
+        for path in {*stale, *(job.output for job in self._jobs if empty)}:
+            path.unlink()
+            receipt_path(path).unlink()
+        if self.part == WHOLE and not self.is_file:
+            (self.output_path / UNFINISHED).unlink(missing_ok=True)
+        if empty:
+            raise WeaknerError(Errors.WK101.format(path=self.input_path))
+        self._replaced.update(stale)
+        total.replaced = len(self._replaced)
+        return total
+
+    def _make(self, job: _Job, stage: Stage[Any], progress: bool) -> None:
+        stage.stats = stats = stage.report()
+        made_from = self._made_from(job, stage.settings)
+
+        def read() -> Iterator[Doc]:
+            for input_ in job.inputs:
+                docs, total = input_.read(stage.vocab)
+                for doc in Progress(
+                    docs, total=total, desc=f"{self.stage} {input_.name}", unit="doc", enabled=progress
+                ):
+                    stats.docs_in += 1
+                    yield doc
+
+        with atomic_path(job.output) as temporary:
+            stats.docs = write_docs(temporary, stage(read()))
+            # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
+            # never a shard that nobody knows.
+            receipt = Receipt(made_from, {job.output.name: hash_file(temporary)}, stats.to_json())
+            if not self.is_file:
+                (self.output_path / UNFINISHED).touch()
+            receipt.write(receipt_path(job.output))
+
+    def _check_there(self) -> None:
+        """Refuse an output where files of others are."""
+        stale = self._stale()
+        for path in [*(job.output for job in self._jobs if job.output.exists()), *sorted(stale)]:
+            # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake. Results of
+            # other runs, in a subfolder or as a single file, bear another name in their receipts.
+            receipt = Receipt.read(receipt_path(path))
+            shard = None if self.is_file else path.relative_to(self.output_path).as_posix()
+            owner = {"stage": self.stage, "shard": shard}
+            if receipt is not None and path not in stale:
+                # What a damaged receipt does not tell does not speak of another owner: its shard is made anew.
+                receipt = Receipt({**owner, **receipt.made_from})
+            if receipt is None or receipt.differences(owner):
+                raise WeaknerError(Errors.WK300.format(path=path))
+
+    def _stale(self) -> Set[Path]:
+        """Shards in the output that this run does not make anew."""
+        if self.part != WHOLE or not self.output_path.is_dir():
+            return set()
+        return set(found_files(self.output_path)) - {job.output for job in self._jobs}
+
+    def _made_from(self, job: _Job, settings: Dict[str, Any]) -> Dict[str, Any]:
+        found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(settings)}
+        return {**found, "shard": job.shard, "input": job.key()}
+
+    def _finished(self, job: _Job, settings: Dict[str, Any]) -> Optional[Receipt]:
+        """The receipt of a shard that need not be made again. One of an earlier run is noted."""
+        receipt = Receipt.read(receipt_path(job.output))
+        if receipt is None or not receipt.made_from or not job.output.exists():
+            return None
+        # Only now is the input read.
+        if receipt.differences(self._made_from(job, settings)):
+            self._replaced.add(job.output)
+            return None
+        return receipt if receipt.is_intact(job.output.parent) else None
+
+
+def _read_report(stage: Stage[R], receipt: Receipt) -> Optional[R]:
+    """What a receipt has to tell; None if that is damaged, so that the shard has to be made again."""
+    try:
+        return stage.report.from_json(receipt.report)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

@@ -1,0 +1,1 @@
+"""What term lists and other sources say, as features of tokens and spans."""

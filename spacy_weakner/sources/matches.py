@@ -1,0 +1,107 @@
+"""What sources say of the Docs of a batch, as arrays."""
+
+from itertools import pairwise
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+
+from ..corpus.overlaps import longest_first
+from ..corpus.weak import weak_group
+
+# Label of a match whose label the reader does not know.
+UNKNOWN = -1
+
+Ints = NDArray[numpy.int64]
+BoolMask = NDArray[numpy.bool_]
+
+
+class Matches(NamedTuple):
+    """What one source says of the tokens of a batch, which stand one Doc after the other.
+
+    looked (BoolMask): Shape (n_tokens,): tokens of Docs that the source has looked at.
+    starts (Ints): Shape (n_matches,): first tokens; in the order of the Docs.
+    ends (Ints): Shape (n_matches,): the tokens behind the last.
+    labels (Ints): Shape (n_matches,): numbers of the labels; -1: another one.
+    scores (NDArray[numpy.float64]): Shape (n_matches,): as the source gives them; 1 where it gives none.
+    own (BoolMask): Shape (n_matches,): those that are in the source's own reading, where no match overlaps another: the
+        longest are kept.
+    """
+
+    looked: BoolMask
+    starts: Ints
+    ends: Ints
+    labels: Ints
+    scores: NDArray[numpy.float64]
+    own: BoolMask
+
+    @property
+    def covered(self) -> BoolMask:
+        """RETURNS (BoolMask): Shape (n_tokens,): tokens of matches in the source's own reading."""
+        steps = numpy.zeros(len(self.looked) + 1, dtype="int64")
+        numpy.add.at(steps, self.starts[self.own], 1)
+        numpy.add.at(steps, self.ends[self.own], -1)
+        result: BoolMask = numpy.cumsum(steps[:-1]) > 0
+        return result
+
+    def spread(self, which: BoolMask) -> Tuple[Ints, Ints, Ints]:
+        """The tokens of some matches.
+
+        which (BoolMask): Shape (n_matches,): the matches.
+        RETURNS (Tuple[Ints, Ints, Ints]): For every token of each: the match, the token, and its place in the match.
+        """
+        chosen = numpy.flatnonzero(which)
+        lengths = self.ends[chosen] - self.starts[chosen]
+        first = numpy.cumsum(lengths) - lengths
+        places = numpy.arange(int(lengths.sum())) - numpy.repeat(first, lengths)
+        matches = numpy.repeat(chosen, lengths)
+        return matches, self.starts[matches] + places, places
+
+
+def read_matches(docs: Sequence[Doc], source: str, labels: Sequence[str], hidden: Sequence[bool]) -> Matches:
+    """Read the group of a source.
+
+    docs (Sequence[Doc]): The Docs; one without the group was not looked at.
+    source (str): Name of the source.
+    labels (Sequence[str]): The labels that have a number.
+    hidden (Sequence[bool]): Per Doc whether its group is passed over, as if the source had not looked.
+    RETURNS (Matches): What it says.
+    """
+    name, ids = weak_group(source), {get_string_id(label): i for i, label in enumerate(labels)}
+    looked = [not hide and name in doc.spans for doc, hide in zip(docs, hidden, strict=True)]
+    lengths = list(map(len, docs))
+    rows: List[Tuple[int, int, int, float, bool]] = []
+    offset = 0
+    for doc, length, there in zip(docs, lengths, looked, strict=True):
+        if there:
+            rows += _rows(doc, name, ids, offset)
+        offset += length
+    columns: List[Any] = list(zip(*rows, strict=True)) or [()] * 5
+    starts, ends, numbers, scores, own = columns
+    return Matches(
+        numpy.repeat(numpy.asarray(looked, dtype=bool), lengths),
+        numpy.asarray(starts, dtype="int64"),
+        numpy.asarray(ends, dtype="int64"),
+        numpy.asarray(numbers, dtype="int64"),
+        numpy.asarray(scores, dtype="float64"),
+        numpy.asarray(own, dtype=bool),
+    )
+
+
+def _rows(doc: Doc, name: str, ids: Dict[int, int], offset: int) -> List[Tuple[int, int, int, float, bool]]:
+    group = doc.spans[name]
+    if not len(group):
+        return []
+    spans = list(group)
+    bounds = [(span.start, span.end) for span in spans]
+    scores = [1.0 if score is None else score for score in group.attrs.get("scores") or [None] * len(spans)]
+    # Looking at neighbours is enough, and cheaper than choosing.
+    ordered = sorted(bounds)
+    apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
+    own = {*range(len(spans))} if apart else {*longest_first(spans)}
+    return [
+        (start + offset, end + offset, ids.get(span.label, UNKNOWN), score, i in own)
+        for i, ((start, end), span, score) in enumerate(zip(bounds, spans, scores, strict=True))
+    ]

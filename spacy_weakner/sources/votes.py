@@ -1,0 +1,279 @@
+"""What term lists, rules, models and answers of language models say of the text that a head reads, as additive votes.
+
+A source says something by a span group `weak:<source>` of the Doc. Of every token and source there are features x, and
+with the text's own scores the head's are
+
+    scores(token) = text(token) + sum_sources W_source x_source(token)
+
+where W starts as the sources' own reading and the last layer of the text's path as zeros, so that the first step is
+what the sources say, and everything after it has to be better on dev. The features of a source with n labels:
+
+- one for each label and each of B, I, E and S: the token's place in a match of the source's own reading (where matches
+  overlap, the longest are kept), times the match's score if it has one;
+- one for each label: another match with this label holds the token, so that the phrase is ambiguous;
+- the source has looked, and has no match here; or one whose label the head does not have;
+- the length of the match: 1, 2, 3, or 4 and more tokens.
+
+If the Doc does not have the group, the source has not looked, and all are 0.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..corpus.weak import is_weak, set_weak
+from ..errors import Errors, WeaknerError, check_range
+from ..losses import Array
+from ..remembering import read_once
+from .matches import UNKNOWN, BoolMask, Ints, Matches, read_matches
+
+# Lengths of matches that are told apart; the last one is "and more".
+LENGTHS = 4
+
+
+@dataclass
+class VoteSettings:
+    """Settings of the votes; see `build_source_votes`."""
+
+    sources: List[str]
+    strength: float
+    dropout: float
+
+    def __post_init__(self) -> None:
+        if not self.sources or len(set(self.sources)) < len(self.sources):
+            expected = "names of sources, each once"
+            raise WeaknerError(Errors.WK005.format(setting="sources", value=self.sources, expected=expected))
+        check_range("strength", self.strength, 0.0, None)
+        check_range("dropout", self.dropout, 0.0, 1.0)
+
+
+class Active(NamedTuple):
+    """The features that are not 0.
+
+    rows (Ints): Shape (n,): the tokens, or spans.
+    features (Ints): Shape (n,): the features.
+    values (Array): Shape (n,): their values.
+    """
+
+    rows: Ints
+    features: Ints
+    values: Array
+
+
+def build_source_votes(
+    sources: List[str], strength: float = 4.0, dropout: float = 0.1
+) -> Optional[Model[List[Doc], List[Floats2d]]]:
+    """Build the layer that adds to a head's scores what weak sources say in `doc.spans["weak:<source>"]`. Registered as
+    `spacy_weakner.SourceVotes.v1`; it goes into `votes` of a head's architecture.
+
+    What a ruler of the pipeline finds reaches it in training only if the ruler stands before the head, and in
+    `training.annotating_components` (not in `frozen_components`, which are not initialised). What comes with a corpus,
+    as answers of a language model do, reaches it by `sources` of `spacy_weakner.Corpus.v1`.
+
+    In training the votes on weakly labelled sentences are hidden, as if no source had looked: their labels come from
+    the sources, so that a model that saw these would learn to copy. In prediction they never are.
+
+    sources (List[str]): Names of the sources; none: there are no votes.
+    strength (float): What a match weighs at the start towards its tag, and no match towards "O". With several sources
+        it is the most that they weigh: see `measure_strengths`.
+    dropout (float): Share of the other votes, per Doc and source, that are hidden in an update, so that the text has to
+        be read as well. None is where dropout is switched off (`training.dropout = 0`).
+    RETURNS (Optional[Model[List[Doc], List[Floats2d]]]): Per Doc (n_tokens, n_outputs); None without sources.
+    RAISES (WeaknerError): If a setting is out of range.
+    """
+    if not sources:
+        return None
+    return make_votes("source_votes", _forward, VoteSettings(list(sources), strength, dropout), _init)
+
+
+def make_votes(name: str, forward: Callable, settings: VoteSettings, init: Callable) -> Model[Any, Any]:
+    """A layer of votes. Its labels and weights are given by `start_votes`, and saved with it.
+
+    name (str): Its name.
+    forward (Callable): What it computes; `sum_votes` does most of it.
+    settings (VoteSettings): Its settings.
+    init (Callable): Finds the number of outputs.
+    RETURNS (Model): The layer.
+    """
+    attrs: Any = {"settings": settings, "labels": [], "sources": [], "dropout_rate": 0.0}
+    return Model(name, forward, init=init, params={"W": None}, dims={"nO": None}, attrs=attrs)
+
+
+def start_votes(votes: Model, labels: Sequence[str], weights: Array) -> None:
+    """Give a layer of votes its labels and weights.
+
+    votes (Model): The layer.
+    labels (Sequence[str]): Labels of the head; matches with others are all alike.
+    weights (Array): Shape (n_features, n_outputs).
+    """
+    votes.attrs["labels"], votes.attrs["sources"] = list(labels), list(votes.attrs["settings"].sources)
+    votes.set_param("W", votes.ops.asarray2f(weights.astype("float32")))
+
+
+def n_token_features(n_labels: int) -> int:
+    """Number of features of a token and source, for so many labels."""
+    return 5 * n_labels + 2 + LENGTHS
+
+
+def token_features(found: Matches, n_labels: int) -> Active:
+    """What a source says of tokens.
+
+    found (Matches): Its matches.
+    n_labels (int): n.
+    RETURNS (Active): The features: 4n places in a match, n labels of other matches, no match, a match of an unknown
+        label, lengths.
+    """
+    matches, tokens, places = found.spread(found.own)
+    lengths = found.ends[matches] - found.starts[matches]
+    labels = found.labels[matches]
+    known = labels != UNKNOWN
+    # B, I, E, S
+    place = numpy.where(places == 0, 0, numpy.where(places == lengths - 1, 2, 1))
+    place = numpy.where(lengths == 1, 3, place)
+    others, contested, _ = found.spread(~found.own & (found.labels != UNKNOWN))
+    silent = numpy.flatnonzero(found.looked & ~found.covered)
+    return join(
+        [
+            Active(tokens[known], (4 * labels + place)[known], found.scores[matches[known]]),
+            alike(tokens[~known], 5 * n_labels + 1),
+            alike(tokens, 5 * n_labels + 2 + length_bucket(lengths)),
+            Active(contested, 4 * n_labels + found.labels[others], found.scores[others]),
+            alike(silent, 5 * n_labels),
+        ]
+    )
+
+
+def alike(rows: Ints, features: Any) -> Active:
+    """Features of value 1.
+
+    rows (Ints): Shape (n,): tokens or spans.
+    features (Any): Shape (n,), or one for all.
+    RETURNS (Active): The features.
+    """
+    return Active(rows, numpy.broadcast_to(features, rows.shape), numpy.ones(len(rows)))
+
+
+def join(parts: Sequence[Active], width: int = 0) -> Active:
+    """Features one after the other.
+
+    parts (Sequence[Active]): The features.
+    width (int): By how much those of each part lie behind those of the part before.
+    RETURNS (Active): All of them.
+    """
+    shifted = [Active(rows, features + i * width, values) for i, (rows, features, values) in enumerate(parts)]
+    return Active(*map(numpy.concatenate, zip(*shifted, strict=True)))
+
+
+def length_bucket(lengths: Ints) -> Ints:
+    """Number of the feature, from 0 on, that matches of some lengths have."""
+    return numpy.minimum(lengths, LENGTHS) - 1
+
+
+def hidden_votes(votes: Model, docs: Sequence[Doc], is_train: bool) -> BoolMask:
+    """Which votes are passed over.
+
+    votes (Model): The layer.
+    docs (Sequence[Doc]): The Docs.
+    is_train (bool): Whether this is an update; else none is hidden.
+    RETURNS (BoolMask): Shape (n_sources, n_docs).
+    """
+    settings: VoteSettings = votes.attrs["settings"]
+    hidden = numpy.zeros((len(settings.sources), len(docs)), dtype=bool)
+    if is_train:
+        hidden |= numpy.asarray([is_weak(doc) for doc in docs], dtype=bool)
+    if is_train and votes.attrs["dropout_rate"] and settings.dropout:
+        hidden |= numpy.random.random(hidden.shape) < settings.dropout
+    return hidden
+
+
+def read_votes(
+    votes: Model, docs: Sequence[Doc], is_train: bool, features: Callable[[Matches, int], Active], width: int
+) -> Active:
+    """What all sources say.
+
+    votes (Model): The layer.
+    docs (Sequence[Doc]): The Docs.
+    is_train (bool): Whether some of it is hidden.
+    features (Callable[[Matches, int], Active]): From the matches of a source and the number of labels to features.
+    width (int): Number of features of a source.
+    RETURNS (Active): The features, those of the sources one after the other.
+    RAISES (WeaknerError): If the weights belong to other sources.
+    """
+    sources, labels = votes.attrs["settings"].sources, votes.attrs["labels"]
+    known = list(votes.attrs["sources"])
+    if known != list(sources):
+        raise WeaknerError(Errors.WK696.format(known=", ".join(known) or "none", sources=", ".join(sources) or "none"))
+    hidden = hidden_votes(votes, docs, is_train)
+    found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
+    return join([features(own, len(labels)) for own in found], width)
+
+
+def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
+    """W x of tokens or spans, by the few rows of W that each needs.
+
+    votes (Model): The layer.
+    active (Active): The features x.
+    n_rows (int): Number of tokens or spans.
+    RETURNS (Tuple[Floats2d, Callable]): Shape (n_rows, n_outputs); and what adds to the gradient of W.
+    """
+    ops: Any = votes.ops
+    weights: Any = votes.get_param("W")
+    # The types that the operation is fast for.
+    rows, features = (ops.asarray(numpy.ascontiguousarray(own, dtype="int32")) for own in active[:2])
+    values = ops.asarray(active.values.astype("float32"))[:, None]
+    scores = ops.alloc2f(n_rows, weights.shape[1])
+    ops.scatter_add(scores, rows, weights[features] * values)
+
+    def backprop(gradient: Floats2d) -> None:
+        change = ops.alloc2f(*weights.shape)
+        ops.scatter_add(change, features, ops.asarray2f(gradient)[rows] * values)
+        votes.inc_grad("W", change)
+
+    return scores, backprop
+
+
+@contextmanager
+def weak_marked(examples: Sequence[Example]) -> Iterator[None]:
+    """Let the layer know which Docs are weakly labelled: for the time of an update, predicted Docs say so as well.
+
+    examples (Sequence[Example]): The batch.
+    """
+    marked = [eg.predicted for eg in examples if is_weak(eg.reference) and not is_weak(eg.predicted)]
+    for doc in marked:
+        set_weak(doc)
+    try:
+        yield
+    finally:
+        for doc in marked:
+            set_weak(doc, False)
+
+
+def _init(model: Model, X: Any = None, Y: Any = None) -> None:
+    if Y is not None:
+        model.set_dim("nO", Y[0].shape[1])
+
+
+def _forward(
+    model: Model, docs: List[Doc], is_train: bool
+) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
+    def read() -> Active:
+        return read_votes(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
+
+    active = read_once(model, docs, read)
+    ends = numpy.cumsum([0, *map(len, docs)]).tolist()
+    scores, add_gradient = sum_votes(model, active, ends[-1])
+
+    def backprop(gradient: List[Floats2d]) -> List[Doc]:
+        given = [own for own in gradient if len(own)]
+        if given:
+            add_gradient(model.ops.xp.concatenate(given))
+        return []
+
+    return [scores[begin:end] for begin, end in pairwise(ends)], backprop

@@ -1,1 +1,0 @@
-"""What `aggregate` is made of."""

@@ -1,1 +1,0 @@
-"""What `augment` is made of."""

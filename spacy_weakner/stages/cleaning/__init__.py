@@ -1,1 +1,0 @@
-"""What `clean` is made of: who judges which Doc, what is suspect, and how it is written."""

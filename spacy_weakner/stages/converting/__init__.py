@@ -1,1 +1,0 @@
-"""What `convert` is made of."""

@@ -1,1 +1,0 @@
-"""What `crossfit` is made of."""

@@ -1,1 +1,0 @@
-"""How stages run: what their commands share."""

@@ -1,0 +1,263 @@
+import json
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from typer.testing import CliRunner
+
+from spacy_weakner.active_learning.choosing import choose
+from spacy_weakner.active_learning.models import Model
+from spacy_weakner.active_learning.places import places_of_candidates, places_of_tokens
+from spacy_weakner.active_learning.pool import Pool, Sentence
+from spacy_weakner.active_learning.suggest import suggest
+from spacy_weakner.active_learning.voting import Vote, places_of_votes
+from spacy_weakner.cli.app import app
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.entities import set_entities
+from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_source
+from spacy_weakner.errors import WeaknerError
+
+from ..ent_combiner.util import borders, without_gold
+
+NLP = spacy.blank("xx")
+NAMES = ["Ann", "Bob", "Cid", "Dan", "Eva", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lea"]
+
+
+def make_doc(text, **sources):
+    doc = Doc(NLP.vocab, words=text.split())
+    for name, entities in sources.items():
+        set_source(doc, name, entities)
+    return doc
+
+
+def with_candidates(text, candidates):
+    doc = make_doc(text)
+    set_group(doc, "pred:crf_ner", [entity for entity, _ in candidates], [score for _, score in candidates])
+    return doc
+
+
+def write(path, docs):
+    write_docs(path, docs)
+    return path
+
+
+def texts(path):
+    return [doc.text.strip() for doc in read_docs(path, Vocab())]
+
+
+@pytest.fixture
+def unsure(tmp_path):
+    """Sentences with one candidate each, the first of them the least sure."""
+    docs = [
+        with_candidates(f"{name} {name.lower()}ish thing{i} went{i} home{i}", [((0, 1, "PER"), 0.5 + 0.04 * i)])
+        for i, name in enumerate(NAMES)
+    ]
+    return write(tmp_path / "unsure.spacy", docs)
+
+
+# What is in doubt
+
+
+def test_disagreement_beats_agreement(tmp_path):
+    agreed = [make_doc(f"we saw {name} there", a=[(2, 3, "PER")], b=[(2, 3, "PER")]) for name in NAMES]
+    disputed = make_doc("they know Oslo well", a=[(2, 3, "PER")], b=[(2, 3, "LOC")])
+    corpus = write(tmp_path / "corpus.spacy", [*agreed, disputed])
+    report = suggest(corpus, tmp_path / "next.spacy", n=1)
+    assert texts(tmp_path / "next.spacy") == ["they know Oslo well"]
+    assert report.sentences[0].why == "'Oslo': not agreed: a PER, b LOC"
+    assert report.sure == 0
+
+
+@pytest.mark.parametrize(
+    "votes,doubts",
+    [
+        ([([(0, 1, "A")], True), ([(0, 1, "B")], True)], [0.5]),
+        ([([(0, 1, "A")], True), ([], True)], [0.5]),
+        ([([(0, 1, "A")], True), ([], False)], [0.2]),
+        ([([(0, 2, "A")], True), ([(1, 3, "A")], True), ([(1, 3, "A")], True)], [1 / 3]),
+        ([([(0, 1, "A")], True), ([(0, 1, "A")], True)], []),
+        ([([(0, 1, "A")], True)], []),
+        ([([], True), ([], True)], []),
+    ],
+)
+def test_doubts_of_votes(votes, doubts):
+    places = places_of_votes({str(i): Vote(*vote) for i, vote in enumerate(votes)})
+    assert [place.doubt for place in places] == pytest.approx(doubts)
+
+
+def test_doubts_of_tokens():
+    rows = numpy.array([[0.95, 0.05, 0.0], [0.3, 0.6, 0.1], [0.2, 0.0, 0.8], [1.0, 0.0, 0.0], [0.7, 0.1, 0.2]])
+    first, second = places_of_tokens(rows, ("O", "B-X", "I-X"))
+    assert (first.start, first.end, first.label, first.why) == (1, 3, "X", "X 70 %")
+    assert first.doubt == pytest.approx(0.4)
+    assert (second.start, second.end, second.why) == (4, 5, "X 30 %, not predicted")
+    assert second.doubt == pytest.approx(0.3)
+    assert places_of_tokens(rows[:0], ("O", "B-X")) == places_of_tokens(rows, ("O",)) == []
+
+
+def test_candidates_that_overlap_are_one_place():
+    candidates = [((0, 2, "X"), 0.5), ((1, 2, "Y"), 0.3), ((4, 5, "Y"), 0.2), ((6, 7, "Y"), None), ((8, 9, "X"), 0.01)]
+    first, second = places_of_candidates(candidates)
+    assert (first.label, first.doubt, second.label, second.doubt) == pytest.approx(("X", 0.5, "Y", 0.2))
+    assert second.why == "Y 20 %, not predicted"
+
+
+def test_the_least_sure_come_first(unsure, tmp_path):
+    report = suggest(unsure, tmp_path / "next.spacy", n=3)
+    assert [text.split()[0] for text in texts(tmp_path / "next.spacy")] == NAMES[:3]
+    assert report.sentences[0].why == "'Ann': PER 50 %"
+    assert [s.score for s in report.sentences] == sorted((s.score for s in report.sentences), reverse=True)
+
+
+# What is chosen
+
+
+def sentence(text, score, *labels):
+    words = tuple(text.split())
+    by_label = {label: score / len(labels) for label in labels}
+    return Sentence(text, words, (True,) * len(words), None, score, by_label, None, {})
+
+
+def test_near_duplicates_are_left_out():
+    found = choose(
+        [
+            sentence("Ann scored 21 of the 34 points in Oslo", 0.9, "X"),
+            sentence("ann scored 25 of the 68 points in Oslo", 0.8, "X"),
+            sentence("rain is expected tomorrow", 0.1, "X"),
+        ],
+        3,
+    )
+    assert [s.score for s in found.sentences] == [0.9, 0.1]
+    assert found.near == 1
+
+
+def test_every_label_has_a_share():
+    common = [sentence(f"{a}x {a}y", 1.0 - i / 100, "COMMON") for i, a in enumerate(NAMES)]
+    rare = [sentence(text, 0.01, "RARE") for text in ("seldom seen", "hardly ever")]
+    chosen = choose([*common, *rare], 8).sentences
+    assert sum("RARE" in s.by_label for s in chosen) == 2
+    assert sum("COMMON" in s.by_label for s in chosen) == 6
+
+
+def test_typical_sentences_come_before_strange_ones():
+    strange = sentence("zq vx qj", 0.5, "X")
+    typical = [sentence(f"the patient was given {name}", 0.5, "X") for name in NAMES]
+    assert choose([strange, *typical], 1).sentences == [typical[0]]
+
+
+def test_a_pool_keeps_the_best_of_all_and_of_labels():
+    pool = Pool(3, 1, seed=0)
+    for i in range(50):
+        pool.add(sentence(f"w{i}", i / 100, "COMMON"))
+    pool.add(sentence("rare", 0.0, "RARE"))
+    pool.add(sentence("w49", 0.49, "COMMON"))
+    assert [s.key for s in pool.sentences()] == ["w49", "w48", "w47", "rare"]
+    assert pool.copies == 1
+
+
+# What is left out
+
+
+def test_what_is_excluded_or_annotated_is_never_suggested(unsure, tmp_path):
+    gold = make_doc("Bob  bobish thing1 went1 HOME1".replace("  ", " "))
+    set_entities(gold, [], [True] * len(gold))
+    exclude = write(tmp_path / "gold.spacy", [gold])
+    docs = [*read_docs(unsure, NLP.vocab), gold, Doc(NLP.vocab), Doc(NLP.vocab, words=[" "])]
+    corpus = write(tmp_path / "corpus.spacy", [*docs, docs[0]])
+    report = suggest(corpus, tmp_path / "next.spacy", n=50, exclude=[exclude])
+    assert len(report.sentences) == len(NAMES) - 1
+    assert not [text for text in texts(tmp_path / "next.spacy") if text.startswith("Bob")]
+    assert (report.read, report.empty, report.annotated, report.excluded, report.copies) == (16, 2, 1, 1, 1)
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path):
+    docs = [with_candidates(f"{name} is{i} here{i}", [((0, 1, "PER"), 0.5)]) for i, name in enumerate(NAMES)]
+    corpus = write(tmp_path / "a.spacy", docs)
+    backwards = write(tmp_path / "b.spacy", docs[::-1])
+    made = {}
+    for name, path, seed in (("x", corpus, 0), ("y", backwards, 0), ("z", corpus, 1)):
+        suggest(path, tmp_path / f"{name}.jsonl", n=4, seed=seed)
+        made[name] = (tmp_path / f"{name}.jsonl").read_bytes()
+    assert made["x"] == made["y"] != made["z"]
+
+
+def test_a_combination_is_asked_and_not_what_it_combines(tmp_path):
+    nlp = spacy.blank("en")
+    combiner = nlp.add_pipe("ent_combiner")
+    combiner.fit(borders(80))
+    nlp.to_disk(tmp_path / "model")
+    docs = [without_gold(doc) for doc in borders(30, seed=1)]
+    model = Model(tmp_path / "model")
+    found = model.places(docs)
+    expected = [places_of_candidates(own) for own in combiner.score_candidates(docs)]
+    assert [[place[:3] for place in own] for own in found] == [[place[:3] for place in own] for own in expected]
+    assert any(found)
+    assert [place.doubt for own in found for place in own] == pytest.approx([p.doubt for own in expected for p in own])
+
+
+# What is written
+
+
+def test_suggestions_are_no_gold(unsure, tmp_path):
+    suggest(unsure, tmp_path / "next.jsonl", n=1)
+    (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
+    assert row["ents"] is None
+    assert row["weak_ents"] == {"suggested": [[0, 1, "PER", 0.5]]}
+    assert row["meta"] == {"score": pytest.approx(0.5 / 5**0.75, abs=0.001), "why": "'Ann': PER 50 %"}
+
+
+@pytest.mark.parametrize("to", ["prodigy", "label-studio", "jsonl"])
+def test_annotators_see_why(unsure, tmp_path, to):
+    output = tmp_path / ("next.json" if to == "label-studio" else "next.jsonl")
+    report = suggest(unsure, output, n=2, to=to)
+    lines = output.read_text(encoding="utf-8")
+    rows = json.loads(lines) if output.suffix == ".json" else list(map(json.loads, lines.splitlines()))
+    assert len(rows) == 2 == len(report.sentences)
+    assert all(row["meta"] and "annotations" not in row and row.get("answer") is None for row in rows)
+
+
+def test_without_probabilities_most_sources_annotate(tmp_path):
+    doc = make_doc("New York State", a=[(0, 2, "LOC")], b=[(0, 2, "LOC")], c=[(1, 3, "ORG")])
+    suggest(write(tmp_path / "corpus.spacy", [doc]), tmp_path / "next.spacy")
+    (found,) = read_docs(tmp_path / "next.spacy", Vocab())
+    assert group_entities(found, "weak:suggested") == [(0, 2, "LOC")]
+    assert not found.has_annotation("ENT_IOB")
+    assert get_meta(found)["why"].startswith("'New York State': not agreed")
+
+
+@pytest.mark.parametrize("text", ["Ann is here\n", "Ann\n\nBob\n"])
+def test_there_must_be_something_to_tell_by(text, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(text)
+    with pytest.raises(WeaknerError, match="WK775"):
+        suggest(path, tmp_path / "next.jsonl")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["text.txt"]
+
+
+def test_nothing_left_is_an_error(unsure, tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK776.*of 12 sentences 12"):
+        suggest(unsure, tmp_path / "next.jsonl", exclude=[unsure])
+
+
+def test_pipelines_and_sources_on_the_command_line(tmp_path):
+    """A pipeline without probabilities, which votes beside a term list."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "LOC", "pattern": "Oslo"}, {"label": "PER", "pattern": "Ann"}])
+    nlp.to_disk(tmp_path / "rules")
+    (tmp_path / "terms.csv").write_text("label,term\nPER,Oslo\nPER,Ann\n")
+    (tmp_path / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\n')
+    (tmp_path / "text.txt").write_text("Ann is late.\nNobody left Oslo.\nIt rains.\n")
+    command = ["suggest", str(tmp_path / "text.txt"), str(tmp_path / "next.jsonl"), "--n", "1"]
+    command += ["--model", str(tmp_path / "rules"), "--sources", str(tmp_path / "sources.cfg")]
+    result = CliRunner().invoke(app, [*command, "--report", str(tmp_path / "report.json")])
+    assert result.exit_code == 0, result.output
+    (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
+    assert row["tokens"] == ["Nobody", "left", "Oslo", "."]
+    assert row["weak_ents"] == {"suggested": [[2, 3, "LOC"]]}
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["read"] == 3
+    assert report["sentences"][0]["why"] == "'Oslo': not agreed: list PER, rules LOC"
+    again = CliRunner().invoke(app, command)
+    assert again.exit_code == 1

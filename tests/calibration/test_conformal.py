@@ -1,0 +1,181 @@
+"""`conformal` with a pipeline that says what the test wants."""
+
+import json
+
+import numpy
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from typer.testing import CliRunner
+
+from spacy_weakner.calibration.conformal import conformal
+from spacy_weakner.cli.app import app
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+
+from ..util import make_doc
+
+NLP = spacy.blank("xx")
+
+
+class Scorer:
+    """Finds an entity of label A or B at every word like "A0.93", with this score, unless it is too low. "AX" has no
+    score."""
+
+    labels = ("A", "B", "C")
+
+    def __init__(self):
+        self.thresholds = {}
+
+    def __call__(self, doc):
+        ents = []
+        for token in doc:
+            if token.text[0] in "AB":
+                score = None if token.text[1:] == "X" else float(token.text[1:])
+                if score is not None and score < self.thresholds.get(token.text[0], 0.0):
+                    continue
+                ents.append(Span(doc, token.i, token.i + 1, token.text[0]))
+                ents[-1]._.weakner_score = score
+        doc.ents = ents
+        return doc
+
+    def set_thresholds(self, thresholds):
+        self.thresholds = dict(thresholds)
+
+    def to_disk(self, path, exclude=()):
+        path.mkdir()
+        (path / "thresholds.json").write_text(json.dumps(self.thresholds))
+
+    def from_disk(self, path, exclude=()):
+        self.thresholds = json.loads((path / "thresholds.json").read_text())
+
+
+@Language.factory("conformal_scorer")
+def make_scorer(nlp: Language, name: str) -> Scorer:
+    return Scorer()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("conformal_scorer")
+    path = tmp_path_factory.mktemp("model") / "scorer"
+    nlp.to_disk(path)
+    return path
+
+
+@pytest.fixture
+def gold(tmp_path):
+    """Of label A the upper 60 are right, of B every other one."""
+    docs = [make_doc(NLP, f"A{0.99 - i / 1000:.3f} o", [(0, 1, "A")] if i < 60 else []) for i in range(90)]
+    docs += [make_doc(NLP, f"B{0.99 - i / 1000:.3f}", [(0, 1, "B")] if i % 2 else []) for i in range(60)]
+    # Unknown, weak, empty, without a score, and a label that is never found.
+    docs += [make_doc(NLP, "A0.999", missing=[0]), make_doc(NLP, "A0.999"), Doc(NLP.vocab), make_doc(NLP, "AX x")]
+    weak.set_weak(docs[151])
+    docs.append(make_doc(NLP, "x", [(0, 1, "D")]))
+    write_docs(tmp_path / "gold.spacy", docs)
+    return tmp_path / "gold.spacy"
+
+
+def test_thresholds_of_a_pipeline(model, gold):
+    report = conformal(model, gold, precision=0.9, delta=0.1)
+    assert (report.docs, report.left_out, report.unscored) == (152, 3, 1)
+    a, b, d = (report.labels[label] for label in "ABD")
+    assert (a.entities, a.right, a.pooled) == (90, 60, False)
+    # 60 of 62 are convincing, and 60 of 63 are not.
+    assert a.threshold == pytest.approx(0.99 - (a.kept - 1) / 1000, abs=2e-6) and a.kept == 62 and a.bound >= 0.9
+    assert b.threshold is None and b.kept == 0 and b.precision is None
+    assert d == report.others and d.pooled and d.threshold is None
+    assert conformal(model, gold, precision=0.1).labels["B"].kept == 60
+    assert conformal(model, gold, precision=0.9, delta=0.001).labels["A"].threshold is None
+    assert conformal(model, gold, precision=0.9, min_entities=91).labels["A"].pooled
+
+
+def test_a_copy_has_the_thresholds(tmp_path, model, gold):
+    report = conformal(model, gold, precision=0.9, apply=tmp_path / "copy")
+    nlp = spacy.load(tmp_path / "copy")
+    assert nlp.get_pipe("conformal_scorer").thresholds == {"A": report.labels["A"].threshold, "B": 1.0, "C": 1.0}
+    assert [ent.text for ent in nlp("A0.98 A0.5 B0.99").ents] == ["A0.98"]
+    assert len(spacy.load(model)("A0.98 A0.5 B0.99").ents) == 3
+    with pytest.raises(WeaknerError, match="WK300"):
+        conformal(model, gold, apply=tmp_path / "copy")
+    with pytest.raises(WeaknerError, match="WK304"):
+        conformal(model, gold, apply=model)
+
+
+@Language.component("conformal_list")
+def list_candidates(doc: Doc) -> Doc:
+    """Writes what `Scorer` would find to a span group."""
+    found = [(token.i, token.i + 1, "A", float(token.text[1:])) for token in doc if token.text[0] == "A"]
+    weak.set_group(doc, "pred:list", [entity[:3] for entity in found], [entity[3] for entity in found])
+    return doc
+
+
+def test_the_combiner_takes_thresholds(tmp_path):
+    rng = numpy.random.default_rng(0)
+
+    def draw(n):
+        scores = [(score, rng.random() < score) for score in rng.random(n)]
+        return [make_doc(NLP, f"A{score:.3f} o", [(0, 1, "A")] if right else []) for score, right in scores]
+
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("conformal_list")
+    nlp.add_pipe("ent_combiner").fit([list_candidates(doc) for doc in draw(100)])
+    nlp.to_disk(tmp_path / "model")
+    write_docs(tmp_path / "gold.spacy", draw(300))
+    report = conformal(tmp_path / "model", tmp_path / "gold.spacy", precision=0.75, apply=tmp_path / "copy")
+    copy, found = spacy.load(tmp_path / "copy"), report.labels["A"]
+    assert copy.get_pipe("ent_combiner").thresholds == {"A": found.threshold}
+    # What is kept of the gold is what was counted.
+    docs = [bare_copy(doc, copy.vocab) for doc in read_docs(tmp_path / "gold.spacy", NLP.vocab)]
+    kept = [ent for doc in copy.pipe(docs) for ent in doc.ents]
+    assert len(kept) == found.kept < found.entities
+    assert min(ent._.weakner_score for ent in kept) >= found.threshold
+
+
+def test_the_command(tmp_path, model, gold):
+    args = ["conformal", model, gold, "--precision", "0.9", "--output", tmp_path / "t.json"]
+    result = CliRunner().invoke(app, list(map(str, args)))
+    assert result.exit_code == 0, result.output
+    assert "known to be that precise: B, D" in result.output and "Too few entities" in result.output
+    data = json.loads((tmp_path / "t.json").read_text())
+    report = conformal(model, gold, precision=0.9)
+    assert data["labels"]["A"]["threshold"] == report.labels["A"].threshold and data["precision"] == 0.9
+    assert data["others"]["pooled"] is True and data["labels"]["B"]["threshold"] is None
+    assert data["labels"]["A"]["recall"] == 1.0
+
+
+def test_every_option_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(**options):
+        seen.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.calibration.conformal.conformal", fake)
+    options = "--precision 0.8 --delta 0.2 --min-entities 7 --apply a --gpu-id 0 --output o"
+    assert CliRunner().invoke(app, ["conformal", "m", "g", *options.split()]).exit_code == 130
+    assert [seen.pop(name) for name in ("precision", "delta", "min_entities", "gpu_id")] == [0.8, 0.2, 7, 0]
+    assert {*seen} == {"model", "gold", "apply", "progress"} and str(seen["apply"]) == "a"
+
+
+def test_what_cannot_be_used(tmp_path, model, gold):
+    for settings, code in (
+        ({"precision": 1.0}, "WK005"),
+        ({"delta": 0.3}, "WK005"),
+        ({"min_entities": -1}, "WK005"),
+    ):
+        with pytest.raises(WeaknerError, match=code):
+            conformal(model, gold, **settings)
+    blank = spacy.blank("xx")
+    blank.add_pipe("entity_ruler").add_patterns([{"label": "A", "pattern": "o"}])
+    blank.to_disk(tmp_path / "blank")
+    with pytest.raises(WeaknerError, match="WK727"):
+        conformal(tmp_path / "blank", gold)
+    with pytest.raises(WeaknerError, match=r"WK728.*entity_ruler"):
+        conformal(tmp_path / "blank", gold, apply=tmp_path / "x")
+    write_docs(tmp_path / "none.spacy", [make_doc(NLP, "a", annotated=False)])
+    with pytest.raises(WeaknerError, match="WK729"):
+        conformal(model, tmp_path / "none.spacy")

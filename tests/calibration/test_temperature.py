@@ -1,0 +1,104 @@
+"""Calibrating probabilities by a temperature."""
+
+import math
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.calibration.temperature import fit_temperature, minimize
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.losses import log_softmax
+
+from ..util import ENTITY_HEADS, SENTENCES, head_pipeline, make_doc, make_example, make_examples, train
+
+NLP = spacy.blank("xx")
+# What no model trained on the others can know.
+WRONG = [("Anna went to New York", [(0, 1, "LOC"), (3, 5, "PER")])]
+
+
+@pytest.fixture(scope="module", params=ENTITY_HEADS)
+def model(request, tmp_path_factory):
+    nlp = head_pipeline(request.param)
+    train(nlp, make_examples(nlp), steps=40)
+    path = tmp_path_factory.mktemp("model") / request.param
+    nlp.to_disk(path)
+    return path
+
+
+def gold(tmp_path, sentences):
+    path = tmp_path / "gold.spacy"
+    write_docs(path, [make_doc(NLP, text, entities) for text, entities in sentences])
+    return path
+
+
+def test_the_gold_becomes_more_likely_and_predictions_stay(tmp_path, model):
+    report = fit_temperature(tmp_path / "out", model, gold(tmp_path, [*SENTENCES, *WRONG]))
+    assert report.component == model.name and report.docs == len(SENTENCES) + 1
+    assert report.after < report.before and report.temperature > 1.0
+    before, after = spacy.load(model), spacy.load(tmp_path / "out")
+    assert after.get_pipe(model.name).temperature == pytest.approx(report.temperature)
+    for text, _ in SENTENCES:
+        assert doc_entities(before(text)) == doc_entities(after(text))
+
+
+def test_it_is_the_best_temperature(tmp_path, model):
+    report = fit_temperature(tmp_path / "out", model, gold(tmp_path, [*SENTENCES, *WRONG]))
+    nlp = spacy.load(model)
+    examples = [make_example(nlp, text, entities) for text, entities in [*SENTENCES, *WRONG]]
+    loss = nlp.get_pipe(model.name).held_out_loss(examples)
+    assert report.after == pytest.approx(loss(report.temperature), rel=1e-4)
+    assert all(
+        loss(report.temperature) <= loss(report.temperature * factor) + 1e-9 for factor in (0.8, 0.95, 1.05, 1.2)
+    )
+
+
+def test_loss_of_spans_is_that_of_all_spans_one_by_one():
+    nlp = head_pipeline("span_ner")
+    ner = nlp.get_pipe("span_ner")
+    examples = make_examples(nlp)[:2]
+    total, n = 0.0, 0
+    for example in examples:
+        (vectors,) = ner.model.predict([example.predicted])
+        entities = {(e.start, e.end): ner.labels.index(e.label_) + 1 for e in example.reference.ents}
+        for start in range(len(vectors)):
+            for end in range(start + 1, min(len(vectors), start + ner.max_width) + 1):
+                score = ner.model.get_ref("head").predict((vectors, numpy.asarray([[start, end]])))
+                total -= log_softmax(score, 2.0)[0, entities.get((start, end), 0)]
+                n += 1
+    assert ner.held_out_loss(examples)(2.0) == pytest.approx(total / n, rel=1e-4)
+
+
+def test_minimize():
+    assert minimize(lambda x: (x - 1.3) ** 2, -5.0, 5.0, 60) == pytest.approx(1.3, abs=1e-6)
+    assert minimize(math.exp, 0.0, 1.0, 60) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_unusable_input(tmp_path, model):
+    corpus = gold(tmp_path, SENTENCES)
+    with pytest.raises(WeaknerError, match=r"WK341.*nobody"):
+        fit_temperature(tmp_path / "out", model, corpus, component="nobody")
+    with pytest.raises(WeaknerError, match=r"WK003.*THING"):
+        fit_temperature(tmp_path / "out", model, gold(tmp_path, [("Anna", [(0, 1, "THING")])]))
+    write_docs(tmp_path / "none.spacy", [NLP.make_doc("Anna")])
+    with pytest.raises(WeaknerError, match="WK342"):
+        fit_temperature(tmp_path / "out", model, tmp_path / "none.spacy")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    with pytest.raises(WeaknerError, match="WK300"):
+        fit_temperature(tmp_path / "out", model, corpus)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])
+def test_temperature_changes_no_entity_of_an_untrained_model(temperature):
+    nlp = head_pipeline("span_ner")
+    ner = nlp.get_pipe("span_ner")
+    head = ner.model.get_ref("head")
+    head.set_param("W", head.get_param("W") * 3)
+    texts = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g"]
+    before = [doc_entities(nlp(text)) for text in texts]
+    ner.set_temperature(temperature)
+    assert [doc_entities(nlp(text)) for text in texts] == before
+    assert any(before)

@@ -1,0 +1,146 @@
+"""All checks together: one that fails hides nothing, and the command says the same."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_weakner.checks import check as module
+from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
+from spacy_weakner.cli.app import app
+from spacy_weakner.configs import render_config
+from spacy_weakner.files import write_text
+
+from .conftest import GOLD, found
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, ["check", *map(str, args)])
+
+
+def test_all_problems_at_once(check):
+    report = check(
+        {"size": "cn", "max_steps": 1},
+        gold=[*GOLD, "{"],
+        test=GOLD,
+        dev=[{"tokens": ["a"], "ents": []}],
+        terms=["label,term", "DRUGS,-"],
+        text=["The patient took it"] * 500,
+    )
+    text = " ".join(found(report, "error"))
+    for expected in ("no encoder of this size", "not JSON", "test is gold", "no entity", "'DRUGS'"):
+        assert expected in text
+    assert "less than one pass" in " ".join(found(report, "warning"))
+    levels = [finding.level for finding in report.findings]
+    assert levels == sorted(levels, key=("error", "warning", "info").index)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, MemoryError, KeyError])
+def test_a_fault_of_a_check_is_not_blamed_on_files(check, monkeypatch, error):
+    def fail(*args):
+        raise error("x")
+
+    monkeypatch.setattr(module, "check_tokens", fail)
+    with pytest.raises(error):
+        check(gold=GOLD, test=GOLD)
+
+
+def test_a_file_that_cannot_be_read_hides_no_other_finding(check, monkeypatch):
+    def fail(*args):
+        raise PermissionError(13, "Permission denied", "gold")
+
+    monkeypatch.setattr(module, "check_tokens", fail)
+    (first, second) = found(check(gold=GOLD, test=GOLD), "error")
+    assert "Permission denied" in first and "test is gold" in second
+
+
+def test_nothing_to_check():
+    assert examine(CheckedFiles()).findings == []
+
+
+def test_the_command(write, tmp_path):
+    gold, terms = write("gold.jsonl", GOLD), write("terms.csv", ["label,term", "DRUGS,aspirin", "PER,Anna"])
+    result = invoke("--gold", gold, "--terms", terms, "--dev", "", "--test", "null", "--output", tmp_path / "f.json")
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert any(line.endswith(f"--terms {terms}") for line in lines)
+    assert "  The label 'DRUGS' (1 term) does not occur in gold; nearest there: 'DRUG' (60 entities)." in lines
+    assert "Errors: 1, warnings: 0" in result.output
+    assert ["DRUG", "60", "-"] in [line.split() for line in lines]
+    saved = json.loads((tmp_path / "f.json").read_text())
+    assert [finding["level"] for finding in saved["findings"]] == ["error", "info"]
+    assert saved["labels"] == {"gold": {"PER": 60, "DRUG": 60}, "terms": {"DRUGS": 1, "PER": 1}}
+
+
+def test_the_command_without_errors(write):
+    result = invoke("--gold", write("gold.jsonl", GOLD), "--max-steps", "null", "--size", "linear")
+    assert result.exit_code == 0 and "No errors; warnings: 0" in result.output
+
+
+@pytest.mark.parametrize("steps", ["x", "0", "-3"])
+def test_steps_must_be_a_number(steps):
+    result = invoke("--max-steps", steps)
+    assert result.exit_code == 1 and "WK005" in result.stderr and "max_steps" in result.stderr
+
+
+def test_the_output_is_no_input(write):
+    gold = write("gold.jsonl", GOLD)
+    assert "WK304" in invoke("--gold", gold, "--output", gold).stderr
+
+
+def test_every_option_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(files, settings):
+        seen.update(vars(files), **vars(settings))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "examine", fake)
+    options = (
+        "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --transformer m "
+    )
+    options += (
+        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --spans-key sc "
+        "--configs g --columns 2 3"
+    )
+    assert invoke(*options.split()).exit_code == 130
+    assert (seen.pop("labels"), seen.pop("columns")) == (("A", "B"), (2, 3))
+    words = options.split()[:-3]
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert {f"--{key.replace('_', '-')}": str(value) for key, value in seen.items()} == {
+        key: value for key, value in given.items() if key != "--label"
+    }
+
+
+def about_configs(settings):
+    return [each for each in examine(CheckedFiles(), settings).findings if each.where.startswith("--configs")]
+
+
+def test_configs_have_to_fit(tmp_path):
+    folder = tmp_path / "configs"
+    fine = CheckedSettings(lang="de", size="linear", tokenizer="spacy.Tokenizer.v1", configs=folder)
+    assert not about_configs(fine)  # those of a folder that is not there are made later
+    path = folder / "linear" / "crf_ner.cfg"
+    write_text(path, render_config("crf_ner", "linear", lang="de"))
+    assert not about_configs(fine)
+    for changed, told in (
+        ({"lang": "en"}, "language is 'de'"),
+        ({"tokenizer": "spacy_weakner.WordTokenizer.v1"}, "WordTokenizer"),
+    ):
+        (found,) = about_configs(replace(fine, **changed))
+        assert told in found.message and "init config crf_ner" in found.cure and "--overwrite" in found.cure
+    # Each folder has those of one size, whatever the size of the project is.
+    write_text(path, render_config("crf_ner", "linear-static", lang="de"))
+    (folder / "gpu").mkdir()
+    for size in ("linear", "gpu"):
+        (found,) = about_configs(replace(fine, size=size))
+        assert "vectors of word pieces" in found.message and "--size linear" in found.cure
+
+
+def test_configs_of_another_size(tmp_path):
+    folder = tmp_path / "configs"
+    write_text(folder / "linear" / "crf_ner.cfg", render_config("crf_ner", "linear", lang="de"))
+    (found,) = about_configs(CheckedSettings(lang="de", size="gpu", configs=folder))
+    assert found.level == "error" and "none of the size 'gpu'" in found.message
+    assert found.cure.endswith(f"init configs {folder}/gpu crf_ner best.gold --size gpu --lang de")

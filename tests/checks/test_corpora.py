@@ -1,0 +1,162 @@
+"""Formats of annotated files, rows that cannot be read, and what gold, dev and test must hold."""
+
+import gzip
+import re
+import shutil
+
+import pytest
+
+from spacy_weakner.checks.corpora import read_annotated
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.jsonl import read_jsonl
+
+from .conftest import GOLD, found
+
+OTHERS = [{"tokens": ["Bob", "had", "insulin", str(i)], "ents": [[0, 1, "PER"], [2, 3, "DRUG"]]} for i in range(60)]
+
+
+def test_nothing_is_wrong_with_good_files(check):
+    report = check(
+        gold=GOLD,
+        dev=OTHERS,
+        test=[{"tokens": ["x", *r["tokens"]], "ents": [[1, 2, "PER"], [3, 4, "DRUG"]]} for r in OTHERS],
+    )
+    assert found(report, "error") == found(report, "warning") == []
+    assert report.errors == 0
+
+
+VALUE = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
+
+
+def test_all_broken_rows_are_found_and_the_others_are_read(check):
+    rows = [*GOLD, "{broken", "{", {"tokens": ["a"], "ents": [[0, 9, "PER"]]}, {"tokens": []}, *OTHERS]
+    report = check(gold=rows)
+    errors = found(report, "error")
+    assert len(errors) == 3
+    assert "gold.jsonl, line 61: not JSON" in errors[0] and "in 2 rows: lines 61, 62" in errors[0]
+    assert "line 63: ents: [0, 9" in errors[1]
+    assert "line 64: 'tokens' is empty" in errors[2]
+    assert report.labels[0].counts == {"PER": 120, "DRUG": 120}
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ({"tokens": ["Anna"], "ner_tags": [1]}, "WK103.*--labels"),
+        ({"data": {"text": "Anna"}, "annotations": []}, "None of its 3 sentences is annotated"),
+        (
+            {"text": "Anna", "spans": [{**VALUE, "label": "PER"}], "answer": "reject"},
+            "None of its 1 sentence is annotated",
+        ),
+        (
+            {"tokens": ["Anna"], "mentions": [["Anna", "PER"]]},
+            "unknown keys hold lists or objects: mentions.*rename them to 'ents'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("option", ["gold", "test"])
+def test_rows_of_other_tools_that_teach_nothing(check, option, row, expected):
+    rows = [{**row, "_input_hash": 1} if "answer" in row else row] * 3
+    (error, *_) = found(check(**{option: rows}), "error")
+    assert re.search(expected, error)
+    assert "FILE" not in error
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "Anna slept", "label": [[0, 4, "PER"]]},
+        {"tokens": ["Anna", "slept"], "ner_tags": ["B-PER", "O"]},
+        {"data": {"text": "Anna slept"}, "annotations": [{"result": [{"value": VALUE}]}]},
+    ],
+)
+def test_rows_of_other_tools_are_read(check, row):
+    report = check(gold=[row] * 3)
+    assert report.labels[0].counts == {"PER": 3}
+
+
+def test_formats(check, write, nlp, tmp_path):
+    path = write("rows.jsonl", GOLD)
+    write_docs(tmp_path / "a.spacy", read_jsonl(path, nlp))
+    write("a.conll", [f"{token}\t{tag}" for token, tag in [("Anna", "B-PER"), ("slept", "O")]])
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    (tmp_path / "folder").mkdir()
+    shutil.copy(path, tmp_path / "folder" / "b.jsonl")
+    for name, n in (("a.spacy", 60), ("a.conll", 1), ("a.jsonl.gz", 60), ("folder", 60)):
+        assert check(gold=tmp_path / name).labels[0].counts["PER"] == n
+
+
+@pytest.mark.parametrize(
+    "name, content, expected",
+    [
+        ("a.txt", ["Anna slept"], "plain text, which holds no entities"),
+        ("a.json", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
+        ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*rename it to \.json"),
+        ("a.jsonl", ["{", '"text": "a"', "}"], r"WK370.*JSON objects over several lines.*jq -c \. "),
+        ("a.tsv", ["#FORMAT=WebAnno TSV 3.3", "", "1-1\t0-4\tAnna\tPER"], r"WK371.*CoNLL 2002"),
+        ("a.jsonl", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
+        ("a.data", [{"text": "a"}], r"WK105.*rename it to \.json"),
+        ("a.spacy", b"no docs", "WK102"),
+        ("a.conll", ["Anna B-PER", "slept"], "WK103.*line 2"),
+        ("a.jsonl", '{"text": "Zoë"}'.encode("cp1252"), "WK104.*WINDOWS-1252.*iconv"),
+        ("a.jsonl", '{"text": "Zoë"}'.encode("utf-16"), "WK104.*UTF-16.*iconv -f UTF-16"),
+        ("a.jsonl", b'{"text": "a\0b"}', "WK620"),
+        ("a.jsonl.gz", b"not packed", "WK206"),
+    ],
+)
+def test_unreadable_files(check, write, name, content, expected):
+    errors = found(check(gold=write(name, content)), "error")
+    assert len(errors) == 1 and re.search(expected, errors[0], re.DOTALL)
+
+
+@pytest.mark.parametrize("option", ["text", "terms", "sources", "gold", "dev", "test"])
+def test_missing_files_name_the_option(check, tmp_path, option, write):
+    write("dev.csv", [])
+    (error,) = found(check(**{option: tmp_path / "dve.csv"}), "error")
+    assert error.startswith(f"--{option} ") and "WK100" in error and f"as --{option}; did you mean" in error
+    assert "dev.csv" in error
+
+
+@pytest.mark.parametrize("option", ["terms", "sources"])
+def test_a_folder_is_no_file(check, tmp_path, option):
+    assert re.search("is a folder", *found(check(**{option: tmp_path}), "error"))
+
+
+@pytest.mark.parametrize(
+    "option, rows, level, expected",
+    [
+        ("gold", [], "error", "is empty"),
+        (
+            "gold",
+            [{"tokens": ["a"], "ents": []}] * 3,
+            "error",
+            r"no entity in its 3 sentences.*no label can be learned",
+        ),
+        ("gold", [{"tokens": ["a"], "ents": None}] * 3, "error", "None of its 3 sentences is annotated"),
+        ("gold", [*GOLD, {"tokens": ["a"]}], "warning", r"1 sentence of 61 without annotation.*line 61"),
+        ("gold", [*GOLD, {"tokens": ["a"], "ents": [], "weak": True}], "warning", "1 sentence of 61 marked as weak"),
+        ("gold", GOLD[:9], "warning", "Only 9 sentences with entities"),
+        ("dev", [], "error", "is empty"),
+        ("dev", [{"tokens": ["a"], "ents": []}] * 3, "error", "no entity in its 3 sentences.*every score would be 0"),
+        ("dev", [*GOLD, {"text": "a"}], "error", r"1 sentence of 61 without annotation.*dev must be.*line 61"),
+        (
+            "test",
+            [*GOLD, {"tokens": ["a"], "ents": [], "weak": True}],
+            "error",
+            "1 sentence of 61 with weak labels only",
+        ),
+        ("test", [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}], "error", "about some tokens"),
+        ("test", GOLD[:9], "info", "Only 18 entities"),
+    ],
+)
+def test_what_they_must_hold(check, option, rows, level, expected):
+    assert re.search(expected, "".join(found(check(**{option: rows}), level)))
+
+
+def test_large_files_are_sampled(write, nlp, findings):
+    path = write("gold.jsonl", GOLD * 5)
+    corpus = read_annotated("gold", path, nlp, findings, limit=100)
+    assert 90 <= len(corpus.sentences) <= 100
+    (info,) = found(findings, "info")
+    assert re.search(r"looked at \d+ of about (29|30)\d lines", info)
+    assert len({s.text for s in corpus.sentences}) > 50  # not only the first

@@ -1,0 +1,111 @@
+import importlib.util
+import re
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+
+from .conftest import GOLD, found
+
+
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Pretends that only the packages given are missing."""
+    find = importlib.util.find_spec
+
+    def installed(*missing):
+        def fake(name):
+            return None if name in missing else object() if "transformers" in name else find(name)
+
+        monkeypatch.setattr("spacy_weakner.checks.settings.find_spec", fake)
+
+    return installed
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        (
+            {"size": "cn"},
+            "--size cn: There is no encoder of this size. Did you mean 'cnn'.*cnn, static, bilstm, transformer, gpu",
+        ),
+        ({"lang": "qq"}, "--lang qq: .WK107"),
+        ({"lang": "char_classes"}, "--lang char_classes: .WK107"),
+        ({"lang": "en.stop_words"}, "--lang en.stop_words: .WK107"),
+        ({"tokenizer": "qq"}, r"--tokenizer qq: .WK106.*spacy_weakner.WordTokenizer.v1"),
+        ({"gpu_id": 99}, "--gpu-id 99: .WK432"),
+        ({"gpu_id": -2}, "--gpu-id -2: .WK005"),
+    ],
+)
+def test_bad_settings(check, settings, expected):
+    report = check(settings, gold=GOLD)
+    (error,) = found(report, "error")
+    assert re.search(expected, error)
+    assert report.labels[0].counts == {"PER": 60, "DRUG": 60}  # everything else was looked at
+
+
+def test_all_at_once(check):
+    settings = {"lang": "qq", "tokenizer": "qq", "size": "qq", "gpu_id": 99}
+    assert [e.split()[0] for e in found(check(settings), "error")] == ["--lang", "--tokenizer", "--size", "--gpu-id"]
+
+
+@pytest.mark.parametrize("size, n", [("cnn", 0), ("bilstm", 0), ("transformer", 1), ("gpu", 1)])
+def test_missing_extras(check, installed, size, n):
+    installed("spacy_transformers")
+    errors = found(check({"size": size}), "error")
+    assert len(errors) == n
+    assert (
+        not n
+        or 'needs what is not installed: spacy_transformers. -> pip install "spacy_weakner[transformers]"' in errors[0]
+    )
+
+
+def test_a_large_encoder_on_the_cpu(check, installed):
+    installed()
+    assert "takes hours" in found(check({"size": "gpu"}), "warning")[0]
+
+
+@pytest.mark.parametrize(
+    "name, level, expected",
+    [
+        ("org/model", "info", "will be downloaded"),
+        ("./model", "error", "no such folder"),
+        ("a/b/c", "error", "no such folder"),
+        ("{tmp}/empty", "error", "lacks config.json"),
+        ("{tmp}/file", "error", "This is a file"),
+    ],
+)
+def test_transformer(check, installed, monkeypatch, tmp_path, name, level, expected):
+    installed()
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    settings = {"size": "transformer", "transformer": name.format(tmp=tmp_path)}
+    (message,) = found(check(settings), level)
+    assert expected in message
+
+
+def test_a_transformer_that_is_there(check, installed, tmp_path):
+    installed()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (tmp_path / name).touch()
+    assert not check({"size": "transformer", "transformer": str(tmp_path)}).findings
+    (tmp_path / "hub" / "models--org--model").mkdir(parents=True)
+    assert not check({"size": "transformer", "transformer": "org/model"}).findings
+
+
+def test_a_name_without_network(check, installed):
+    installed()  # HF_HUB_OFFLINE is set for all tests
+    (error,) = found(check({"size": "transformer", "transformer": "org/model"}), "error")
+    assert "HF_HUB_OFFLINE is set" in error
+
+
+@pytest.mark.parametrize("setting, value", [("misaligned", "guess"), ("batch_words", 0)])
+def test_settings_of_the_check_itself(check, setting, value):
+    with pytest.raises(WeaknerError, match=rf"WK005.*{setting}"):
+        check({setting: value})

@@ -1,0 +1,105 @@
+import re
+
+import pytest
+import spacy
+
+from spacy_weakner.checks.sources import check_sources
+from spacy_weakner.checks.terms import Seen
+
+from .conftest import GOLD, found
+
+SEEN = Seen(spacy.blank("en"), 20)
+ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents": [["x", "DRUGS"], ["x", "MISC"]]}]
+
+
+@pytest.fixture
+def declare(write, findings):
+    def declare(**sections):
+        write("terms.csv", ["label,term", "DRUG,aspirin", "DRUG,-"])
+        write("answers.jsonl", ANSWERS)
+        write("patterns.jsonl", [{"label": "PER", "pattern": [{"LOWER": "anna"}]}, {"label": "ORG", "pattern": "x"}])
+        lines = [line for name, keys in sections.items() for line in [f"[sources.{name}]", *keys, ""]]
+        return check_sources(write("sources.cfg", lines), "en", SEEN, findings)
+
+    return declare
+
+
+def test_labels_of_all_kinds(declare, findings, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "LOC", "pattern": "Paris"}])
+    nlp.to_disk(tmp_path / "model")
+    columns = declare(
+        list=['terms = "terms.csv"', 'stop = ["-"]'],
+        llm=['file = "answers.jsonl"'],
+        rules=['patterns = "patterns.jsonl"'],
+        model=['pipeline = "model"'],
+    )
+    assert {column.name: column.counts for column in columns} == {
+        "list": {"DRUG": 2},
+        "llm": {"PERSON": 1, "DRUGS": 1, "MISC": 1},
+        "rules": {"PER": 1, "ORG": 1},
+        "model": {"LOC": None},
+    }
+    assert not findings.sorted()
+
+
+def test_labels_are_renamed(declare, findings):
+    (column,) = declare(llm=['file = "answers.jsonl"', 'labels = {"PERSON": "PER", "DRUG": "DRUG"}'])
+    assert column.counts == {"PER": 1}
+    (warning,) = found(findings, "warning")
+    assert "renames 'DRUG', which the source does not give (did you mean 'DRUGS'?" in warning
+    assert "left out: DRUGS, MISC" in found(findings, "info")[0]
+
+
+def test_every_section_is_looked_at(declare, findings):
+    declare(
+        a=['terms = "term.csv"'],
+        b=['file = "answers.jsonl"', "minscore = 1"],
+        c=['terms = "terms.csv"'],
+        d=['file = "answers.jsonl"', 'labels = {"X": "Y"}'],
+    )
+    errors = found(findings, "error")
+    assert len(errors) == 3
+    assert re.search(r"\[sources.a\]: \[WK308\].*did you mean 'terms.csv'", errors[0])
+    assert re.search(r"\[sources.b\]: \[WK308\].*did you mean 'min_score'", errors[1])
+    assert re.search(r"\[sources.d\]: 'labels' names none of the labels.*PERSON, DRUGS, MISC", errors[2])
+    assert 'stop = ["-"]' in " ".join(found(findings, "warning"))
+
+
+def test_broken_answers(write, findings):
+    write("answers.jsonl", [*ANSWERS, "{", {"tokens": ["a"], "ents": [[0, 9, "X"]]}])
+    check_sources(write("sources.cfg", ["[sources.llm]", 'file = "answers.jsonl"']), "en", SEEN, findings)
+    errors = found(findings, "error")
+    assert len(errors) == 2 and "line 3: not JSON" in errors[0] and "line 4" in errors[1]
+
+
+def test_against_gold(check, write):
+    write("answers.jsonl", ANSWERS)
+    report = check(gold=GOLD, sources=["[sources.llm]", 'file = "answers.jsonl"'])
+    errors = " ".join(found(report, "error"))
+    assert "'PERSON' (1 entity) does not occur in gold; nearest there: 'PER'" in errors
+    assert "'DRUGS' (1 entity) does not occur in gold; nearest there: 'DRUG'" in errors
+    assert "'MISC'" in " ".join(found(report, "warning"))
+
+
+def test_a_file_that_declares_nothing(check):
+    assert re.search("WK311|WK307", " ".join(found(check(sources=["[other]"]), "error")))
+
+
+def test_labels_that_the_texts_bring_along(write, findings):
+    names = ["a", "imported", "b", "silent"]
+    sources = write("sources.cfg", [line for name in names for line in (f"[sources.{name}]", "corpus = true")])
+    rows = [
+        {"text": "Anna Bob", "weak_ents": {"a": [[0, 4, "PER"], [5, 8, "PER"]], "c": None, "silent": []}},
+        {"text": "Anna", "weak_ents": [[0, 4, "NAME"]]},
+        {"text": "Anna"},
+        {"text": "Anna", "weak_ents": {"a": "broken"}},
+    ]
+    columns = check_sources(sources, "en", SEEN, findings, write("text.jsonl", rows))
+    counts = {column.name: dict(column.counts) for column in columns}
+    assert counts == {"a": {"PER": 2}, "imported": {"NAME": 1}, "b": {}, "silent": {}}
+    (error,) = found(findings, "error")
+    assert "no labels along that are called 'b'" in error
+    assert len(found(findings, "info")) == 1
+    # Where nobody can look, nothing is said.
+    assert check_sources(sources, "en", SEEN, findings) == []

@@ -1,0 +1,69 @@
+import re
+
+import pytest
+
+from spacy_weakner.checks.text import check_steps, read_text
+from spacy_weakner.corpus.docbin import write_docs
+
+from .conftest import found
+
+WORDS = ["The", "patient", "took", "ten", "pills", "of", "it"]  # 7
+TEXTS = [f"{' '.join(WORDS)} {i} ." for i in range(200)]  # 9 tokens
+
+
+@pytest.mark.parametrize("steps, level", [(3, "warning"), (4, "info"), (None, "info")])
+def test_steps(check, steps, level):
+    report = check({"max_steps": steps}, text=TEXTS)
+    (only,) = report.findings
+    assert only.level == level and "200 texts with about 1,800 words" in only.message
+    if level == "warning":
+        assert only.where == "--max-steps 3"
+        assert "3 steps of 500 words are less than one pass over the text (75 % of it" in only.message
+        assert only.cure.startswith("--max-steps 4 for one pass, 12 for three")
+    else:
+        assert "one pass over them takes about 4 steps" in only.message
+
+
+def test_the_size_of_large_files_is_estimated(write, nlp, findings):
+    text = read_text(write("a.txt", TEXTS * 5), nlp, findings, limit=100)
+    assert 950 < text.total < 1050 and not text.exact
+    check_steps(text, 1, 500, findings)
+    assert re.search(r"looked at \d+ of about \d,?\d+ lines of", " ".join(found(findings, "info")))
+    assert "of it: about " in found(findings, "warning")[0]
+
+
+def test_all_formats(write, nlp, findings, tmp_path):
+    write_docs(tmp_path / "a.spacy", [nlp("Anna slept"), nlp("Bob too")])
+    write("a.txt", ["Anna slept", "", "Bob too"])
+    write("a.jsonl", [{"text": "Anna slept"}, {"tokens": ["Bob", "too"], "url": "x"}])
+    write("a.conll", ["Anna B-PER", "slept O", "", "Bob B-PER", "too O"])
+    for suffix in ("txt", "jsonl", "spacy", "conll"):
+        assert read_text(tmp_path / f"a.{suffix}", nlp, findings).texts == ["Anna slept", "Bob too"]
+    assert len(read_text(tmp_path, nlp, findings).texts) == 8
+    assert not findings.sorted()
+
+
+@pytest.mark.parametrize(
+    "name, content, level, expected",
+    [
+        ("a.txt", [], "error", "holds no text"),
+        ("a.txt", "Käse\n".encode("cp1252"), "error", "WK104.*WINDOWS-1252.*iconv -f WINDOWS-1252 -t UTF-8"),
+        ("a.txt", "Käse\n".encode("utf-16"), "error", "WK104.*UTF-16"),
+        ("a.txt", ["one", "\ufefftwo", "\ufeffthree"], "warning", "byte order marks.*line 2, 2 lines.*sed"),
+        ("a.txt", [{"text": "a"}] * 9, "error", "JSON rows.*Rename it to .jsonl"),
+        ("a.txt", ["Anna B-PER", "slept O"] * 9, "error", "columns of tokens and tags.*Rename it to .conll"),
+        ("a.jsonl", ["["], "error", "item 1: not JSON"),
+        ("a.jsonl", ['[{"text": "a"}]'], "error", "WK370.*JSON array.*jq"),
+        (
+            "a.jsonl",
+            [{"text": "a"}, {"body": "b"}, {"text": 3}],
+            "error",
+            "line 2: neither 'tokens' nor 'text', only: body",
+        ),
+        ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
+        ("a.csv", ["a"], "error", "WK105"),
+    ],
+)
+def test_bad_files(write, nlp, findings, name, content, level, expected):
+    read_text(write(name, content), nlp, findings)
+    assert re.search(expected, " ".join(found(findings, level)), re.DOTALL)

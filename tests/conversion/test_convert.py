@@ -1,0 +1,257 @@
+import json
+
+import pytest
+import spacy
+
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.formats.reading import file_format, read_corpus
+from spacy_weakner.errors import WeaknerError
+
+NLP = spacy.blank("en")
+ROWS = [
+    {"id": "a", "tokens": ["New", "York", "rocks"], "ents": [[0, 2, "CITY"]], "missing": [[2, 3]]},
+    {"id": "b", "tokens": ["Yes"], "ents": None, "weak_ents": [[0, 1, "X"]], "cats": {"T": 1.0}},
+]
+
+
+def write_rows(path, rows):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read(path):
+    return list(read_docs(path, NLP.vocab))
+
+
+def iob(doc):
+    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
+
+
+def test_jsonl_to_spacy_and_back(tmp_path):
+    source = write_rows(tmp_path / "a.jsonl", ROWS)
+    report = convert(source, tmp_path / "a.spacy", source="llm")
+    assert (report.docs, report.tokens, report.unknown, report.files) == (2, 4, 1, 1)
+    assert (report.entities, report.weak, report.ignored, report.suspects) == ({"CITY": 1}, {"llm": 1}, {}, [])
+    assert (report.empty, report.misaligned, report.moved) == (0, 0, 0)
+    assert [iob(doc) for doc in read(tmp_path / "a.spacy")] == ["BI-", "-"]
+    convert(tmp_path / "a.spacy", tmp_path / "b.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
+    assert rows == [ROWS[0], {**ROWS[1], "weak_ents": {"llm": [[0, 1, "X"]]}}]
+
+
+def test_conll_to_spacy_and_back(tmp_path):
+    text = "New\tB-CITY\nYork\tI-CITY\nrocks\t-\n\nYes\tO\n\n"
+    (tmp_path / "a.bio").write_text(text)
+    convert(tmp_path / "a.bio", tmp_path / "a.spacy")
+    convert(tmp_path / "a.spacy", tmp_path / "b.conll")
+    assert (tmp_path / "b.conll").read_text() == text
+
+
+def test_raw_text_is_split_into_sentences(tmp_path):
+    (tmp_path / "a.txt").write_text("One is  here.\tTwo is here!\n\n \nThree.\n")
+    report = convert(tmp_path / "a.txt", tmp_path / "a.spacy")
+    docs = read(tmp_path / "a.spacy")
+    assert [doc.text for doc in docs] == ["One is here.", "Two is here!", "Three."]
+    assert (report.docs, report.empty, report.unknown) == (3, 2, 3)
+    convert(tmp_path / "a.txt", tmp_path / "b.spacy", sentences=False)
+    assert [doc.text for doc in read(tmp_path / "b.spacy")] == ["One is here. Two is here!", "Three."]
+
+
+def test_only_text_without_annotations_is_split(tmp_path):
+    text = "One here. Two here."
+    rows = [
+        {"id": "a", "text": text},
+        {"text": text, "ents": []},
+        {"text": text, "weak_ents": []},
+        {"text": text, "cats": {"X": 1}},
+        {"tokens": text.split()},
+    ]
+    convert(write_rows(tmp_path / "a.jsonl", rows), tmp_path / "a.spacy")
+    docs = read(tmp_path / "a.spacy")
+    assert [doc.text.strip() for doc in docs] == ["One here.", "Two here."] + [text] * 4
+    assert [weak.get_id(doc) for doc in docs[:2]] == ["a.1", "a.2"]
+
+
+def test_tokenizer_and_language(tmp_path):
+    (tmp_path / "a.txt").write_text("L-dopa我\n")
+    convert(tmp_path / "a.txt", tmp_path / "a.spacy", tokenizer="spacy_weakner.WordTokenizer.v1")
+    assert [t.text for t in read(tmp_path / "a.spacy")[0]] == ["L", "-", "dopa我"]
+    (tmp_path / "b.txt").write_text("我在北京。你呢？\n")
+    convert(tmp_path / "b.txt", tmp_path / "b.spacy", lang="zh")
+    assert [[t.text for t in doc] for doc in read(tmp_path / "b.spacy")] == [list("我在北京。"), list("你呢？")]
+
+
+def test_folder_of_shards_is_replaced_as_a_whole(tmp_path):
+    source = write_rows(tmp_path / "a.jsonl", [{"tokens": [str(i)]} for i in range(5)])
+    report = convert(source, tmp_path / "out", shard_size=2)
+    assert report.files == 3
+    assert [doc[0].text for doc in read(tmp_path / "out")] == list("01234")
+    convert(source, tmp_path / "out", shard_size=4, overwrite=True)
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["part-00000.spacy", "part-00001.spacy"]
+    with source.open("a") as file_:
+        file_.write("{broken")
+    before = {f: f.read_bytes() for f in (tmp_path / "out").iterdir()}
+    with pytest.raises(WeaknerError, match="line 6"):
+        convert(source, tmp_path / "out", shard_size=1, overwrite=True)
+    assert {f: f.read_bytes() for f in (tmp_path / "out").iterdir()} == before
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["a.jsonl", "out"]
+
+
+@pytest.mark.parametrize("name", ["out", "out.spacy", "out.jsonl", "out.conll"])
+def test_nothing_is_replaced_unasked(tmp_path, name):
+    rows = [{"tokens": ["a"], "ents": []}, {"tokens": ["b"], "ents": []}]
+    source, output = write_rows(tmp_path / "a.jsonl", rows), tmp_path / name
+    convert(source, output, shard_size=1)
+    before = {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
+    with pytest.raises(WeaknerError, match=rf"WK314.*{name} .*--overwrite"):
+        convert(source, output, limit=1)
+    assert {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()} == before
+    convert(source, output, limit=1, overwrite=True)
+    convert(output, tmp_path / "again.jsonl")
+    assert len((tmp_path / "again.jsonl").read_text().splitlines()) == 1
+
+
+def test_folders_without_a_corpus_are_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out").files == 1
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["gold.spacy", "part-00000.spacy.json"])
+def test_folders_of_others_are_refused(tmp_path, name, overwrite):
+    source = write_rows(tmp_path / "a.jsonl", ROWS)
+    convert(source, tmp_path / "out")
+    (tmp_path / "out" / name).write_bytes(b"")
+    with pytest.raises(WeaknerError, match="WK300"):
+        convert(source, tmp_path / "out", overwrite=overwrite)
+
+
+def test_folder_as_input(tmp_path):
+    folder = tmp_path / "in"
+    write_rows(folder / "b.jsonl", [{"tokens": ["b"]}])
+    (folder / "c.txt").write_text("c\n")
+    (folder / "a.conll").write_text("a\tO\n")
+    (folder / "README.md").write_text("no corpus\n")
+    (folder / ".hidden.txt").write_text("no\n")
+    report = convert(folder, tmp_path / "all.spacy")
+    assert [doc[0].text for doc in read(tmp_path / "all.spacy")] == ["a", "b", "c"]
+    assert report.docs == 3
+
+
+def test_limit_and_format(tmp_path):
+    (tmp_path / "a.data").write_text("One. Two. Three.\n")
+    assert convert(tmp_path / "a.data", tmp_path / "a.spacy", format="text", limit=2).docs == 2
+
+
+def test_misaligned(tmp_path):
+    source = write_rows(tmp_path / "a.jsonl", [{"text": "New York", "ents": [[0, 5, "X"]]}])
+    with pytest.raises(WeaknerError, match=r"WK103.*New Y.*convert \.\.\. --misaligned drop"):
+        convert(source, tmp_path / "a.spacy")
+    assert convert(source, tmp_path / "a.spacy", misaligned="drop").misaligned == 1
+
+
+@pytest.mark.parametrize("output", ["a.spacy", "a.jsonl", "a.conll", "folder"])
+@pytest.mark.parametrize("name", ["empty.jsonl", "empty.txt", "empty.conll"])
+def test_empty_corpus(tmp_path, output, name):
+    (tmp_path / name).write_text("\n \n")
+    with pytest.raises(WeaknerError, match=r"WK101.*empty\."):
+        convert(tmp_path / name, tmp_path / output)
+    assert [f.name for f in tmp_path.iterdir() if f.name != name and list(tmp_path.glob(f"{f.name}/*"))] == []
+    assert not (tmp_path / output).is_file()
+
+
+@pytest.mark.parametrize(
+    "source, settings, message",
+    [
+        ("none.jsonl", {}, "WK100"),
+        ("a.pdf", {}, "WK105"),
+        ("empty_folder", {}, "WK101"),
+        ("bad.spacy", {}, "WK102"),
+        ("latin.txt", {}, "WK104"),
+        ("a.txt", {"format": "xml"}, "WK005.*format"),
+        ("a.txt", {"limit": 0}, "WK005.*limit"),
+        ("a.txt", {"shard_size": 0}, "WK005.*shard_size"),
+        ("a.txt", {"tokenizer": "nope"}, "WK106.*spacy_weakner.WordTokenizer.v1"),
+        ("a.txt", {"lang": "qqq"}, "WK107"),
+        ("a.jsonl", {"misaligned": "guess"}, "WK005.*misaligned"),
+    ],
+)
+def test_errors(tmp_path, source, settings, message):
+    (tmp_path / "a.txt").write_text("a\n")
+    (tmp_path / "a.pdf").write_text("a\n")
+    (tmp_path / "empty_folder").mkdir()
+    (tmp_path / "bad.spacy").write_bytes(b"bad")
+    (tmp_path / "latin.txt").write_bytes(b"fine\ncaf\xe9\n")
+    write_rows(tmp_path / "a.jsonl", ROWS)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(WeaknerError, match=message):
+        convert(tmp_path / source, tmp_path / "out.spacy", **settings)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "source, target", [("d/c.jsonl", "d/c.jsonl"), ("d", "d/all.spacy"), ("d", "d"), ("d/c.jsonl", "d")]
+)
+def test_input_is_never_overwritten(tmp_path, source, target):
+    path = write_rows(tmp_path / "d" / "c.jsonl", ROWS)
+    before = path.read_bytes()
+    with pytest.raises(WeaknerError, match="WK304"):
+        convert(tmp_path / source, tmp_path / target, limit=1)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "rows, ignored, suspects",
+    [
+        (ROWS, {}, []),
+        ([{"tokens": ["a"], "mentions": [[0, 1, "X"]], "url": "u"}] * 2, {"mentions": 2, "url": 2}, ["mentions"]),
+        ([{"tokens": ["a"], "entities": []}, {"tokens": ["a"], "ents": []}], {"entities": 1}, []),
+    ],
+)
+def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
+    report = convert(write_rows(tmp_path / "a.jsonl", rows), tmp_path / "a.spacy")
+    assert (report.ignored, report.suspects) == (ignored, suspects)
+
+
+def test_unknown_output_suffix(tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK743.*out\.csv"):
+        convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
+
+
+def test_a_file_without_suffix_is_no_folder(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(WeaknerError, match="WK305"):
+            convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out", overwrite=overwrite)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("a.jsonl", "jsonl"),
+        ("a.JSONL.gz", "jsonl"),
+        ("a.tsv", "conll"),
+        ("a.iob.gz", "conll"),
+        ("a.txt.gz", "text"),
+        ("a.spacy", "spacy"),
+        ("a.spacy.gz", None),
+        ("a.gz", None),
+        ("a", None),
+    ],
+)
+def test_formats(tmp_path, name, expected):
+    assert file_format(tmp_path / name) == expected
+
+
+def test_reading_leaves_the_pipeline_alone(tmp_path):
+    (tmp_path / "a.txt").write_text("One. Two.\n")
+    nlp = spacy.blank("en")
+    assert len(list(read_corpus(tmp_path / "a.txt", nlp))) == 2
+    assert nlp.pipe_names == []

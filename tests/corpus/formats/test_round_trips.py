@@ -1,0 +1,204 @@
+"""What is written is read back; what cannot be said is counted."""
+
+import json
+
+import pytest
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.formats.names import FORMATS, OUTPUTS
+from spacy_weakner.corpus.formats.reading import file_format, read_corpus
+from spacy_weakner.corpus.formats.writing import write_corpus
+from spacy_weakner.corpus.rows import doc_from_row
+from spacy_weakner.errors import WeaknerError
+
+from .util import NLP, ents, group, iob, said
+
+HELLO = "Hello 😊, my name is John Smith."
+GOLD = [
+    {"text": HELLO, "ents": [[20, 30, "PER"]]},
+    {"text": "Nothing here.", "ents": []},
+    {"text": "Zoe\u0308 likes Paris", "ents": [[0, 4, "PER"], [11, 16, "LOC"]]},
+]
+PARTIAL = {"text": "Anna met Bob in Paris", "ents": [[0, 4, "PER"]], "complete": False, "wrong": [[16, 21, "PER"]]}
+MISSING = {"text": "Anna met Bob", "ents": [[0, 4, "PER"]], "missing": [[9, 12]]}
+WEAK = {
+    "text": HELLO,
+    "weak_ents": {"list": [[20, 24, "PER", 0.25], [20, 30, "PER", 0.75]], "model": [[6, 7, "X"]]},
+}
+
+
+def docs(*rows):
+    return [doc_from_row(row, NLP) for row in rows]
+
+
+def there_and_back(tmp_path, name, *rows, suffix=None):
+    path = tmp_path / f"a{suffix or FORMATS[name].outputs[0]}"
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    written = write_corpus(path, docs(*rows), name)
+    assert not [p for p in tmp_path.iterdir() if p != path]
+    labels = {"format": name}
+    return list(read_corpus(path, NLP, **labels)), written
+
+
+@pytest.mark.parametrize("name, suffix", [(name, suffix) for name in OUTPUTS for suffix in FORMATS[name].outputs])
+def test_gold(tmp_path, name, suffix):
+    found, written = there_and_back(tmp_path, name, *GOLD, suffix=suffix)
+    assert [(ents(doc), iob(doc)) for doc in found] == [(ents(doc), iob(doc)) for doc in docs(*GOLD)]
+    assert written.docs == 3 and not written.lost
+    told = {"gliner", "label-studio", "spacy-json", "doccano", "prodigy"} & {name}
+    assert not told or file_format(tmp_path / f"a{suffix}") == name
+
+
+@pytest.mark.parametrize("name", ["jsonl", "spacy", "prodigy"])
+def test_known_wrong_spans_and_known_spans(tmp_path, name):
+    (doc,), written = there_and_back(tmp_path, name, PARTIAL)
+    assert said(doc) == said(*docs(PARTIAL)) and iob(doc) == "B----"
+    assert group(doc, weak.WRONG_GROUP) == [("Paris", "PER")] and not written.lost
+
+
+@pytest.mark.parametrize("name", ["jsonl", "spacy", "conll", "huggingface"])
+def test_missing_tokens(tmp_path, name):
+    (doc,), written = there_and_back(tmp_path, name, MISSING)
+    assert iob(doc) == "BO-" and not written.lost
+
+
+@pytest.mark.parametrize("name", ["jsonl", "spacy", "label-studio"])
+def test_weak_labels_with_scores(tmp_path, name):
+    (doc,), written = there_and_back(tmp_path, name, WEAK)
+    assert said(doc) == said(*docs(WEAK)) and not written.lost
+
+
+@pytest.mark.parametrize(
+    "name, lost",
+    [
+        ("conll", {"weak spans": 3, "wrong spans": 1, "categories": 1}),
+        ("doccano", {"weak spans": 3, "wrong spans": 1, "categories": 1, "missing tokens": 4 + 1 + 9}),
+        ("gliner", {"weak spans": 3, "wrong spans": 1, "categories": 1, "missing tokens": 4 + 1 + 9}),
+        ("huggingface", {"weak spans": 3, "wrong spans": 1, "categories": 1}),
+        ("label-studio", {"wrong spans": 1, "categories": 1, "missing tokens": 4 + 1}),
+        ("spacy-json", {"weak spans": 3, "wrong spans": 1, "missing tokens": 4 + 1}),
+        ("prodigy", {"weak spans": 1, "categories": 1, "tokens known to be outside of entities, in sentences with "
+                     "missing tokens": 1}),
+        ("jsonl", {}),
+        ("spacy", {}),
+    ],
+)  # fmt: skip
+def test_what_is_lost_is_counted(tmp_path, name, lost):
+    rows = [PARTIAL, MISSING, {**WEAK, "cats": {"X": 1.0}}]
+    _, written = there_and_back(tmp_path, name, *rows)
+    assert written.lost == lost
+
+
+def test_label_studio_counts_utf16_and_says_scores(tmp_path):
+    there_and_back(tmp_path, "label-studio", WEAK, GOLD[0])
+    first, second = json.loads((tmp_path / "a.json").read_text())
+    assert "annotations" not in first and "predictions" not in second
+    (prediction, _) = first["predictions"]
+    assert (prediction["model_version"], prediction["score"]) == ("list", 0.25)
+    assert prediction["result"][1]["value"] == {"start": 21, "end": 31, "text": "John Smith", "labels": ["PER"]}
+
+
+def test_weak_entities_are_no_gold_elsewhere(tmp_path):
+    (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "PER"]], "weak": True})
+    write_corpus(tmp_path / "a.json", [doc], "label-studio")
+    (found,) = read_corpus(tmp_path / "a.json", NLP)
+    assert not found.ents and group(found, "weak:weak") == [("Anna", "PER")]
+    write_corpus(tmp_path / "a.jsonl", [doc], "prodigy")
+    (found,) = read_corpus(tmp_path / "a.jsonl", NLP, format="prodigy")
+    assert not found.ents and group(found, "weak:prodigy") == [("Anna", "PER")]
+    assert write_corpus(tmp_path / "b.jsonl", [doc], "doccano").lost
+    (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "PER"]], "weak": True, "wrong": [[5, 9, "PER"]]})
+    assert write_corpus(tmp_path / "a.jsonl", [doc], "prodigy").lost == {"weak spans": 1}
+
+
+def test_prodigy_gets_its_tokens(tmp_path):
+    there_and_back(tmp_path, "prodigy", GOLD[0])
+    row = json.loads((tmp_path / "a.jsonl").read_text())
+    (span,) = row["spans"]
+    last = row["tokens"][span["token_end"]]
+    assert (last["text"], last["end"], row["answer"]) == ("Smith", 30, "accept")
+
+
+def test_parquet_says_its_names_as_datasets_do(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    there_and_back(tmp_path, "huggingface", *GOLD, MISSING)
+    schema = parquet.read_schema(tmp_path / "a.parquet")
+    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    assert features["ner_tags"]["feature"] == {
+        "names": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],
+        "_type": "ClassLabel",
+    }
+    assert parquet.read_table(tmp_path / "a.parquet")["ner_tags"].to_pylist()[-1] == [1, 0, -100]
+
+
+@pytest.mark.parametrize("broken", ["a.jsonl", "a.json", "a.conll"])
+def test_whole_or_absent(tmp_path, broken):
+    def stream():
+        yield from docs(*GOLD)
+        raise WeaknerError("no")
+
+    with pytest.raises(WeaknerError, match="no"):
+        write_corpus(tmp_path / broken, stream(), "gliner" if broken == "a.json" else None)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words, label",
+    [
+        (["a"], "A\tB"),
+        (["a"], "A\nB"),
+        (["a"], " A"),
+        (["a"], "A "),
+        (["a"], "A\u00a0"),
+        (["a"], "A\0"),
+        (["a"], "A,B-C"),
+        (["a"], "A|O"),
+        (["-DOCSTART-"], None),
+        (["\ufeff"], None),
+        (["\ufeffAnna"], None),
+        (["b", "\0"], None),
+    ],
+)
+def test_columns_refuse_what_could_not_be_read_back(tmp_path, words, label):
+    (doc,) = docs({"tokens": words, "ents": []})
+    if label is not None:
+        doc.set_ents([doc[0:1]], default="outside")
+        doc.ents = [spacy_span(doc, label)]
+    with pytest.raises(WeaknerError, match=r"WK746.*a\.conll.*read back") as error:
+        write_corpus(tmp_path / "a.conll", [doc])
+    assert not list(tmp_path.iterdir()) and len(str(error.value).splitlines()) == 1
+
+
+def spacy_span(doc, label):
+    from spacy.tokens import Span
+
+    return Span(doc, 0, 1, label=label)
+
+
+def test_odd_but_readable_columns(tmp_path):
+    (doc,) = docs({"tokens": ["#", "-", "O", "B-X", "?"], "ents": [[0, 2, "A b-c:d"], [4, 5, "-"]]})
+    write_corpus(tmp_path / "a.conll", [doc])
+    (found,) = read_corpus(tmp_path / "a.conll", NLP)
+    assert said(found) == said(doc)
+
+
+def test_chosen_columns(tmp_path):
+    (tmp_path / "a.conll").write_text("1 Anna NNP B-PER _\n2 left VBD O _\n\n")
+    (doc,) = read_corpus(tmp_path / "a.conll", NLP, columns=(2, 4))
+    assert ents(doc) == [("Anna", "PER")] and [t.text for t in doc] == ["Anna", "left"]
+    (doc,) = read_corpus(tmp_path / "a.conll", NLP, columns=(-4, -2))
+    assert ents(doc) == [("Anna", "PER")]
+    for columns, expected in (((2, 9), "line 1.*no column 9"), ((0, 1), "WK005.*'columns'")):
+        with pytest.raises(WeaknerError, match=expected):
+            list(read_corpus(tmp_path / "a.conll", NLP, columns=columns))
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_labels_that_no_tag_can_hold_are_refused(tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    output = tmp_path / f"out.{suffix}"
+    with pytest.raises(WeaknerError, match="is no tag"):
+        write_corpus(output, docs({"tokens": ["Anna"], "ents": [[0, 1, "P\r\nER"]]}), "huggingface")
+    assert not output.exists()

@@ -1,0 +1,49 @@
+"""What the tests of formats share."""
+
+import json
+
+import spacy
+
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs
+
+NLP = spacy.blank("en")
+
+
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def write_array(path, rows, **settings):
+    path.write_text(json.dumps(rows, ensure_ascii=False, **settings), encoding="utf-8")
+    return path
+
+
+def converted(path, **settings):
+    """Docs of a file, and the report, by way of the command's function."""
+    output = path.with_name("converted.spacy")
+    report = convert(path, output, overwrite=True, **settings)
+    return list(read_docs(output, NLP.vocab)), report
+
+
+def iob(doc):
+    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
+
+
+def ents(doc):
+    return [(ent.text, ent.label_) for ent in doc.ents]
+
+
+def group(doc, name):
+    return [(span.text, span.label_) for span in doc.spans.get(name, [])]
+
+
+def said(doc):
+    """All that a Doc says, to be compared."""
+    return (
+        [t.text for t in doc],
+        [(t.ent_iob_, t.ent_type_) for t in doc],
+        {name: (group(doc, name), weak.group_scores(doc, name)) for name in doc.spans},
+    )

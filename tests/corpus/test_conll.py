@@ -1,0 +1,298 @@
+import gzip
+
+import pytest
+import spacy
+
+from spacy_weakner.corpus import conll, overlaps, rows, weak
+from spacy_weakner.corpus.conll import decode_tags, read_conll, write_conll
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.rows import RowCounts, doc_from_row
+from spacy_weakner.errors import WeaknerError
+
+NLP = spacy.blank("en")
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def iob(doc):
+    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
+
+
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        # One sentence in every scheme: A A | A | B, then O.
+        ("I-A I-A B-A I-B O", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B")]),  # IOB1
+        ("B-A I-A B-A B-B O", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B")]),  # BIO
+        ("B-A E-A S-A S-B O", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B")]),  # IOBES
+        ("B-A L-A U-A U-B O", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B")]),  # BILUO
+        ("I-A I-A I-A I-B O", [(0, 3, "A"), (3, 4, "B")]),  # IO
+        ("B-A I-A E-A O O", [(0, 3, "A")]),
+        ("B-A I-A E-A I-A O", [(0, 3, "A"), (3, 4, "A")]),
+        ("E-A E-A O L-A B-A", [(0, 1, "A"), (1, 2, "A"), (3, 4, "A"), (4, 5, "A")]),
+        ("B-A I-B O - I-B", [(0, 1, "A"), (1, 2, "B"), (4, 5, "B")]),
+        ("I-A - I-A O O", [(0, 1, "A"), (2, 3, "A")]),
+        ("B-x-y I-x-y O O O", [(0, 2, "x-y")]),
+        ("O O O O O", []),
+        # Several tags in one cell; a comma within a label is none.
+        ("B-A,B-B I-A I-B|O O O", [(0, 1, "B"), (0, 2, "A"), (2, 3, "B")]),
+        ("O|O B-A|O O;B-B O O", [(1, 2, "A"), (2, 3, "B")]),
+        ("B-A,b I-A,b B-A,b,c O O", [(0, 2, "A,b"), (2, 3, "A,b,c")]),
+        # One type twice: which of the two goes on is not said.
+        ("B-A B-A|I-A I-A O O", [(0, 3, "A"), (1, 2, "A")]),
+    ],
+)
+def test_one_decoder_reads_all_schemes(tags, expected):
+    assert decode_tags([None if tag == "-" else tag for tag in tags.split()]) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "New\tB-C\nYork\tI-C\nrocks\tO\n\nYes\tO\n",
+        "New B-C\nYork I-C\nrocks O\n\n\n\nYes O",
+        "New   NNP  B-C \nYork  NNP  I-C\nrocks  VB O\n \nYes UH O\n",
+        "-DOCSTART- O\n\nNew B-C\nYork E-C\nrocks O\n-DOCSTART- O\nYes O\n",
+        "# id = 1\nNew\tB-C\nYork\tL-C\nrocks\tO\n# Yes, a comment\nYes\tO\n",
+        "\ufeffNew\tI-C\r\nYork\tI-C\r\nrocks\tO\r\n\r\nYes\tO\r\n",
+    ],
+)
+def test_layouts(tmp_path, text):
+    docs = list(read_conll(write(tmp_path / "a.conll", text), NLP))
+    assert [[t.text for t in doc] for doc in docs] == [["New", "York", "rocks"], ["Yes"]]
+    assert [weak.doc_entities(doc) for doc in docs] == [[(0, 2, "C")], []]
+    assert [iob(doc) for doc in docs] == ["BIO", "O"]
+
+
+def test_missing_tags(tmp_path):
+    (doc,) = read_conll(write(tmp_path / "a.conll", "a\t-\nb\tB-X\nc\t?\nd\tO\n"), NLP)
+    assert iob(doc) == "-B-O"
+
+
+def test_columns_between_the_token_and_its_tag_are_passed_over(tmp_path):
+    path = write(tmp_path / "a.tsv", "New\t1\tB-X\tO\nYork\t2\tO\tB-C\n")
+    (doc,) = read_conll(path, NLP)
+    assert [t.text for t in doc] == ["New", "York"]
+    assert weak.doc_entities(doc) == [(1, 2, "C")]
+
+
+def test_tokens_with_blanks_need_tabs(tmp_path):
+    (doc,) = read_conll(write(tmp_path / "a.conll", "New York\tB-C\n5\u00a0km\tO\n"), NLP)
+    assert [t.text for t in doc] == ["New York", "5\u00a0km"]
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000", "\u2009", "\x85"])
+@pytest.mark.parametrize("between", [" ", "  ", "\t"])
+def test_other_white_space_belongs_to_tokens(tmp_path, space, between):
+    lines = [f"5{space}km", "B-X"], [space, "I-X"], [f"far{space}", "I-X"], ["off", f"O{space}"]
+    path = write(tmp_path / "a.conll", "".join(f"{between.join(line)}\n" for line in lines))
+    counts = RowCounts()
+    (doc,) = read_conll(path, NLP, counts=counts)
+    assert [t.text for t in doc] == [f"5{space}km", f"far{space}", "off"]
+    assert weak.doc_entities(doc) == [(0, 2, "X")] and counts.notes == {rows.BLANK_TOKENS: 1}
+    write_conll(tmp_path / "b.conll", [doc])
+    (again,) = read_conll(tmp_path / "b.conll", NLP)
+    assert [t.text for t in again] == [t.text for t in doc]
+
+
+def test_a_sentence_of_white_space_is_none(tmp_path):
+    assert [doc.text for doc in read_conll(write(tmp_path / "a.conll", "\u00a0\tO\n\nYes\tO\n"), NLP)] == ["Yes "]
+
+
+def test_number_sign_as_token(tmp_path):
+    (doc,) = read_conll(write(tmp_path / "a.conll", "No O\n# O\n1 O\n"), NLP)
+    assert [t.text for t in doc] == ["No", "#", "1"]
+
+
+COMMENTS = [
+    "#\thttps://a.example/x\t[2009-10-17]",
+    "# sent_id = 1",
+    "#",
+    "## A B-PER",
+    "#begin document (a/b); part 000",
+    "#end document",
+    "#FORMAT=WebAnno TSV 3.3",
+    "#Text=Anna O",
+    "#sent_id: 7",
+]
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+@pytest.mark.parametrize("columns", [(1, -1), (1, 3), (2, 4)])
+def test_comments_of_another_width(tmp_path, comment, columns):
+    text = f"{comment}\nAnna\tAnna\tB-PER\tB-PER\n#\t#\tO\tO\n\n{comment}\nYes\tYes\tO\tO\n{comment}\n"
+    docs = list(read_conll(write(tmp_path / "a.conll", text), NLP, columns=columns))
+    assert [[t.text for t in doc] for doc in docs] == [["Anna", "#"], ["Yes"]]
+    assert [weak.doc_entities(doc) for doc in docs] == [[(0, 1, "PER")], []]
+
+
+@pytest.mark.parametrize("line", ["#love", "#love\tO", "##ing\tO", "#1 O"])
+def test_tokens_that_begin_with_a_number_sign_are_no_comments(tmp_path, line):
+    with pytest.raises(WeaknerError, match=r"line 2: expected (at least 2|3) columns"):
+        list(read_conll(write(tmp_path / "a.conll", f"I\tI\tO\n{line}\n"), NLP))
+
+
+# A first column that numbers the tokens
+
+GERMEVAL = (
+    "#\tn-tv.example\t[2005-02-26]\n1\tAnna\tB-PER\tO\n2\tlebt\tO\tO\n3\tin\tO\tO\n4\tKiel\tB-LOC\tO\n\n"
+    "#\tx.example\t[2009-10-17]\n1\tDer\tO\tO\n2\tFC\tB-ORG\tO\n3\tKiel\tI-ORG\tB-LOC\n4\tsiegt\tO\tO\n"
+)
+PLAIN = "".join(line for line in GERMEVAL.splitlines(keepends=True) if line[0] != "#")
+UNIVERSAL = (
+    "# text = Im Haus\n1-2\tIm\t_\t_\t_\n1\tIn\tADP\tO\t-\n2\tdem\tDET\tO\t-\n"
+    "3\tHaus\tNOUN\tB-LOC\t-\n3.1\tist\tVERB\t_\t_\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text, where",
+    [
+        (GERMEVAL, "2 3"),
+        (PLAIN, "2 3"),
+        ("0 Anna B-PER O\n1 lebt O O\n", "2 3"),
+        ("1 B-PER Anna x\n2 O lebt x\n", "3 2"),
+        ("1 Anna NNP B\n2 lebt VBD O\n", "2 4"),
+        # One count for the whole file.
+        ("1 Anna x O\n2 lebt x O\n\n3 Ja x O\n", "2 4"),
+        (UNIVERSAL, "2 4"),
+        ("".join(f"{i}\tw\tw\tX\t_\t_\t0\t_\t_\tNER=B-PER\n" for i in range(1, 4)), "2 N"),
+        # That many tell enough.
+        ("1 Anna O\n2 lebt O\n\n" * 100 + "1 Anna no-tag\n", "2 3"),
+    ],
+)
+def test_a_first_column_of_numbers_names_the_option(tmp_path, text, where):
+    with pytest.raises(WeaknerError, match=rf"a\.conll, line \d: .*numbers the tokens.*--columns {where}\b"):
+        list(read_conll(write(tmp_path / "a.conll", text), NLP))
+
+
+@pytest.mark.parametrize("text", [GERMEVAL, PLAIN])
+def test_columns_behind_the_numbers(tmp_path, text):
+    docs = list(read_conll(write(tmp_path / "a.conll", text), NLP, columns=(2, 3)))
+    assert [[t.text for t in doc] for doc in docs] == [["Anna", "lebt", "in", "Kiel"], ["Der", "FC", "Kiel", "siegt"]]
+    assert [weak.doc_entities(doc) for doc in docs] == [[(0, 1, "PER"), (3, 4, "LOC")], [(1, 3, "ORG")]]
+
+
+def test_lines_of_universal_dependencies_that_are_no_words(tmp_path):
+    counts = RowCounts()
+    (doc,) = read_conll(write(tmp_path / "a.conll", UNIVERSAL), NLP, columns=(2, 4), counts=counts)
+    assert [t.text for t in doc] == ["In", "dem", "Haus"] and weak.doc_entities(doc) == [(2, 3, "LOC")]
+    assert counts.notes == {conll.NO_WORDS: 2}
+    # A first column of such numbers alone counts nothing.
+    (doc,) = read_conll(write(tmp_path / "a.conll", "1-1 Anna O\n1-2 lebt O\n"), NLP, columns=(2, 3))
+    assert [t.text for t in doc] == ["Anna", "lebt"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 CD O\n",
+        "1 O\n2 O\n",
+        "1 x O\n2 x O\n\nYes x O\n",
+        "1 x O\n3 x O\n",
+        "2019 x O\n\n7 x O\n\n" * 99,
+        "¹ x O\n² x O\n",
+    ],
+)
+def test_tokens_may_be_numbers(tmp_path, text):
+    docs = read_conll(write(tmp_path / "a.conll", text), NLP)
+    lines = [line.split()[0] for line in text.splitlines() if line]
+    assert [t.text for doc in docs for t in doc] == lines
+
+
+# Several tags in one cell, and tags without a type
+
+
+@pytest.mark.parametrize(
+    "tags, expected, entities, counted",
+    [
+        ("B-creative-work,B-location O O", "-OO", [], 2),
+        ("B-a|B-b I-a|I-b O", "--O", [], 2),
+        ("B-a;B-b I-a O", "--O", [], 2),
+        ("B-a I-a,B-b B-a", "--B", [(2, 3, "a")], 2),
+        ("B-a|O I-a|O O|O", "BIO", [(0, 2, "a")], 0),
+        ("B-a,B-a O O", "BOO", [(0, 1, "a")], 0),
+        ("B-a,- O O", "-OO", [], 0),
+        ("B-a,x O O", "BOO", [(0, 1, "a,x")], 0),
+    ],
+)
+def test_several_tags_in_one_cell(tmp_path, tags, expected, entities, counted):
+    text = "".join(f"{word}\t{tag}\n" for word, tag in zip("xyz", tags.split(), strict=True))
+    counts = RowCounts()
+    (doc,) = read_conll(write(tmp_path / "a.conll", text), NLP, counts=counts)
+    assert iob(doc) == expected and weak.doc_entities(doc) == entities
+    assert counts.notes == ({overlaps.OVERLAPS: counted} if counted else {})
+
+
+@pytest.mark.parametrize("tags", ["B I O B O", "B- I- O B- O", "B E O S O", "B-X I-X O B O"])
+def test_tags_without_a_type(tmp_path, tags):
+    path = write(tmp_path / "a.conll", "".join(f"w {tag}\n" for tag in tags.split()))
+    for labels in ((), ("O",), ("O", "B-X", "B-Y")):
+        with pytest.raises(WeaknerError, match=r"a\.conll, line \d: 'B-?' is no tag without a type.*--labels O,B-TYPE"):
+            list(read_conll(path, NLP, labels=labels))
+    (doc,) = read_conll(path, NLP, labels=("O", "B-X", "I-X"))
+    assert weak.doc_entities(doc) == [(0, 2, "X"), (3, 4, "X")]
+
+
+def test_gzip(tmp_path):
+    path = tmp_path / "a.conll.gz"
+    path.write_bytes(gzip.compress(b"a\tO\n"))
+    assert len(list(read_conll(path, NLP))) == 1
+
+
+@pytest.mark.parametrize(
+    "line, reason",
+    [
+        ("word", "expected at least 2 columns, got 1"),
+        ("word\t", "expected at least 2 columns, got 1"),
+        ("a b O", "expected 2 columns as in the lines before, got 3"),
+        ("\tO", "the token is empty"),
+        ("word\tX-PER", "'X-PER' is no tag"),
+        ("word\tB", "'B' is no tag"),
+        ("word\tB-", "'B-' is no tag"),
+        ("word\tO-PER", "'O-PER' is no tag"),
+        ("word\tPER", "'PER' is no tag"),
+        ("word\tPER,B-PER", "'PER' is no tag"),
+    ],
+)
+def test_malformed_lines_are_named(tmp_path, line, reason):
+    path = write(tmp_path / "bad.conll", f"fine\tO\n\n{line}\n")
+    with pytest.raises(WeaknerError, match=rf"WK103.*bad\.conll, line 3: {reason}"):
+        list(read_conll(path, NLP))
+
+
+def test_missing_and_damaged_files(tmp_path):
+    with pytest.raises(WeaknerError, match="WK100"):
+        list(read_conll(tmp_path / "none.conll", NLP))
+    (tmp_path / "latin.conll").write_bytes(b"caf\xe9\tO\n")
+    with pytest.raises(WeaknerError, match="WK104"):
+        list(read_conll(tmp_path / "latin.conll", NLP))
+
+
+def test_round_trip(tmp_path):
+    rows = [
+        {"tokens": ["a", "b", "c", "d"], "ents": [[0, 1, "X"], [1, 3, "X"]], "missing": [[3, 4]]},
+        {"tokens": ["我", "在", "北", "京"], "ents": [[2, 4, "城市"]]},
+        {"tokens": ["#", "x"], "ents": None},
+    ]
+    docs = [doc_from_row(row, NLP) for row in rows]
+    assert write_conll(tmp_path / "a.conll", docs) == 3
+    first = (tmp_path / "a.conll").read_bytes()
+    write_docs(tmp_path / "a.spacy", read_conll(tmp_path / "a.conll", NLP))
+    stored = list(read_docs(tmp_path / "a.spacy", NLP.vocab))
+    assert [iob(doc) for doc in stored] == ["BBI-", "OOBI", "--"]
+    assert [weak.doc_entities(doc) for doc in stored] == [weak.doc_entities(doc) for doc in docs]
+    write_conll(tmp_path / "a.conll", stored)
+    assert (tmp_path / "a.conll").read_bytes() == first
+
+
+def test_writer_normalises_white_space(tmp_path):
+    docs = [
+        doc_from_row({"text": "New \n York", "ents": [[0, 10, "C"]]}, NLP),
+        doc_from_row({"tokens": ["a\tb"], "ents": []}, NLP),
+    ]
+    assert write_conll(tmp_path / "a.conll", docs) == 2
+    assert (tmp_path / "a.conll").read_text() == "New\tB-C\nYork\tI-C\n\na b\tO\n\n"

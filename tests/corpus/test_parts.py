@@ -1,0 +1,201 @@
+"""Sentences of visible tokens."""
+
+import numpy
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_weakner.corpus.gold import find_gold, set_gold
+from spacy_weakner.corpus.parts import Parts, split_doc, split_examples
+from spacy_weakner.corpus.weak import (
+    SoftLabels,
+    doc_entities,
+    get_augmented,
+    get_soft_labels,
+    get_tags,
+    group_entities,
+    group_scores,
+    is_weak,
+    set_augmented,
+    set_group,
+    set_soft_labels,
+    set_source,
+    set_tags,
+    set_weak,
+)
+
+
+def doc_of(text, starts=(), entities=(), **settings):
+    """A Doc of words; "_" is a white-space token, "|" a line end, "¶" a blank line."""
+    words = [{"_": " ", "|": "\n", "¶": "\n\n"}.get(word, word) for word in text.split()]
+    sent_starts = [i in starts for i in range(len(words))] if starts else None
+    doc = Doc(spacy.blank("xx").vocab, words=words, sent_starts=sent_starts)
+    if entities or settings:
+        doc.set_ents([Span(doc, *entity) for entity in entities], **{"default": "outside", **settings})
+    return doc
+
+
+def words_of(docs):
+    return [[token.text for token in doc] for doc in docs]
+
+
+@pytest.mark.parametrize(
+    "text, starts, expected",
+    [
+        ("", (), [[]]),
+        ("a b", (), [["a", "b"]]),
+        ("a b", (0,), [["a", "b"]]),
+        ("a b c", (0, 1), [["a"], ["b", "c"]]),
+        ("_ a | b _", (), [["a", "b"]]),
+        ("_ |", (), []),
+        ("a ¶ b", (), [["a"], ["b"]]),
+        ("a | | b", (), [["a"], ["b"]]),
+        ("¶ a | b ¶", (), [["a", "b"]]),
+        ("a | b c", (0, 1), [["a"], ["b", "c"]]),
+        ("a | b c", (0, 2), [["a"], ["b", "c"]]),
+    ],
+)
+def test_sentences_and_blank_lines_split_and_white_space_is_left_out(text, starts, expected):
+    doc = doc_of(text, starts)
+    parts = split_doc(doc)
+    assert words_of(part.doc for part in parts) == expected
+    assert [[doc[i].text for i in part.tokens.tolist()] for part in parts] == expected
+    visible = [[word for words in expected for word in words]]
+    assert words_of(part.doc for part in split_doc(doc, sentences=False)) == (visible if any(expected) else expected)
+
+
+def test_one_sentence_of_visible_tokens_is_its_own_part():
+    doc = doc_of("a b c")
+    assert split_doc(doc)[0].doc is doc
+    assert Parts.of([doc, doc_of("")]).are_whole
+    assert not Parts.of([doc, doc_of("a _")]).are_whole
+
+
+def test_spaces_stand_where_white_space_stood():
+    doc = Doc(spacy.blank("xx").vocab, words=["a", "\n", "b", "c", " ", "."], spaces=[False] * 6)
+    assert split_doc(doc)[0].doc.text == "a bc ."
+
+
+@pytest.mark.parametrize(
+    "entities, settings, starts, iob, expected",
+    [
+        ([(0, 3, "X")], {}, (), "BIO", [(0, 2, "X")]),
+        ([(0, 1, "X"), (2, 3, "X")], {}, (), "BBO", [(0, 1, "X"), (1, 2, "X")]),
+        ([(1, 3, "X")], {}, (), "OBO", [(1, 2, "X")]),
+        ([(1, 2, "X")], {}, (), "OOO", []),
+        ([], {"default": "missing"}, (), ["", "", ""], []),
+        ([(3, 4, "X")], {"default": "missing"}, (), ["", "", "B"], [(2, 3, "X")]),
+        # Cut by a bound.
+        ([(2, 4, "X")], {}, (0, 3), "OBB", [(1, 2, "X"), (2, 3, "X")]),
+    ],
+)
+def test_entities(entities, settings, starts, iob, expected):
+    parts = split_doc(doc_of("a | b c", starts, entities, **settings))
+    assert [token.ent_iob_ for part in parts for token in part.doc] == list(iob)
+    offsets = numpy.cumsum([0, *(len(part.doc) for part in parts)]).tolist()
+    found = [(s + n, e + n, label) for n, p in zip(offsets, parts, strict=False) for s, e, label in doc_entities(p.doc)]
+    assert found == expected
+
+
+def test_blocked_tokens_stay_blocked():
+    doc = doc_of("a | b")
+    doc.set_ents([], blocked=[doc[2:3]], default="outside")
+    (part,) = split_doc(doc)
+    assert [(token.ent_iob_, token.ent_type_) for token in part.doc] == [("O", ""), ("B", "")]
+
+
+def test_ids_of_entities_and_of_matches_stay():
+    doc = doc_of("a | b")
+    doc.ents = [Span(doc, 0, 3, "X", kb_id="Q1")]
+    doc.spans["weak:t"] = [Span(doc, 0, 3, "X", kb_id="Q2")]
+    (part,) = split_doc(doc)
+    assert part.doc.ents[0].kb_id_ == "Q1" and part.doc.spans["weak:t"][0].kb_id_ == "Q2"
+
+
+def test_groups_go_to_the_sentence_that_holds_their_spans():
+    doc = doc_of("a | b c _ d", (0, 3))
+    set_source(
+        doc, "t", [(0, 3, "X"), (2, 4, "CROSSES"), (3, 5, "Y"), (4, 6, "Z"), (1, 2, "SPACE")], [0.1, 0.2, 0.3, 0.4, 0.5]
+    )
+    set_group(doc, "pred:p", [])
+    first, second = (part.doc for part in split_doc(doc))
+    assert (group_entities(first, "weak:t"), group_scores(first, "weak:t")) == ([(0, 2, "X")], [0.1])
+    assert (group_entities(second, "weak:t"), group_scores(second, "weak:t")) == (
+        [(0, 1, "Y"), (1, 2, "Z")],
+        [0.3, 0.4],
+    )
+    assert "pred:p" in first.spans and "pred:p" in second.spans
+
+
+def test_what_is_known_of_a_sentence_goes_with_its_tokens():
+    doc = doc_of("a | b c", (0, 3))
+    rows = numpy.arange(8, dtype="float32").reshape(4, 2)
+    set_weak(doc)
+    set_tags(doc, ["B-X", "I-X", "I-X", None])
+    set_augmented(doc, ["A", "|", "B", "C"])
+    set_soft_labels(doc, SoftLabels(("O", "I-X"), "IO", rows))
+    set_gold(doc, [(0, 3, "X")], missing=[1, 3])
+    first, second = (part.doc for part in split_doc(doc))
+    assert is_weak(first) and is_weak(second)
+    assert (get_tags(first), get_tags(second)) == (["B-X", "I-X"], [None])
+    assert (get_augmented(first), get_augmented(second)) == (["A", "B"], ["C"])
+    assert [get_soft_labels(part).probabilities.tolist() for part in (first, second)] == [[[0, 1], [4, 5]], [[6, 7]]]
+    assert (find_gold(first).entities, find_gold(first).missing) == ({(0, 2, "X")}, frozenset())
+    assert (find_gold(second).entities, find_gold(second).missing) == (frozenset(), {0})
+
+
+def test_selecting_and_spreading_rows():
+    docs = [doc_of("a | b c", (0, 3)), doc_of("_"), doc_of("x y")]
+    parts, rows = Parts.of(docs), [numpy.arange(2.0 * len(doc)).reshape(-1, 2) for doc in docs]
+    selected = parts.select(rows)
+    assert [len(own) for own in selected] == [2, 1, 2]
+    spread = parts.spread(selected, rows)
+    assert [own.tolist() for own in spread] == [[[0, 1], [0, 0], [4, 5], [6, 7]], [[0, 0]], [[0, 1], [2, 3]]]
+
+
+# Examples
+
+
+@pytest.mark.parametrize(
+    "starts, entities, expected",
+    [
+        ((0, 3), [(0, 3, "X")], [["a", "b"], ["c", "d"]]),
+        # No sentence begins inside an entity.
+        ((0, 3), [(2, 4, "X")], [["a", "b", "c", "d"]]),
+    ],
+)
+def test_examples_of_the_same_tokens(starts, entities, expected):
+    example = Example(doc_of("a | b c d", starts), doc_of("a | b c d", (), entities))
+    parts, split = split_examples([example])
+    assert words_of(eg.predicted for eg in split) == words_of(eg.reference for eg in split) == expected
+    assert parts.docs == [eg.predicted for eg in split]
+    assert sum(len(eg.reference.ents) for eg in split) == 1
+
+
+def test_an_example_of_one_sentence_stays_the_same_object():
+    example = Example(doc_of("a b"), doc_of("a b"))
+    assert split_examples([example])[1][0] is example
+
+
+@pytest.mark.parametrize(
+    "words, starts, reference, entities, expected",
+    [
+        # The reference has no white space.
+        (["ab", "\n", "c", "d"], (0, 3), ["a", "b", "c", "d"], [(0, 3, "X")], [["a", "b", "c"], ["d"]]),
+        # A token of it stands on both sides of a bound.
+        (["a", "\n", "b", "c"], (0, 3), ["a", "bc"], [(0, 1, "X")], [["a", "bc"]]),
+        # Other white space.
+        (["a", "\n", "b"], (), ["a", " ", "b"], [(0, 3, "X")], [["a", "b"]]),
+    ],
+)
+def test_examples_of_other_tokens(words, starts, reference, entities, expected):
+    vocab = spacy.blank("xx").vocab
+    sent_starts = [i in starts for i in range(len(words))] if starts else None
+    predicted = Doc(vocab, words=words, spaces=[False] * len(words), sent_starts=sent_starts)
+    gold = Doc(vocab, words=reference, spaces=[False] * len(reference))
+    gold.ents = [Span(gold, *entity) for entity in entities]
+    _, split = split_examples([Example(predicted, gold)])
+    assert words_of(eg.reference for eg in split) == expected
+    assert all(eg.get_aligned_ner() for eg in split)
+    assert sum(len(eg.reference.ents) for eg in split) == len(entities)

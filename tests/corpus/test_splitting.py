@@ -1,0 +1,80 @@
+"""Sentences of raw text, as spaCy's sentencizer has them."""
+
+import random
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_weakner.corpus.splitting import SentenceSplitter
+from spacy_weakner.corpus.weak import get_id
+
+NLP = spacy.blank("en")
+NLP.add_pipe("sentencizer")
+PIECES = ["word", "Anna", ".", "!", "?", "。", ",", ")", '"', "...", "a.b", "3.5", "don't", "😊", "-", " ", "..", "Dr."]
+
+
+def by_sentencizer(text):
+    return [[(token.text, bool(token.whitespace_)) for token in sentence] for sentence in NLP(text).sents]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_sentences_are_those_of_the_sentencizer(seed):
+    rng = random.Random(seed)
+    text = "".join(rng.choice(PIECES) + rng.choice(["", " "]) for _ in range(rng.randrange(25)))
+    expected = by_sentencizer(" ".join(text.split()))
+    if expected:
+        expected = [[*sentence[:-1], (sentence[-1][0], False)] for sentence in expected]
+    found = list(SentenceSplitter(NLP).split(text))
+    assert [[(token.text, bool(token.whitespace_)) for token in doc] for doc in found] == expected
+
+
+@pytest.mark.parametrize("text", ["One.  Two.", " One.", "One. Two.\n", "One.\u00a0Two.", "One. Two."])
+def test_a_text_that_has_been_tokenised(text):
+    splitter = SentenceSplitter(NLP)
+    ways = (splitter.split(text), splitter.split(text, None, NLP.make_doc(text)))
+    plain, reused = ([[(token.text, token.whitespace_) for token in doc] for doc in way] for way in ways)
+    assert reused == plain
+
+
+@pytest.mark.parametrize("text", ["I don't. You can't.", "I don't."])
+def test_words_keep_the_norms_of_the_tokenizer(text):
+    norms = [token.norm_ for doc in SentenceSplitter(NLP).split(text) for token in doc]
+    assert norms == [token.norm_ for token in NLP(text)] and "not" in norms
+
+
+@pytest.mark.parametrize("text", ["One sentence.", "One  sentence.", "One sentence. Two."])
+def test_nothing_but_words_and_norms_is_kept(text):
+    doc = NLP.make_doc(text)
+    doc.user_data["key"], doc.cats = 1, {"A": 1.0}
+    doc[0].tag_ = "NN"
+    for sentence in SentenceSplitter(NLP).split(text, None, doc):
+        assert not sentence.user_data and not sentence.cats and not sentence[0].tag_
+        assert not sentence[-1].whitespace_
+
+
+def test_they_bear_the_identifier_of_the_text_and_their_number():
+    docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
+    assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]
+    assert get_id(next(SentenceSplitter(NLP).split("One."))) is None
+
+
+@pytest.mark.parametrize("n", [0, 1, 20_000])
+def test_many_signs_take_one_look_each(n):
+    splitter = SentenceSplitter(NLP)
+    words = ["."] * n
+    doc = Doc(NLP.vocab, words=words)
+    assert splitter.starts(doc, [token.orth for token in doc]) == [0] * bool(n)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("A heading\n\nIt goes on. So it does", ["A heading", "It goes on.", "So it does"]),
+        ("\n\n one\nline \r\n \r\n two\u2029\u2029three\n\n", ["one line", "two", "three"]),
+        ("one\nparagraph", ["one paragraph"]),
+        ("\n\n", []),
+    ],
+)
+def test_blank_lines_end_sentences(text, expected):
+    assert [doc.text for doc in SentenceSplitter(spacy.blank("en")).split(text)] == expected

@@ -1,0 +1,129 @@
+"""Adapted encoders: losses, what spaCy loads, corpora, heads, several processes."""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.encoder_tools.adapt import adapt
+from spacy_weakner.encoders.transformer import load_masked_lm
+from spacy_weakner.errors import WeaknerError
+
+from ..util import crf_config, make_doc, make_examples
+from .util import equal, needs_accelerate, run, weights
+
+pytestmark = needs_accelerate
+
+
+def test_the_loss_falls_and_nothing_is_printed(model, text, out, capfd, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.progress._QUIET_SECONDS", float("inf"))  # progress is, of what takes long
+    report = run(text, out, model, max_steps=20, progress=True)
+    assert report.loss_after < 0.9 * report.loss_before
+    assert report.perplexity_before == pytest.approx(numpy.exp(report.loss_before))
+    assert (report.texts + report.held_out, report.steps, report.split) == (80, 20, 0)
+    assert report.words < report.pieces and report.held_out > 5
+    assert (report.resumed, report.new_head, report.skipped) == (0, False, False)
+    assert capfd.readouterr() == ("", "")
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_an_encoder_for_spacy(model, finished, monkeypatch):
+    path, _ = finished
+    adapted = weights(path)
+    assert not equal(adapted, weights(model) | {key: adapted[key] for key in adapted if "pooler" in key})
+    for architecture in ("TransformerModel", "Tok2VecTransformer"):
+        if find_spec("spacy_transformers") is None:
+            pytest.skip("needs spacy-transformers")
+        nlp = spacy.blank("xx")
+        encoder = {
+            "@architectures": f"spacy-transformers.{architecture}.v3",
+            "name": str(path),
+            "tokenizer_config": {"use_fast": True},
+            "get_spans": {"@span_getters": "spacy-transformers.doc_spans.v1"},
+        }
+        pooling = {"pooling": {"@layers": "reduce_mean.v1"}, "grad_factor": 1.0}
+        if architecture == "TransformerModel":
+            nlp.add_pipe("transformer", config={"model": encoder})
+            listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "upstream": "*", **pooling}
+            nlp.add_pipe("crf_ner", config=crf_config(listener))
+        else:
+            nlp.add_pipe("crf_ner", config=crf_config({**encoder, **pooling}))
+        nlp.initialize(lambda nlp=nlp: make_examples(nlp))
+        docs = list(nlp.pipe(make_doc(nlp, "anna likes york", annotated=False) for _ in range(2)))
+        assert all(numpy.isfinite(array).all() for array in nlp.get_pipe("crf_ner").distributions(docs))
+        shims = (shim for node in nlp.get_pipe(nlp.pipe_names[0]).model.walk() for shim in node.shims)
+        found = next(shim._model for shim in shims if hasattr(shim._model, "embeddings"))
+        found = {f"bert.{key}": value for key, value in found.state_dict().items()}
+        assert equal(found, {key: adapted[key] for key in found})
+
+
+def test_every_draw_comes_from_the_seed(model, text, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run(text, tmp_path / name, model, seed=seed)
+    a, b, c = (weights(tmp_path / name) for name in "abc")
+    assert equal(a, b) and not equal(a, c)
+
+
+def test_several_corpora_in_several_formats(model, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"tokens": ["anna", "smith"], "ents": [[0, 2, "PER"]]}\n{"text": "bob. zoe."}\n')
+    (tmp_path / "b.conll").write_text("new B-LOC\nyork I-LOC\n\nhere O\n")
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b"paris likes anna. bob went.\n\nnothing here\n"))
+    (tmp_path / "d").mkdir()
+    write_docs(tmp_path / "d" / "d.spacy", [make_doc(spacy.blank("xx"), "zoe at all")])
+    inputs = [tmp_path / name for name in ("a.jsonl", "b.conll", "c.txt.gz", "d")]
+    report = adapt(inputs, tmp_path / "out", model, eval_share=0, max_steps=1)
+    assert (report.texts, report.held_out, report.words) == (9, 0, 21)
+    assert report.loss_before is None and report.perplexity_after is None
+
+
+def test_a_new_head(tiny_bert, text, out):
+    with pytest.raises(WeaknerError, match=r"WK354.*--train-head"):
+        run(text, out, tiny_bert)
+    assert not os.listdir(out.parent)
+    report = run(text, out, tiny_bert, train_head=True)
+    assert report.new_head and report.loss_after < report.loss_before
+    assert not load_masked_lm(out).new_head
+
+
+# Several processes
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_torchrun_gives_what_one_process_gives(model, text, tmp_path):
+    still = tmp_path / "still"
+    shutil.copytree(model, still)
+    config = json.loads((still / "config.json").read_text())
+    no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (still / "config.json").write_text(json.dumps({**config, **no_dropout}))
+    settings = [
+        "--model",
+        still,
+        "--max-steps",
+        6,
+        "--batch-size",
+        8,
+        "--learn-rate",
+        0.01,
+        "--eval-share",
+        0.2,
+        "--lang",
+        "xx",
+    ]
+    command = ["-m", "spacy_weakner", "encoder", "adapt", text, tmp_path / "two", *settings]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
+    result = subprocess.run([str(x) for x in [*launcher, *command]], capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("Held-out loss") == 1
+    report = run(text, tmp_path / "one", still, max_steps=6)
+    assert equal(weights(tmp_path / "one"), weights(tmp_path / "two"), tolerance=1e-4)
+    again = run(text, tmp_path / "two", still, max_steps=6)
+    assert again.skipped and again.loss_after == pytest.approx(report.loss_after, rel=1e-4)

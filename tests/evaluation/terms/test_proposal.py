@@ -1,0 +1,119 @@
+"""Proposed settings must hold on sentences that did not choose them, and chance alone must propose nothing."""
+
+import random
+
+import pytest
+
+from spacy_weakner.aggregation.policies import Candidate
+from spacy_weakner.corpus.gold import Gold
+from spacy_weakner.evaluation.terms.matches import Match, Sentence
+from spacy_weakner.evaluation.terms.proposal import Settings, choose, prior_strength, propose
+from spacy_weakner.evaluation.terms.tables import as_config, as_options
+
+
+def make_match(term, label="A", at=0, width=1):
+    return Match(Candidate(at, at + width, label, "terms", len(term)), term, term, len(term))
+
+
+def draw(rng, precision_of, n=200, missed=0.3, per_sentence=2):
+    """Sentences with matches of terms that are right with the given probabilities, and gold entities without one."""
+    terms, sentences = sorted(precision_of), []
+    for _ in range(n):
+        matches = [make_match(rng.choice(terms), at=3 * i) for i in range(per_sentence)]
+        gold = [m.candidate.entity for m in matches if rng.random() < precision_of[m.term]]
+        gold += [(100 + i, 101 + i, "A") for i in range(per_sentence) if rng.random() < missed]
+        sentences.append(Sentence(Gold(frozenset(gold)), tuple(matches)))
+    return sentences
+
+
+def run(sentences, seed=0):
+    return propose("terms", sentences, "longest", samples=300, seed=seed)
+
+
+@pytest.mark.parametrize("precision", [0.15, 0.5, 0.85])
+@pytest.mark.parametrize("n_terms", [20, 200])
+def test_chance_is_not_proposed(precision, n_terms):
+    # All terms are equally good: whatever separates them on gold is noise, and helps there alone.
+    proposed = 0
+    for seed in range(6):
+        rng = random.Random(seed)
+        precision_of = {f"term{i}": precision for i in range(n_terms)}
+        proposal = run(draw(rng, precision_of), seed)
+        if proposal is not None:
+            proposed += 1
+    assert proposed <= 1
+
+
+def test_bad_terms_are_stopped_and_the_gain_holds_on_new_sentences():
+    rng = random.Random(0)
+    precision_of = {f"good-{i:02d}": 0.95 for i in range(60)} | {f"bad-{i:03d}": 0.02 for i in range(20)}
+    sentences, others = draw(rng, precision_of), draw(rng, precision_of)
+    proposal = run(sentences)
+    assert proposal.stop and {term[:3] for term in proposal.stop} == {"bad"}
+    assert (proposal.min_length, proposal.ambiguity, proposal.labels) == (None, None, None)
+    assert (
+        proposal.difference.f1 == pytest.approx(proposal.after.f1 - proposal.before.f1) and proposal.difference.f1 > 3
+    )
+    # Out of fold, as on sentences that nobody has seen.
+    settings = choose(sentences, "longest")
+
+    def f1(settings):
+        kept = [(s.gold, {m.candidate.entity for m in settings.apply(s.matches)}) for s in others]
+        right = sum(len(gold.entities & found) for gold, found in kept)
+        return 200 * right / sum(len(gold.entities) + len(found) for gold, found in kept)
+
+    gain = f1(settings) - f1(Settings())
+    assert gain == pytest.approx(proposal.difference.f1, abs=3)
+
+
+def test_a_term_seen_once_is_stopped_only_where_terms_are_always_right_or_never():
+    steady = [(9, 0, 0.6), (0, 6, 0.6), (4, 0, 0.6), (0, 3, 0.6)] * 5
+    mixed = [(6, 3, 0.6), (4, 2, 0.6), (2, 2, 0.6), (2, 1, 0.6)] * 5
+    assert prior_strength(steady) < 2 and prior_strength(mixed) == 64
+    assert prior_strength([(0, 1, 0.5), (1, 0, 0.5)]) == 64
+
+
+def test_short_terms_are_ruled_out_together():
+    # None of them occurs twice, so that no stop list would help.
+    rng = random.Random(1)
+    sentences = []
+    for i in range(120):
+        matches = [make_match(f"{i:03d}", at=0), make_match(f"longer{i}", at=2)]
+        gold = [(2, 3, "A")] if rng.random() < 0.9 else []
+        sentences.append(Sentence(Gold(frozenset(gold)), tuple(matches)))
+    proposal = run(sentences)
+    assert proposal.min_length > 3 and proposal.after.fp < 20 and proposal.after.tp == proposal.before.tp
+
+
+def test_labels_and_ambiguous_phrases_are_ruled_out_together():
+    sentences = []
+    for i in range(60):
+        names = [make_match(f"name{i}", "PER", 0), make_match(f"place{i}", "LOC", 2)]
+        both = [make_match(f"both{i}", "LOC", 4), make_match(f"both{i}", "ORG", 4)]
+        sentences.append(Sentence(Gold(frozenset({(2, 3, "LOC"), (8, 9, "ORG")})), (*names, *both)))
+    proposal = run(sentences)
+    assert proposal.labels == ("LOC", "ORG") and proposal.ambiguity == "drop" and not proposal.stop
+    assert proposal.after == (60, 0, 60)
+    assert as_options(proposal) is None
+    assert as_config(proposal).splitlines() == [
+        "[sources.terms]",
+        'labels = {"LOC": "LOC", "ORG": "ORG"}',
+        'ambiguity = "drop"',
+    ]
+
+
+def test_stopping_a_term_uncovers_shorter_ones():
+    matches = (make_match("new york", at=0, width=2), make_match("york", at=1))
+    other = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("oslo"),))
+    sentences = [Sentence(Gold(frozenset({(1, 2, "A")})), matches), other] * 20
+    proposal = run(sentences)
+    assert proposal.stop == ("new york",) and proposal.after == (40, 0, 0)
+    assert as_options(proposal) == "--stop 'new york'"
+
+
+def test_too_few_sentences_and_sources_without_matches_give_no_proposal():
+    bad = Sentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
+    good = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))
+    assert run([bad, good] * 4) is None
+    assert run([bad, good] * 20).stop == ("bad",)
+    assert run([Sentence(Gold(frozenset()), ())] * 20) is None

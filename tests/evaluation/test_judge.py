@@ -1,0 +1,266 @@
+import json
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+from typer.testing import CliRunner
+
+from spacy_weakner.cli.app import app
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.gold import find_gold
+from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities, set_source
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.judge import judge
+from spacy_weakner.evaluation.terms.matches import read_sentence
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.labeling.label import label
+from spacy_weakner.scores import count_matches
+
+NLP = spacy.blank("en")
+TERMS = [("LOC", "Oslo"), ("LOC", "Light"), ("LOC", "New York"), ("PER", "York"), ("PER", "Ann")]
+TEXTS = [
+    ("Ann saw Oslo", [(0, 1, "PER"), (2, 3, "LOC")]),
+    ("a light day", []),
+    ("the light in New York State", [(3, 6, "LOC")]),
+    ("Bob met Ann", [(0, 1, "PER"), (2, 3, "PER")]),
+    ("York is old", [(0, 1, "LOC")]),
+]
+
+
+def gold_against_weak(labelled):
+    docs = read_docs(labelled, Vocab())
+    return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
+
+
+def make_doc(text, gold=None, said=None):
+    doc = Doc(NLP.vocab, words=text.split())
+    if gold is not None:
+        doc.set_ents([Span(doc, *entity) for entity in gold], default="outside")
+    for source, entities in (said or {}).items():
+        set_source(doc, source, entities)
+    return doc
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Gold, twelve times, labelled by a term list."""
+    write_docs(tmp_path / "gold.spacy", [make_doc(*pair) for pair in TEXTS * 12])
+    srsly.write_jsonl(tmp_path / "terms.jsonl", [{"label": name, "term": term} for name, term in TERMS])
+    label(tmp_path / "gold.spacy", tmp_path / "labelled.spacy", terms=tmp_path / "terms.jsonl")
+    return tmp_path / "labelled.spacy"
+
+
+def write(tmp_path, docs):
+    write_docs(tmp_path / "said.spacy", docs)
+    return tmp_path / "said.spacy"
+
+
+def test_figures(labelled):
+    result = judge(labelled, bootstrap=100)
+    assert (result.docs, result.unlabelled, result.tokens, result.entities) == (60, 0, 12 * 18, 12 * 6)
+    assert result.scores.counts == (36, 48, 36) and result.scores.docs == 60
+    assert result.per_label["PER"].counts == (24, 12, 12) and result.per_label["LOC"].counts == (12, 36, 24)
+    assert result.per_source["gazetteer"] == result.scores
+    assert result.errors == {"borders": 12, "label": 12, "nothing": 24}
+    for key, score in (("p", 100 * 36 / 84), ("r", 50.0), ("f1", 100 * 72 / 156)):
+        low, high = result.scores.intervals[key]
+        assert 0 < low < score < high < 100
+    worst = result.worst_terms[0]
+    assert worst[:5] == ("light", "LOC", "gazetteer", 24, 0) and worst.examples[0] == "a light day"
+    assert [t.term for t in result.worst_terms] == ["light", "new york", "york"]
+
+
+def test_figures_are_those_of_what_aggregate_writes(labelled, tmp_path):
+    for policy in ("longest", "priority", "agreement", "drop"):
+        aggregate(labelled, tmp_path / f"{policy}.spacy", policy=policy)
+        assert (
+            judge(labelled, policy=policy, bootstrap=1).scores.counts
+            == gold_against_weak(tmp_path / f"{policy}.spacy")[0]
+        )
+    # What was aggregated is judged like what was not: gold is where `aggregate` has put it.
+    assert judge(tmp_path / "drop.spacy", bootstrap=1) == judge(labelled, bootstrap=1)
+
+
+def test_a_proposal_does_what_it_promises(labelled, tmp_path):
+    result = judge(labelled, bootstrap=200)
+    (proposal,) = result.proposals
+    assert set(proposal.stop) == {"light", "new york", "york"} and proposal.stop[0] == "light"
+    assert proposal.before == result.scores.counts and proposal.after.f1 > proposal.before.f1
+    settings = {"terms": str(tmp_path / "terms.jsonl"), "stop": [term.upper() for term in proposal.stop]}
+    label(tmp_path / "gold.spacy", tmp_path / "again.spacy", sources={"gazetteer": settings})
+    assert judge(tmp_path / "again.spacy", bootstrap=1).scores.counts == proposal.after
+
+
+def test_stop_terms_of_a_split_corpus_fit_the_list(tmp_path):
+    docs = [make_doc("take 5 - FU daily", [(0, 1, "X")]), make_doc("take rest", [(0, 1, "X")])]
+    write_docs(tmp_path / "gold.spacy", docs)
+    srsly.write_jsonl(tmp_path / "terms.jsonl", [{"label": "X", "term": "5-FU"}, {"label": "X", "term": "take"}])
+    words = {"terms": tmp_path / "terms.jsonl", "tokenizer": "spacy_weakner.WordTokenizer.v1"}
+    label(tmp_path / "gold.spacy", tmp_path / "labelled.spacy", **words)
+    (doc, _) = read_docs(tmp_path / "labelled.spacy", NLP.vocab)
+    take, drug = read_sentence(doc, find_gold(doc), "gazetteer").matches
+    assert (take.term, take.length) == ("take", 4) and (drug.term, drug.length) == ("5 - fu", 4)
+    report = label(tmp_path / "gold.spacy", tmp_path / "stopped.spacy", stop=[drug.term], **words)
+    assert report.sources[0].spans == {"X": 2}
+
+
+@pytest.mark.parametrize("text, length", [("5 - FU", 4), ("1 2", 2), ("新 款", 2), ("new york", 8), ("u . s .", 4)])
+def test_length_of_a_term_in_a_split_corpus(text, length):
+    doc = make_doc(text, [], {"x": [(0, len(text.split()), "X")]})
+    (match,) = read_sentence(doc, find_gold(doc), "x").matches
+    assert match.length == length
+
+
+def test_sources_that_are_no_term_lists_get_figures_and_no_proposal(tmp_path):
+    docs = [make_doc(text, gold, {"model": [(1, 2, "LOC")], "good": gold}) for text, gold in TEXTS * 12]
+    result = judge(write(tmp_path, docs), bootstrap=50)
+    assert result.proposals == [] and result.to_json()["proposal"] is None
+    assert result.per_source["model"].counts == (0, 60, 72) and result.per_source["good"].counts == (72, 0, 0)
+    (warning,) = [w for w in result.warnings if w.kind == "combination"]
+    assert "'good' alone" in warning.text
+    assert judge(write(tmp_path, docs), sources=["good"], bootstrap=50).scores.counts.f1 == 100
+
+
+def test_docs_that_a_source_has_not_looked_at(tmp_path):
+    docs = [
+        make_doc(text, gold, {"terms": gold, "model": gold} if i else {"terms": gold})
+        for i, (text, gold) in enumerate(TEXTS)
+    ]
+    docs.append(make_doc("Oslo", [(0, 1, "LOC")]))
+    result = judge(write(tmp_path, docs), bootstrap=50)
+    assert (result.docs, result.unlabelled, result.scores.docs) == (6, 1, 5)
+    assert result.scores.counts == (6, 0, 0)
+    assert {name: scores.docs for name, scores in result.per_source.items()} == {"terms": 5, "model": 4}
+    assert [w.text.split(":")[0] for w in result.warnings if w.kind == "unanswered"] == [
+        "'model' has not looked at 2 of 6 gold documents",
+        "'terms' has not looked at 1 of 6 gold documents",
+    ]
+
+
+@pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
+def test_other_methods(tmp_path, method):
+    docs = [make_doc(t, gold, {"a": gold, "b": gold, "c": [(1, 2, "LOC")]}) for t, gold in TEXTS * 4]
+    result = judge(write(tmp_path, docs), method=method, bootstrap=20)
+    assert (result.method, result.policy) == (method, None)
+    assert result.scores.counts.recall == 100
+    empty = judge(write(tmp_path, [make_doc(t, gold, {"a": []}) for t, gold in TEXTS]), method=method, bootstrap=20)
+    assert empty.scores.counts == (0, 0, 6) and [w.kind for w in empty.warnings] == ["nothing"]
+
+
+def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
+    texts = [make_doc(t, None, {"a": gold, "b": gold, "llm": gold}) for t, gold in TEXTS * 4]
+    write_docs(tmp_path / "text.spacy", texts)
+    gold = write(tmp_path, [make_doc(t, gold, {"a": gold, "b": gold}) for t, gold in TEXTS])
+    result = judge(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
+    assert result.unanswered == ("llm",) and result.scores.counts.f1 == 100
+    assert "'llm' has no answers on the gold (5 of 5 documents)" in result.warnings[0].text
+    aggregate(gold, tmp_path / "out.spacy", method="label_model", fit_on=tmp_path / "text.spacy")
+    assert gold_against_weak(tmp_path / "out.spacy")[0] == result.scores.counts
+
+
+def test_every_option_is_passed_on(tmp_path, monkeypatch):
+    seen = {}
+
+    def fake(labelled, **settings):
+        seen.update(settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.evaluation.judge.judge", fake)
+    options = (
+        "--method label_model --policy drop --source a --source b --fit-on f --lang de --bootstrap 7 --top 3 --seed 1"
+    )
+    assert (
+        CliRunner().invoke(app, ["analyze", str(tmp_path / "x.spacy"), "--tune-terms", *options.split()]).exit_code
+        == 130
+    )
+    given = {"method", "policy", "sources", "fit_on", "lang", "bootstrap", "top", "seed", "progress"}
+    assert set(seen) == given and seen["sources"] == ["a", "b"] and seen["lang"] == "de"
+
+
+@pytest.mark.parametrize(
+    "said, kinds",
+    [
+        ({}, []),
+        ({"LOC": "PLACE"}, ["never_given", "never_right"]),
+        ({"LOC": None}, ["never_given"]),
+    ],
+)
+def test_labels_that_do_not_meet(tmp_path, said, kinds):
+    docs = []
+    for text, gold in TEXTS * 20:
+        named = [(s, e, said.get(name, name)) for s, e, name in gold]
+        docs.append(make_doc(text, gold, {"x": [entity for entity in named if entity[2]]}))
+    warnings = judge(write(tmp_path, docs), bootstrap=50).warnings
+    assert [w.kind for w in warnings] == kinds
+
+
+def test_a_label_that_is_spelt_differently_is_named(tmp_path):
+    docs = [make_doc("aspirin", [(0, 1, "Chemical")], {"x": [(0, 1, "Chemicals")]})] * 10
+    result = judge(write(tmp_path, docs), bootstrap=50)
+    assert any("'Chemicals' for 'Chemical'" in w.text for w in result.warnings)
+
+
+def test_labels_that_will_hurt(tmp_path):
+    docs = [make_doc("a b c d e f", [(0, 1, "X")], {"x": [(i, i + 1, "X") for i in range(6)]})] * 30
+    (warning,) = judge(write(tmp_path, docs), bootstrap=50).warnings
+    assert warning.kind == "precision" and "16.7" in warning.text and "gold alone" in warning.text
+    docs = [make_doc("a b", [(0, 1, "X")], {"x": [(0, 1, "X")] if i < 2 else []}) for i in range(60)]
+    assert [w.kind for w in judge(write(tmp_path, docs), bootstrap=50).warnings] == ["recall"]
+
+
+def test_one_label_that_will_hurt(tmp_path):
+    right = [(i, i + 1, "X") for i in range(4)]
+    said = [*right, *((i, i + 1, "Y") for i in range(4, 9))]
+    docs = [make_doc("a b c d e f g h i", [*right, (4, 5, "Y")], {"x": said}) for _ in range(20)]
+    (warning,) = judge(write(tmp_path, docs), bootstrap=50).warnings
+    assert warning.kind == "precision" and "Y 20.0 (80 of 100 wrong)" in warning.text
+
+
+def test_too_little_gold_is_said(tmp_path):
+    docs = [make_doc("a b", [(0, 1, "X")], {"x": [(i % 2, i % 2 + 1, "X")]}) for i in range(10)]
+    assert "gold" in [w.kind for w in judge(write(tmp_path, docs), bootstrap=50).warnings]
+
+
+def test_unusable_input(tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK650.*none of its 1 documents"):
+        judge(write(tmp_path, [make_doc("a b", None, {"x": [(0, 1, "X")]})]))
+    with pytest.raises(WeaknerError, match=r"WK651.*any of its 1 documents"):
+        judge(write(tmp_path, [make_doc("a b", [], {"x": [(0, 1, "X")]})]))
+    with pytest.raises(WeaknerError, match="WK301"):
+        judge(write(tmp_path, [make_doc("a b", [(0, 1, "X")])]))
+    with pytest.raises(WeaknerError, match="WK101"):
+        judge(write(tmp_path, []))
+    path = write(tmp_path, [make_doc("a b", [(0, 1, "X")], {"x": []})])
+    with pytest.raises(WeaknerError, match=r"WK302.*'y'.*x"):
+        judge(path, sources=["y"])
+    with pytest.raises(WeaknerError, match=r"WK331.*policy"):
+        judge(path, method="majority", policy="drop")
+
+
+def test_parts_of_gold_that_nobody_has_annotated_are_not_scored(tmp_path):
+    doc = make_doc("a b c", None, {"x": [(0, 1, "X"), (2, 3, "X")]})
+    doc.set_ents([Span(doc, 0, 1, "X")], outside=[doc[1:2]], default="missing")
+    assert judge(write(tmp_path, [doc]), bootstrap=5).scores.counts == (1, 0, 0)
+
+
+def test_command(labelled, tmp_path):
+    output = tmp_path / "labels.json"
+    result = CliRunner().invoke(
+        app, ["analyze", str(labelled), "--tune-terms", "--output", str(output), "--bootstrap", "100"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "Worst terms" in result.output and "--stop light" in result.output
+    assert '[sources.gazetteer]\nstop = ["light"' in result.output
+    figures = json.loads(output.read_text(encoding="utf-8"))
+    assert figures["scores"]["f1"] == pytest.approx(46.15) and len(figures["scores"]["intervals"]["p"]) == 2
+    assert {"docs", "tokens", "entities", "per_label", "per_source", "errors", "worst_terms"} < set(figures)
+    proposal = figures["proposal"]
+    assert proposal["stop"][0] == "light" and proposal["after"]["f1"] > proposal["before"]["f1"]
+    assert proposal["min_length"] is None and proposal["ambiguity"] is None
+    assert [set(w) for w in figures["warnings"]] == [{"kind", "text"}] * len(figures["warnings"])
+
+
+def test_the_same_twice(labelled):
+    assert judge(labelled, bootstrap=50) == judge(labelled, bootstrap=50)

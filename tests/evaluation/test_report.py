@@ -1,0 +1,338 @@
+import re
+from html.parser import HTMLParser
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.weak import doc_entities, set_group, set_source
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.bootstrap import Difference, Interval
+from spacy_weakner.evaluation.compare import Comparison
+from spacy_weakner.evaluation.examples import Example, WorstSentences, label_colors, render
+from spacy_weakner.evaluation.report import best_of, report
+from spacy_weakner.scores import Accuracy, Counts
+
+from ..util import make_doc
+
+SCRIPT = "<script>alert(1)</script>"
+# Breaks out of an attribute; closes what SVG and style are in; looks like mathematics to matplotlib, and like an
+# identifier to who rewrites SVG.
+ATTRIBUTE = '"\' onmouseover="alert(2)" id="x" href=\'#x\' url(#x)'
+CLOSING = "--></style></svg></title>$\\frac{a}{$ & {{ 7 * 7 }} {% raw %}"
+HOSTILE = (SCRIPT, ATTRIBUTE, CLOSING)
+VOID = {"meta"}
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page; fails on tags that do not match."""
+
+    def __init__(self, path):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.attributes, self.texts, self.open = [], [], [], []
+        self.feed(path.read_text(encoding="utf-8"))
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes.extend((tag, name, value) for name, value in attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes.extend((tag, name, value) for name, value in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def values(self, name):
+        return [value for _, each, value in self.attributes if each == name]
+
+    @property
+    def text(self):
+        return " ".join(data for tag, data in self.texts if tag != "style")
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return spacy.blank("xx")
+
+
+@pytest.fixture(scope="module")
+def hostile(nlp, tmp_path_factory):
+    """A corpus in which everything that a user can name is hostile."""
+    path = tmp_path_factory.mktemp("hostile") / f"{ATTRIBUTE[:2]}&{{{{ 1 }}}}<b>.spacy"
+    words = [*HOSTILE, "\x1b[31m", "中文", "end"]
+    doc = Doc(nlp.vocab, words=words)
+    doc.set_ents([Span(doc, i, i + 1, label) for i, label in enumerate(HOSTILE)], default="outside")
+    for source in HOSTILE:
+        entities = [(0, 1, SCRIPT), (0, 2, ATTRIBUTE), (1, 3, CLOSING), (3, 5, SCRIPT)]
+        set_source(doc, source, entities, [0.9, 0.1, None, 0.5])
+    set_group(doc, f"pred:{SCRIPT}", [(0, 1, SCRIPT)], [0.5])
+    write_docs(path, [doc, Doc(nlp.vocab), make_doc(nlp, "fine", [(0, 1, "PER")])])
+    docs = [doc, make_doc(nlp, "fine"), Doc(nlp.vocab)]
+    for each in docs[1:]:
+        for source in HOSTILE:
+            set_source(each, source, [])
+    write_docs(path, docs)
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile_page(hostile):
+    output = hostile.parent / "report.html"
+    candidates = {name: f"{hostile}#{name}" for name in HOSTILE}
+    report(output, test=hostile, candidates=candidates, labels=hostile, title=SCRIPT, bootstrap=20)
+    return output
+
+
+@pytest.fixture
+def corpus(nlp, tmp_path):
+    docs = []
+    for text, gold, weak in [
+        ("Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")], [(0, 1, "PER"), (4, 5, "LOC")]),
+        ("Rome is nice", [(0, 1, "LOC")], [(0, 1, "LOC")]),
+        ("", [], []),
+    ]:
+        doc = make_doc(nlp, text, gold) if text else Doc(nlp.vocab)
+        set_source(doc, "terms", weak)
+        docs.append(doc)
+    write_docs(tmp_path / "corpus.spacy", docs)
+    return tmp_path / "corpus.spacy"
+
+
+# Nothing hostile gets through
+
+
+def test_hostile_text_appears_as_text(hostile_page):
+    page = Page(hostile_page)
+    assert "script" not in page.elements
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    whole = " ".join(page.text.split())
+    for text in HOSTILE:
+        assert " ".join(text.split())[:30] in whole
+    titles = [data for tag, data in page.texts if tag in ("h1", "title")]
+    assert titles.count(SCRIPT) == 2
+    marks = [data.strip() for tag, data in page.texts if tag in ("mark", "span")]
+    assert SCRIPT in marks  # as a token, and as a label
+    assert "{{ 7 * 7 }}" in whole and "\x1b" not in whole
+
+
+def test_no_piece_of_hostile_text_stands_unescaped(hostile_page):
+    source = hostile_page.read_text(encoding="utf-8")
+    assert "<script" not in source and "</script" not in source
+    assert "<b>" not in source
+    assert source.count("</style>") == 1
+
+
+def test_only_known_elements(hostile_page):
+    known = (
+        "html head meta title style body header h1 nav ul li a main section h2 p div table caption thead tr th tbody"
+    )
+    known += (
+        " td bdi figure figcaption svg desc g path defs use clippath rect text details summary article h3 mark span"
+    )
+    known += " br dl dt dd"
+    assert set(Page(hostile_page).elements) <= set(known.split())
+
+
+def test_needs_nothing_else(hostile_page):
+    page = Page(hostile_page)
+    assert all(value.startswith("#") for value in page.values("href") + page.values("xlink:href"))
+    assert page.values("src") == page.values("srcset") == page.values("action") == []
+    source = hostile_page.read_text(encoding="utf-8")
+    # Names of XML namespaces are not loaded.
+    source = source.replace("http://www.w3.org/2000/svg", "").replace("http://www.w3.org/1999/xlink", "")
+    assert not re.search(r"https?://|@import|url\((?!#)", source.replace(" url(#x)", ""))
+
+
+def test_identifiers_are_unique_and_links_lead_somewhere(hostile_page):
+    page = Page(hostile_page)
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert {value[1:] for value in page.values("href") + page.values("xlink:href")} <= set(ids)
+    labels = [each for value in page.values("aria-labelledby") for each in value.split()]
+    assert set(labels) <= set(ids)
+    clips = page.values("clip-path")
+    assert clips and {value[5:-1] for value in clips} <= set(ids)
+
+
+# What is in it
+
+
+def test_comparison_and_audit(corpus, tmp_path):
+    candidates = {"terms": f"{corpus}#terms", "perfect": corpus}
+    report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus, title="Mine")
+    page = Page(tmp_path / "r.html")
+    headings = [data for tag, data in page.texts if tag in ("h1", "h2")]
+    assert headings == ["Mine", "Comparison of candidates", "Weak labels", "Sentences with errors"]
+    captions = [data for tag, data in page.texts if tag == "caption"]
+    assert captions[0] == "Candidates" and "Sources" in captions and captions.count("Kinds of errors") == 2
+    assert page.elements.count("svg") == 5  # no scores, so no reliability
+    assert page.elements.count("article") == 1
+    marks = [" ".join(data.split()) for tag, data in page.texts if tag in ("mark", "span") and data.strip()]
+    # legend, gold, prediction
+    assert marks[:2] == ["LOC", "PER"]
+    assert marks[2:] == ["Anna", "PER", "New York", "LOC ✗", "Anna", "PER", "York", "LOC ✗"]
+    svg = {name for tag, name, _ in page.attributes if tag == "svg"}
+    assert "viewbox" in svg and not svg & {"width", "height"}
+    assert ("meta", "name", "viewport") in page.attributes
+
+
+def test_the_answer_comes_first(corpus, tmp_path, hostile_page):
+    candidates = {"terms": f"{corpus}#terms", "perfect": corpus}
+    report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus)
+    page = Page(tmp_path / "r.html")
+    assert page.elements.index("h1") < page.elements.index("dl") < page.elements.index("nav")
+    answers = [" ".join(data.split()) for tag, data in page.texts if tag == "dd"]
+    assert [data for tag, data in page.texts if tag == "dt"] == ["Best", "How sure", "Next"]
+    assert answers[0].startswith("'perfect' has the best F1 here: 100.0 (")
+    assert "'terms'" in answers[1] and answers[2].startswith("It makes no errors here.")
+    assert [tag for tag, data in Page(hostile_page).texts if SCRIPT in data and tag == "dd"]
+
+
+def test_how_sure_an_answer_is():
+    def row(name, tp, *difference):
+        found = Difference(*difference) if difference else None
+        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), Interval(70.0, 95.0), found)
+
+    # Intervals of each alone overlap, and yet the paired difference is none of chance.
+    first, second = row("a", 90), row("b", 50, "a", -6.0, -9.0, -2.0, 0.001)
+    assert "interval 2.0 to 9.0, p = 0.001." in best_of([second, first])[1][1]
+    assert "'a'" in best_of([second, first])[0][1]
+    assert "other way round" in best_of([first, row("b", 50, "a", -6.0, -9.0, 2.0, 0.2)])[1][1]
+    # The best one may be compared with the next.
+    assert "2.0 to 9.0" in best_of([row("a", 90, "b", 6.0, 2.0, 9.0, 0.01), row("b", 50)])[1][1]
+    assert "as baseline tells" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
+    assert "Nothing else" in best_of([first])[1][1]
+
+
+def test_tables_scroll_in_their_box_and_pages_are_printed(hostile_page):
+    source = hostile_page.read_text(encoding="utf-8")
+    assert re.search(r"\.scroll \{ overflow-x: auto", source) and "@media print" in source
+    assert "prefers-color-scheme: dark" in source
+    tables = source.count("<table>")
+    assert tables and len(re.findall(r'<div class="scroll"[^>]*>\s*<table>', source)) == tables
+
+
+def test_audit_alone(corpus, tmp_path):
+    report(tmp_path / "r.html", labels=corpus)
+    page = Page(tmp_path / "r.html")
+    assert [data for tag, data in page.texts if tag == "h2"] == ["Weak labels"]
+
+
+def test_audit_without_gold(nlp, tmp_path):
+    doc = make_doc(nlp, "Anna went", annotated=False)
+    set_source(doc, "terms", [(0, 1, "PER")])
+    write_docs(tmp_path / "weak.spacy", [doc])
+    report(tmp_path / "r.html", labels=tmp_path / "weak.spacy")
+    page = Page(tmp_path / "r.html")
+    assert "No gold is known here" in page.text and "svg" not in page.elements
+
+
+def test_pipelines_with_scores(corpus, tmp_path, trained_path):
+    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True, "n_best": 2}}})
+    nlp.to_disk(tmp_path / "pipe")
+    report(tmp_path / "r.html", test=corpus, candidates={"crf": tmp_path / "pipe"}, bootstrap=0, examples=0)
+    text = Page(tmp_path / "r.html").text
+    assert "crf: weakner_score" in text and "crf: pred:crf_ner" in text
+    assert "95 %" not in text
+    assert "No sentence to show." in text
+
+
+def test_calibration_of_several_pipelines_side_by_side(corpus, tmp_path, trained_path):
+    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True}}})
+    nlp.to_disk(tmp_path / "pipe")
+    candidates = {"one": tmp_path / "pipe", "two": tmp_path / "pipe", "silent": trained_path}
+    report(tmp_path / "r.html", test=corpus, candidates=candidates, bootstrap=0, examples=0)
+    page = Page(tmp_path / "r.html")
+    (plot,) = (data for tag, data in page.texts if tag == "desc" and "calibration" in data)
+    assert [part.partition(": ")[0] for part in plot.split("; ")] == ["one", "two"]
+    captions = [data for tag, data in page.texts if tag == "caption"]
+    assert {"Calibration of scores", "Calibration per label", "Reliability of scores"} <= {*captions}
+    assert "ECE" in [data for tag, data in page.texts if tag == "th"]
+
+
+def test_same_input_same_bytes(corpus, tmp_path):
+    for name in ("1.html", "2.html"):
+        report(tmp_path / name, test=corpus, candidates={"terms": f"{corpus}#terms"}, labels=corpus)
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
+def test_settings_of_matplotlib_change_nothing_and_stay(corpus, tmp_path):
+    import matplotlib
+
+    report(tmp_path / "1.html", labels=corpus)
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
+        report(tmp_path / "2.html", labels=corpus)
+        assert matplotlib.rcParams["font.size"] == 30
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
+# Bad input
+
+
+def test_bad_input_is_refused_before_anything_is_written(corpus, tmp_path):
+    output = tmp_path / "out" / "r.html"
+    candidates = {"x": corpus}
+    for message, settings in [
+        ("WK411.*nothing to report", {}),
+        ("WK411.*no test set", {"candidates": candidates, "labels": corpus}),
+        ("WK411.*no labels", {"test": corpus, "candidates": candidates, "gold": corpus}),
+        ("WK408", {"test": corpus}),
+        ("WK005.*examples", {"labels": corpus, "examples": -1}),
+        ("WK005.*bootstrap", {"test": corpus, "candidates": candidates, "bootstrap": -1}),
+        ("WK100.*nowhere", {"labels": tmp_path / "nowhere"}),
+        ("WK100.*nowhere", {"test": corpus, "candidates": {"x": tmp_path / "nowhere"}}),
+        ("WK302.*'y'", {"labels": corpus, "sources": ["y"]}),
+    ]:
+        with pytest.raises(WeaknerError, match=message):
+            report(output, **settings)
+    assert not output.exists()
+
+
+def test_output_is_no_folder_and_no_input(corpus, tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK109"):
+        report(tmp_path, labels=corpus)
+    before = corpus.read_bytes()
+    with pytest.raises(WeaknerError, match=r"WK304"):
+        report(corpus, labels=corpus)
+    assert corpus.read_bytes() == before
+
+
+# Examples
+
+
+def test_worst_sentences_are_kept_the_first_ones_of_equals(nlp):
+    worst = WorstSentences(2)
+    docs = [make_doc(nlp, "a b c d", [(i, i + 1, "A") for i in range(n)]) for n in (1, 0, 3, 1, 3, 2)]
+    for doc in docs:
+        worst.add(doc, doc_entities(doc), [])
+    assert [(each.number, each.errors) for each in worst.result()] == [(3, 3), (5, 3)]
+    everything = WorstSentences(10)
+    for doc in docs:
+        everything.add(doc, doc_entities(doc), [])
+    assert [each.number for each in everything.result()] == [3, 5, 6, 1, 4]
+
+
+def test_labels_that_differ_in_case_differ_in_colour():
+    colors = label_colors(["per", "PER", "per"])
+    assert len(set(colors.values())) == len(colors) == 2
+    example = Example(1, 1, "a b", ((0, 1), (2, 3)), ((0, 1, "per"), (1, 2, "PER")), ())
+    gold, predicted = render(example, colors)
+    assert all(color in gold for color in colors.values())
+    assert "mark" not in predicted
+
+
+def test_spans_that_overlap_stand_below():
+    example = Example(1, 2, "a b c", ((0, 1), (2, 3), (4, 5)), ((0, 1, "A"),), ((0, 1, "A"), (0, 2, "A"), (2, 3, "B")))
+    _, predicted = render(example, label_colors("AB"))
+    sentence, below = predicted.split("</div>")[:2]
+    assert sentence.count("<mark") == 2 and below.count("<mark") == 1
+    assert "right" in below and "✗" not in below

@@ -1,0 +1,288 @@
+"""Snapshots of models."""
+
+import numpy
+import pytest
+import spacy
+from spacy import registry
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.api import Linear, chain
+
+from spacy_weakner.corpus.weak import set_weak
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.heads import teacher as module
+from spacy_weakner.heads.teacher import Teacher, require_own_encoder
+from spacy_weakner.ty import Tick
+
+from ..crf_ner.test_transformer import POOLING, transformer
+from ..encoders.test_bilstm import CONFIG as BILSTM
+from ..util import (
+    LISTENER,
+    TEXTS,
+    TOK2VEC,
+    crf_pipeline,
+    head_pipeline,
+    make_doc,
+    make_examples,
+    needs_spacy_transformers,
+    same,
+    shared_pipeline,
+    train,
+    weights,
+)
+
+DOCS = [make_doc(spacy.blank("xx"), text) for text in TEXTS]
+# Weights of Thinc; with those of a CRF or a BiLSTM, which are torch modules, too.
+MODELS = {
+    "token_ner": ("token_ner", TOK2VEC),
+    "crf": ("crf_ner", TOK2VEC),
+    "bilstm": ("token_ner", BILSTM),
+}
+
+
+@pytest.fixture(params=MODELS)
+def pipeline(request):
+    """Makes a pipeline with one head, from a seed."""
+    name, encoder = MODELS[request.param]
+
+    def make(seed=0):
+        nlp = head_pipeline(name, encoder, seed)
+        return nlp, nlp.get_pipe(name).model
+
+    return make
+
+
+def linear(seed):
+    model = chain(Linear(2, 3), Linear(1, 2))
+    model.initialize()
+    for node in model.walk():
+        for name in node.param_names:
+            node.set_param(name, numpy.random.RandomState(seed).normal(size=node.get_param(name).shape).astype("f"))
+    return model
+
+
+def mixed(decay, old, new):
+    return [decay * a + (1 - decay) * b for a, b in zip(weights(old), weights(new), strict=True)]
+
+
+def test_there_is_no_teacher_before_the_first_renewal():
+    assert Teacher().model is None
+
+
+def test_a_teacher_is_the_model_as_it_was(pipeline):
+    nlp, model = pipeline()
+    teacher = Teacher()
+    teacher.renew(model)
+    before, said = weights(model), model.predict(DOCS)
+    assert same(weights(teacher.model), before)
+    train(nlp, make_examples(nlp), steps=3)
+    assert same(weights(teacher.model), before)
+    assert same(teacher.model.predict(DOCS), said)
+    assert not same(weights(model), before)
+    teacher.renew(model)
+    assert same(weights(teacher.model), weights(model))
+    assert same(teacher.model.predict(DOCS), model.predict(DOCS))
+
+
+def test_the_model_does_not_change_with_the_teacher(pipeline):
+    _, model = pipeline()
+    before = weights(model)
+    teacher = Teacher(decay=0.5)
+    teacher.renew(model)
+    teacher.renew(pipeline(seed=1)[1])
+    assert same(weights(model), before)
+
+
+@pytest.mark.parametrize("decay", [0.25, 1.0])
+def test_moving_average(pipeline, decay):
+    old, new = (pipeline(seed)[1] for seed in (0, 1))
+    teacher = Teacher(decay)
+    teacher.renew(old)
+    said = teacher.model.predict(DOCS)
+    teacher.renew(new)
+    assert same(weights(teacher.model), mixed(decay, old, new), tolerance=1e-6)
+    # It is used, too.
+    assert same(teacher.model.predict(DOCS), said) is (decay == 1.0)
+
+
+def test_moving_average_over_several_renewals():
+    teacher, models = Teacher(0.5), [linear(seed) for seed in range(3)]
+    for model in models:
+        teacher.renew(model)
+    for found, a, b, c in zip(weights(teacher.model), *map(weights, models), strict=True):
+        numpy.testing.assert_allclose(found, a / 4 + b / 4 + c / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "tick, due",
+    [(None, False), (Tick(0, 0, 0.0, 10), False), (Tick(10, 0, 0.5, 10), True)],
+    ids=["no clock", "before the first update", "later"],
+)
+@pytest.mark.parametrize("at_start", [False, True])
+def test_a_renewal_before_the_first_update_makes_a_teacher_where_one_is_needed(tick, due, at_start):
+    assert Teacher(at_start=at_start).is_due(tick) is (due or at_start)
+
+
+def test_who_teaches_an_update():
+    teacher, tick, model = Teacher(), Tick(3, 0, 0.1, 10), linear(0)
+    assert teacher.of_update(tick, "x") is None
+    for own, told in ((Teacher(at_start=True), tick), (teacher, None), (teacher, tick._replace(interval=0))):
+        with pytest.raises(WeaknerError, match=r"\[WK029\] 'x'"):
+            own.of_update(told, "x")
+    teacher.renew(model, tick)
+    assert same(weights(teacher.of_update(None, "x")), weights(model)) and teacher.step == 3
+    teacher.reset()
+    assert teacher.model is None and teacher.step == 0
+
+
+@pytest.mark.parametrize("decay", [-0.1, 1.1, float("nan")])
+def test_unusable_decay(decay):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*teacher_decay"):
+        Teacher(decay)
+
+
+def test_models_that_listen_are_refused():
+    require_own_encoder("x", linear(0))
+    require_own_encoder("x", crf_pipeline().get_pipe("crf_ner").model)
+    model = registry.resolve({"made": {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": LISTENER}})["made"]
+    with pytest.raises(WeaknerError, match=r"\[WK028\] 'x'"):
+        require_own_encoder("x", model)
+
+
+def test_a_listener_that_was_replaced_by_its_encoder_is_none():
+    nlp = shared_pipeline(("crf_ner",))
+    model = nlp.get_pipe("crf_ner").model
+    with pytest.raises(WeaknerError, match=r"\[WK028\]"):
+        require_own_encoder("x", model)
+    nlp.replace_listeners("tok2vec", "crf_ner", ["model.tok2vec"])
+    require_own_encoder("x", nlp.get_pipe("crf_ner").model)
+
+
+class Reader:
+    """Says of every Doc how many have been read until then, in a batch as the models do."""
+
+    def __init__(self):
+        self.read = []
+
+    def __call__(self, docs):
+        before = len(self.read)
+        self.read += [doc.text for doc in docs]
+        rows = numpy.repeat(numpy.arange(before, len(self.read)), [len(doc) for doc in docs])
+        batch = numpy.stack([rows, rows], axis=1).astype("float32")
+        return numpy.split(batch, numpy.cumsum([len(doc) for doc in docs])[:-1])
+
+
+def said(teacher, docs, reader):
+    return [own.tolist() for own in teacher.says(docs, reader)]
+
+
+def test_what_it_has_said_holds_until_the_next_renewal():
+    teacher, reader = Teacher(), Reader()
+    first = said(teacher, DOCS, reader)
+    assert said(teacher, DOCS[::-1], reader) == first[::-1]
+    assert said(teacher, [], reader) == []
+    assert reader.read == [doc.text for doc in DOCS]
+    for forget in (lambda: teacher.renew(linear(0)), teacher.reset):
+        forget()
+        assert said(teacher, DOCS, reader) != first
+    assert len(reader.read) == 3 * len(DOCS)
+
+
+def changed(change):
+    doc = Doc(Vocab(), words=["a", "b"])
+    change(doc)
+    return doc
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda doc: setattr(doc[0], "norm_", "x"),
+        lambda doc: setattr(doc[0], "tag_", "x"),
+        lambda doc: setattr(doc[0], "pos_", "NOUN"),
+        lambda doc: setattr(doc[0], "lemma_", "x"),
+        lambda doc: doc[0].set_morph("A=B"),
+        lambda doc: setattr(doc[0], "dep_", "x"),
+        lambda doc: setattr(doc[0], "head", doc[1]),
+        lambda doc: setattr(doc[1], "is_sent_start", True),
+        lambda doc: setattr(doc[1], "is_sent_start", False),
+        lambda doc: setattr(doc[0], "ent_id_", "x"),
+        lambda doc: setattr(doc[0], "ent_kb_id_", "x"),
+        lambda doc: doc.set_ents([], default="outside"),
+        lambda doc: doc.set_ents([doc[:1]], default="missing") or setattr(doc[0], "ent_type_", "X"),
+    ],
+)
+def test_a_doc_that_differs_in_any_token_is_read(change):
+    teacher, reader = Teacher(), Reader()
+    plain = Doc(Vocab(), words=["a", "b"])
+    said(teacher, [plain, changed(change), Doc(Vocab(), words=["a", "b"], spaces=[False, False])], reader)
+    assert len(reader.read) == 3
+    said(teacher, [plain, changed(change)], reader)
+    assert len(reader.read) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda doc: doc.spans.update({"weak:s": [doc[:1]]}),
+        lambda doc: doc.user_data.update(x=1),
+        lambda doc: setattr(doc, "tensor", numpy.zeros((2, 1))),
+        lambda doc: doc.cats.update(x=1.0),
+    ],
+)
+def test_a_doc_with_more_than_tokens_is_read_each_time(change):
+    teacher, reader, doc = Teacher(), Reader(), changed(change)
+    assert said(teacher, [doc], reader) != said(teacher, [doc], reader)
+    assert len(reader.read) == 2
+
+
+def test_the_mark_of_weak_labels_tells_a_model_nothing():
+    teacher, reader = Teacher(), Reader()
+    assert said(teacher, [Doc(Vocab(), words=["a", "b"])], reader) == said(teacher, [changed(set_weak)], reader)
+    assert len(reader.read) == 1
+
+
+def test_what_there_is_no_room_for_is_read_each_time(monkeypatch):
+    monkeypatch.setattr(module, "_OVERHEAD", 10)
+    monkeypatch.setattr(module, "KEPT", 54)  # 24 + 10 bytes, and 8 + 10
+    teacher, reader = Teacher(), Reader()
+    docs = [Doc(Vocab(), words=words) for words in (["a", "b", "c"], ["d", "e"], ["f"])]
+    said(teacher, docs, reader)
+    said(teacher, docs, reader)
+    assert reader.read[3:] == ["d e "]
+
+
+def test_what_is_kept_does_not_keep_its_batch():
+    teacher, reader = Teacher(), Reader()
+    docs = [Doc(Vocab(), words=["a"]), Doc(Vocab(), words=["b"] * 100)]
+    teacher.says(docs, reader)
+    assert all(own.base is None for own in teacher.says(docs, reader))
+
+
+class TestTransformer:
+    pytestmark = needs_spacy_transformers
+
+    def test_moving_average(self, tiny_bert):
+        architecture = "spacy-transformers.Tok2VecTransformer.v3"
+        encoder = {**transformer(tiny_bert, architecture), "pooling": POOLING, "grad_factor": 1.0}
+        nlp = head_pipeline("token_ner", encoder)
+        model, teacher = nlp.get_pipe("token_ner").model, Teacher(0.25)
+        teacher.renew(model)
+        old, said = teacher.model.copy(), model.predict(DOCS)
+        train(nlp, make_examples(nlp), steps=2)
+        assert same(weights(teacher.model), weights(old))
+        assert same(teacher.model.predict(DOCS), said, tolerance=1e-6)
+        teacher.renew(model)
+        assert same(weights(teacher.model), mixed(0.25, old, model), tolerance=1e-6)
+        assert not same(weights(teacher.model), weights(old), tolerance=1e-6)
+        assert not same(teacher.model.predict(DOCS), said, tolerance=1e-6)
+
+    def test_a_listener_is_refused(self):
+        listener = {
+            "@architectures": "spacy-transformers.TransformerListener.v1",
+            "pooling": POOLING,
+            "grad_factor": 1.0,
+            "upstream": "*",
+        }
+        with pytest.raises(WeaknerError, match=r"\[WK028\]"):
+            require_own_encoder("x", registry.resolve({"it": listener})["it"])

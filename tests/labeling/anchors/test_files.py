@@ -1,0 +1,180 @@
+"""Files that are read and written: formats, shards, errors."""
+
+import bz2
+import gzip
+import importlib.util
+import json
+
+import pytest
+import spacy
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.anchors.anchors import anchors
+from spacy_weakner.labeling.anchors.pages import page_format
+
+from .util import HTML, NLP, SENTENCE, dump, entities, page, run
+
+
+def test_rows(tmp_path):
+    rows = [{"html": HTML, "id": "x"}, {"wikitext": SENTENCE, "id": 7, "url": "u"}, {"wikitext": "#REDIRECT [[x]]"}]
+    report, docs = run(tmp_path, {"a.jsonl.gz": gzip.compress("\n".join(map(json.dumps, rows)).encode())})
+    assert [weak.get_id(doc) for doc in docs] == ["x.1", "7.1"]
+    assert [len(doc.ents) for doc in docs] == [3, 4]
+    assert (report.pages, report.redirects) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("{}", "neither 'html' nor 'wikitext'"),
+        ('{"html": "a", "wikitext": "b"}', "both 'html' and 'wikitext'"),
+        ('{"html": 1}', "must be a string"),
+        ('{"html": "\\ud800"}', "surrogate"),
+        ('{"html": "a", "id": []}', "'id'"),
+        ("[", "not JSON"),
+    ],
+)
+def test_malformed_rows(tmp_path, line, message):
+    with pytest.raises(WeaknerError, match=rf"WK103.*a\.jsonl, line 2: .*{message}"):
+        run(tmp_path, {"a.jsonl": json.dumps({"html": HTML}) + f"\n{line}\n"})
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("a.xml", "dump"),
+        ("a.XML.bz2", "dump"),
+        ("wiki-articles1.xml-p1p41242.bz2", "dump"),
+        ("a.wiki", "wikitext"),
+        ("a.txt.gz", "wikitext"),
+        ("a.html", "html"),
+        ("a.htm.gz", "html"),
+        ("a.jsonl", "jsonl"),
+        ("a.pdf", None),
+        ("a.bz2", None),
+        ("a", None),
+    ],
+)
+def test_formats(tmp_path, name, expected):
+    assert page_format(tmp_path / name) == expected
+
+
+def test_folders_and_formats(tmp_path):
+    files = {"b.html": HTML, "a.wiki": SENTENCE, "c.pdf": "no", ".hidden.wiki": "[[No]]"}
+    _, docs = run(tmp_path, files)
+    assert [doc[0].text for doc in docs] == ["Anna", "Anna"] and [len(doc.ents) for doc in docs] == [4, 3]
+    (tmp_path / "page.data").write_text(HTML)
+    assert anchors([tmp_path / "page.data"], tmp_path / "b.spacy", format="html", min_anchors=3).docs == 1
+
+
+def test_shards_and_determinism(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors._ZONE", 2)
+    files = {"a.xml": dump(*[page(f"P{i}", f"[[Number{i}]] is. [[Other{i}]] is.") for i in range(7)])}
+    report, docs = run(tmp_path, files, "out", shard_size=4)
+    assert (report.docs, report.files) == (14, 4)
+    assert [entities(doc) for doc in docs] == [[f"{x}{i}"] for i in range(7) for x in ("Number", "Other")]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [f"part-0000{i}.spacy" for i in range(4)]
+    again, _ = run(tmp_path, files, "again", shard_size=4)
+    assert again == report
+    for name in names:
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_the_vocabulary_does_not_grow(tmp_path, monkeypatch):
+    made = []
+
+    def blank(*args):
+        made.append(spacy.blank("en"))
+        return made[0]
+
+    monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.blank_pipeline", blank)
+    run(tmp_path, {"a.wiki": "[[Zyxwvut]] is here."})
+    assert "Zyxwvut" not in made[0].vocab.strings
+
+
+def test_nothing_is_replaced_unasked(tmp_path):
+    for output in ("out", "out.spacy"):
+        run(tmp_path, {"a.wiki": SENTENCE}, output)
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*.spacy")}
+        with pytest.raises(WeaknerError, match=r"WK314.*--overwrite"):
+            run(tmp_path, {"a.wiki": SENTENCE}, output)
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*.spacy")} == before
+        _, docs = run(tmp_path, {"a.wiki": "[[New]]."}, output, overwrite=True)
+        assert [doc.text for doc in docs] == ["New."]
+        with pytest.raises(WeaknerError, match="WK442"):
+            run(tmp_path, {"a.wiki": SENTENCE, "b.xml": "<broken"}, output, overwrite=True)
+        (tmp_path / "in" / "b.xml").unlink()
+        assert [doc.text for doc in read_docs(tmp_path / output, NLP.vocab)] == ["New."]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", "out.spacy"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_outputs_that_are_refused(tmp_path, overwrite):
+    options = {"overwrite": overwrite, "min_anchors": 1}
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.wiki").write_text(SENTENCE)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "gold").mkdir()
+    (tmp_path / "gold" / "mine.spacy").write_bytes(b"")
+    for output, code in [
+        ("in", "WK304"),
+        ("in/x.spacy", "WK304"),
+        ("x.jsonl", "WK305"),
+        ("file", "WK305"),
+        ("gold", "WK300"),
+    ]:
+        with pytest.raises(WeaknerError, match=code):
+            anchors([folder], tmp_path / output, **options)
+    assert (folder / "a.wiki").read_text() == SENTENCE and (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "name, data, options, message",
+    [
+        ("a.pdf", b"", {}, "WK101"),
+        ("a.wiki", b"caf\xe9", {}, "WK104.*a.wiki"),
+        ("a.wiki.gz", gzip.compress(b"x" * 1000, mtime=0)[:-12], {}, "WK206.*a.wiki.gz"),
+        ("a.xml.bz2", bz2.compress(dump(page("A", SENTENCE)).encode())[:-12], {}, "WK206.*a.xml.bz2"),
+        ("a.xml.bz2", b"no bzip2", {}, "WK206.*a.xml.bz2"),
+        ("a.xml.gz", b"no gzip", {}, "WK206.*a.xml.gz"),
+        ("a.wiki", b"[[x]]", {"format": "text"}, "WK005.*format.*dump or wikitext or html or jsonl"),
+        ("a.wiki", b"[[x]]", {"min_anchors": -1}, "WK005.*min_anchors"),
+        ("a.wiki", b"[[x]]", {"max_length": 0}, "WK005.*max_length"),
+        ("a.wiki", b"[[x]]", {"shard_size": 0}, "WK005.*shard_size"),
+        ("a.wiki", b"[[x]]", {"label": " "}, "WK005.*label"),
+        ("a.wiki", b"[[x]]", {"tokenizer": "nope"}, "WK106"),
+        ("a.wiki", b"[[x]]", {"lang": "qqq"}, "WK107"),
+        ("a.wiki", b"", {}, r"WK441.*pages: 1.*anchors: 0, .*length: 0"),
+        ("a.wiki", b"[[x]] y.", {"max_length": 1}, "WK441.*length: 1"),
+        ("a.html", b"<p>[[x]]</p>", {}, r"WK441.*anchors: 1"),
+    ],
+)
+@pytest.mark.parametrize("output", ["out", "out.spacy"])
+def test_errors(tmp_path, output, name, data, options, message):
+    with pytest.raises(WeaknerError, match=message):
+        run(tmp_path, {name: data}, output, **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_missing_input(tmp_path):
+    with pytest.raises(WeaknerError, match="WK100"):
+        anchors([tmp_path / "no.xml"], tmp_path / "out")
+    (tmp_path / "a.pdf").write_text("x")
+    with pytest.raises(WeaknerError, match=r"WK105.*\.wiki"):
+        anchors([tmp_path / "a.pdf"], tmp_path / "out")
+
+
+def test_without_the_package(tmp_path, monkeypatch):
+    find_spec = importlib.util.find_spec
+    missing = lambda name, *rest: None if name == "mwparserfromhell" else find_spec(name, *rest)  # noqa: E731
+    monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.find_spec", missing)
+    files = {"a.wiki": SENTENCE, "a.xml": dump(page("A", SENTENCE)), "a.jsonl": json.dumps({"wikitext": SENTENCE})}
+    for name, text in files.items():
+        with pytest.raises(WeaknerError, match=r"WK440.*mwparserfromhell.*spacy_weakner\[wiki\]"):
+            run(tmp_path, {name: text})
+        (tmp_path / "in" / name).unlink()
+    assert run(tmp_path, {"a.html": HTML})[0].docs == 1

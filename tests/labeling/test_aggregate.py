@@ -1,0 +1,383 @@
+import json
+import random
+from dataclasses import replace
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.gold import Gold, find_gold
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.aggregate import aggregate
+
+NLP = spacy.blank("en")
+
+
+def make_doc(weak_spans, gold=None, words="a b c d e f"):
+    doc = Doc(NLP.vocab, words=words.split())
+    for source, spans in weak_spans.items():
+        weak.set_group(doc, f"weak:{source}", spans)
+    if gold is not None:
+        doc.set_ents([Span(doc, s, e, label=label) for s, e, label in gold], default="outside")
+    return doc
+
+
+def run(tmp_path, docs, **settings):
+    write_docs(tmp_path / "in.spacy", docs)
+    report = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings)
+    return report, list(read_docs(tmp_path / "out.spacy", NLP.vocab))
+
+
+def iob(doc):
+    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, "BI-B--"),
+        ({"unmatched": "outside"}, "BIOBOO"),
+        ({"policy": "drop"}, "---B--"),
+        ({"policy": "drop", "unmatched": "outside"}, "--OBOO"),
+        ({"sources": ["t"], "unmatched": "outside"}, "OBOOOO"),
+        ({"sources": ["t", "s"], "policy": "priority"}, "-B-B--"),
+    ],
+)
+def test_missing_and_outside(tmp_path, settings, expected):
+    groups = {"s": [(0, 2, "A"), (3, 4, "B")], "t": [(1, 2, "A")]}
+    _, (doc,) = run(tmp_path, [make_doc(groups)], **settings)
+    assert iob(doc) == expected
+    assert weak.is_weak(doc)
+    assert weak.get_confidence(doc) is None
+    assert {s: weak.group_entities(doc, f"weak:{s}") for s in "st"} == groups
+
+
+def test_longest_counts_characters(tmp_path):
+    doc = make_doc({"s": [(0, 1, "A"), (0, 3, "B")], "t": [(2, 4, "C")]}, words="a b c dddddd")
+    _, (doc,) = run(tmp_path, [doc])
+    assert weak.doc_entities(doc) == [(0, 1, "A"), (2, 4, "C")]
+
+
+def test_report(tmp_path):
+    docs = [
+        make_doc({"s": [(0, 2, "A")], "t": [(0, 2, "A"), (1, 3, "B")]}, gold=[(0, 1, "G")]),
+        make_doc({"s": []}),
+        make_doc({}),
+    ]
+    report, result = run(tmp_path, docs, unmatched="outside")
+    assert (report.docs, report.unlabelled, report.gold, report.candidates) == (3, 1, 1, 2)
+    assert (report.entities, report.tokens, report.missing, report.skipped) == ({"A": 1}, 18, 6, 0)
+    assert [iob(doc) for doc in result] == ["BIOOOO", "OOOOOO", "------"]
+
+
+def test_gold_moves_once(tmp_path):
+    gold = [(0, 1, "G")]
+    _, docs = run(tmp_path, [make_doc({"s": [(0, 2, "A")]}, gold=gold), make_doc({"s": []}, gold=[])])
+    assert [weak.group_entities(doc, "gold") for doc in docs] == [gold, []]
+    assert all("gold" in doc.spans for doc in docs)
+    weak.set_confidence(docs[0], 0.5)
+    weak.set_tags(docs[0], ["B-A"] * 6)
+    write_docs(tmp_path / "second.spacy", docs)
+    report = aggregate(tmp_path / "second.spacy", tmp_path / "third.spacy", unmatched="outside")
+    third = list(read_docs(tmp_path / "third.spacy", NLP.vocab))
+    assert [weak.group_entities(doc, "gold") for doc in third] == [gold, []]
+    assert [iob(doc) for doc in third] == ["BIOOOO", "OOOOOO"]
+    assert report.gold == 0
+    # What was estimated for the earlier labels is gone.
+    assert weak.get_confidence(third[0]) is None
+    assert weak.get_tags(third[0]) is None
+
+
+def test_without_gold_there_is_no_gold_group(tmp_path):
+    _, (doc,) = run(tmp_path, [make_doc({"s": [(0, 2, "A")]})])
+    assert "gold" not in doc.spans
+
+
+@pytest.mark.parametrize(
+    "groups, settings, message",
+    [
+        ({}, {}, "WK301"),
+        ({"s": []}, {"sources": ["s", "t"]}, r"WK302.*'t' \(sources there: s\)"),
+        ({"s": []}, {"sources": []}, "WK005.*sources"),
+        ({"s": []}, {"policy": "best"}, "WK005.*policy"),
+        ({"s": []}, {"unmatched": "drop"}, "WK005.*unmatched"),
+    ],
+)
+def test_errors(tmp_path, groups, settings, message):
+    with pytest.raises(WeaknerError, match=message):
+        run(tmp_path, [make_doc(groups)], **settings)
+    assert not (tmp_path / "out.spacy").exists()
+
+
+def test_rerun_skips(tmp_path):
+    report, _ = run(tmp_path, [make_doc({"s": [(0, 1, "A")]})])
+    again = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy")
+    assert again == replace(report, skipped=1)
+    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", unmatched="outside").skipped == 0
+
+
+# Votes and the label model
+
+COMPLETE = ("m", "n")
+
+
+def vote_doc(groups, gold=None, words="a b c d e f", reliability=None):
+    """A Doc whose sources "m" and "n" are complete."""
+    doc = make_doc({}, gold, words)
+    for source, spans in groups.items():
+        weak.set_source(doc, source, spans, complete=source in COMPLETE, reliability=(reliability or {}).get(source))
+    return doc
+
+
+AGREED = {"s": [(0, 2, "A")], "m": [(0, 2, "A"), (4, 5, "B")], "n": [(0, 2, "A")]}
+
+
+# Shows that "m" and "n" know both labels, so that they mean something by their silence about them.
+BOTH = {name: [(0, 2, "A"), (4, 5, "B")] for name in COMPLETE}
+
+
+def many(n=30, **settings):
+    """Docs with different words."""
+    return [vote_doc(AGREED, words=f"a{i} b c d e f", **settings) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, "BIOO-O"),  # at token 4, "n" and "m" disagree
+        ({"unmatched": "outside"}, "BIOOOO"),
+        ({"unmatched": "missing"}, "BI----"),
+        ({"min_probability": 0.5}, "BIOOOO"),
+        ({"sources": ["m", "n"]}, "BIOOBO"),  # a tie: the first source decides
+        ({"sources": ["n", "m"]}, "BIOO-O"),
+        ({"sources": ["s"]}, "BI----"),
+    ],
+)
+def test_majority(tmp_path, settings, expected):
+    if "sources" not in settings:
+        settings = {**settings, "sources": ["n", "m", "s"]}
+    docs = [vote_doc(AGREED), make_doc({}), vote_doc(BOTH)]
+    report, (doc, empty, _) = run(tmp_path, docs, method="majority", **settings)
+    assert iob(doc) == expected
+    assert iob(empty) == "------"
+    assert report.unlabelled == 1 + (settings["sources"] == ["s"])
+    assert {s: weak.group_entities(doc, f"weak:{s}") for s in AGREED} == AGREED
+    assert weak.is_weak(doc) and weak.get_confidence(doc) is None and weak.get_soft_labels(doc) is None
+
+
+def test_soft_labels(tmp_path):
+    docs = [vote_doc(AGREED), make_doc({}), vote_doc(BOTH)]
+    _, (doc, empty, _) = run(tmp_path, docs, method="majority", soft=True)
+    soft = weak.get_soft_labels(doc)
+    assert soft.labels == ("O", "B-A", "I-A", "B-B", "I-B")
+    assert soft.scheme == "BIO"
+    assert soft.probabilities.dtype == "float32"
+    assert soft.probabilities[4].tolist() == [0.5, 0, 0, 0.5, 0]
+    assert weak.get_soft_labels(empty) is None
+
+
+def test_label_model(tmp_path):
+    report, docs = run(tmp_path, many(gold=[(4, 5, "B")]), method="label_model", model_output=tmp_path / "m.json")
+    assert all((0, 2, "A") in weak.doc_entities(doc) for doc in docs)
+    probabilities = weak.get_soft_labels(docs[0]).probabilities
+    assert probabilities.sum(1) == pytest.approx([1] * 6)
+    assert probabilities[0].argmax() == 1
+    assert report.gold == report.fitted_docs == 30
+    assert report.iterations > 0
+    beliefs = {(b.source, b.label): b for b in report.beliefs}
+    assert beliefs["m", "A"].precision > 0.9
+    assert beliefs["m", "A"].precision > beliefs["m", "B"].precision
+    assert [weak.group_entities(doc, "gold") for doc in docs] == [[(4, 5, "B")]] * 30
+    learned = json.loads((tmp_path / "m.json").read_text())
+    assert learned["method"] == "label_model" and set(learned["model"]["sources"]) == {"s", "m", "n"}
+
+
+@pytest.mark.parametrize("method", ["label_model", "majority"])
+def test_gold_is_not_looked_at(tmp_path, method):
+    _, with_gold = run(tmp_path, many(gold=[(4, 5, "B")]), method=method, soft=True)
+    (tmp_path / "out.spacy").unlink()
+    _, without = run(tmp_path, many(), method=method, soft=True)
+    for a, b in zip(with_gold, without, strict=True):
+        assert iob(a) == iob(b)
+        assert (weak.get_soft_labels(a).probabilities == weak.get_soft_labels(b).probabilities).all()
+
+
+@pytest.mark.parametrize("method", ["majority", "weighted"])
+def test_who_never_uses_a_label_does_not_deny_it(tmp_path, method):
+    # Two models that only know A say nothing about the B of a list.
+    groups = {"m": [(0, 1, "A")], "n": [(0, 1, "A")], "list": [(4, 5, "B")]}
+    reliability = dict.fromkeys(groups, 0.9)
+    settings = {"method": method, "sources": ["m", "n", "list"]}
+    docs = [vote_doc(groups, reliability=reliability), vote_doc(BOTH)]
+    _, (doc, _) = run(tmp_path, docs, **settings)
+    assert (4, 5, "B") not in weak.doc_entities(doc)
+    (tmp_path / "out.spacy").unlink()
+    _, (doc,) = run(tmp_path, docs[:1], **settings)
+    assert weak.doc_entities(doc) == [(0, 1, "A"), (4, 5, "B")]
+
+
+@pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
+def test_a_source_with_several_labels_means_one_of_them(tmp_path, method):
+    groups = {"list": [(1, 2, "A"), (1, 2, "B")], "m": [(1, 2, "B")], "n": [(1, 2, "B"), (4, 5, "A")]}
+    docs = [vote_doc(groups, reliability=dict.fromkeys(groups, 0.9), words=f"a{i} b c d e f") for i in range(30)]
+    _, found = run(tmp_path, docs, method=method)
+    assert all((1, 2, "B") in weak.doc_entities(doc) for doc in found)
+
+
+def test_where_nobody_votes_nothing_is_known(tmp_path):
+    _, (doc,) = run(tmp_path, [vote_doc({"s": [(0, 2, "A")]})], method="majority", soft=True)
+    assert weak.get_soft_labels(doc).probabilities.sum(1).tolist() == [1, 1, 0, 0, 0, 0]
+    assert iob(doc) == "BI----"
+
+
+def test_gold_of_the_corpus_is_not_learned_from(tmp_path):
+    groups = {"m": [(4, 5, "B")], "n": [(2, 3, "A")]}
+    docs = [vote_doc(groups, gold=[(4, 5, "B")], reliability={"m": 0.6, "n": 0.9}) for _ in range(9)]
+    report, _ = run(tmp_path, docs, method="weighted")
+    assert report.fitted_docs == 0
+    assert {b.source: b.precision for b in report.beliefs if b.label != "O"} == pytest.approx({"m": 0.6, "n": 0.9})
+
+
+def test_missing_tokens_of_gold_stay_missing(tmp_path):
+    doc = make_doc({"s": [(3, 4, "A")]})
+    doc.set_ents([Span(doc, 0, 2, label="A")], missing=[doc[3:5]], default="outside")
+    _, (found,) = run(tmp_path, [doc])
+    assert find_gold(found) == Gold(frozenset({(0, 2, "A")}), frozenset({3, 4}))
+
+
+def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.labeling.aggregate.prepare", lambda *args: pytest.fail("learned first"))
+    write_docs(tmp_path / "in.spacy", many(3))
+    write_docs(tmp_path / "foreign.spacy", many(3))
+    (tmp_path / "m.json").write_text("old")
+    for output, message in (("foreign.spacy", "WK300"), ("out.txt", "WK305")):
+        with pytest.raises(WeaknerError, match=message):
+            aggregate(tmp_path / "in.spacy", tmp_path / output, method="label_model", model_output=tmp_path / "m.json")
+    assert (tmp_path / "m.json").read_text() == "old"
+
+
+def test_finished_output_is_not_learned_for_again(tmp_path, monkeypatch):
+    write_docs(tmp_path / "in.spacy", many(5))
+    settings = {"method": "label_model", "model_output": tmp_path / "m.json"}
+    aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings)
+    text = (tmp_path / "m.json").read_text()
+    (tmp_path / "m.json").unlink()
+    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).skipped == 1
+    assert (tmp_path / "m.json").read_text() == text
+    monkeypatch.setattr("spacy_weakner.labeling.aggregate.prepare", lambda *args: pytest.fail("learned again"))
+    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).beliefs == ()
+
+
+def test_weights_from_gold(tmp_path):
+    # "m" alone is right about B, which two others deny.
+    groups = {"m": [(4, 5, "B")], "n": [(2, 3, "A")], "o": [(2, 3, "A")]}
+    docs = [*(vote_doc(groups, gold=[(4, 5, "B")]) for _ in range(20)), vote_doc(groups)]
+    write_docs(tmp_path / "gold.spacy", docs)
+    report, docs = run(tmp_path, docs, method="weighted", gold=tmp_path / "gold.spacy")
+    assert weak.doc_entities(docs[-1]) == [(4, 5, "B")]
+    assert report.fitted_docs == 20
+    precision = {(b.source, b.label): b.precision for b in report.beliefs}
+    assert precision["m", "B"] > 0.9 and precision["n", "A"] < 0.1
+
+
+def test_weights_from_a_gold_corpus_or_declared(tmp_path):
+    groups = {"s": [(4, 5, "B")], "t": [(4, 5, "A")]}
+    write_docs(tmp_path / "gold.spacy", [vote_doc(groups, gold=[(4, 5, "B")])] * 9)
+    _, (doc,) = run(tmp_path, [vote_doc(groups, gold=[(4, 5, "A")])], method="weighted", gold=tmp_path / "gold.spacy")
+    assert weak.doc_entities(doc) == [(4, 5, "B")]
+    (tmp_path / "out.spacy").unlink()
+    _, (doc,) = run(tmp_path, [vote_doc(groups, reliability={"s": 0.6, "t": 0.8})], method="weighted")
+    assert weak.doc_entities(doc) == [(4, 5, "A")]
+    (tmp_path / "out.spacy").unlink()
+    with pytest.raises(WeaknerError, match=r"WK330.*'s'"):
+        run(tmp_path, [vote_doc(groups)], method="weighted")
+    write_docs(tmp_path / "gold.spacy", [vote_doc({}, gold=[])])
+    with pytest.raises(WeaknerError, match="WK332"):
+        run(tmp_path, [vote_doc(groups)], method="weighted", gold=tmp_path / "gold.spacy")
+    assert not (tmp_path / "out.spacy").exists()
+
+
+@pytest.mark.parametrize(
+    "groups, settings, message",
+    [
+        ({"s": []}, {"method": "vote"}, r"WK005.*method"),
+        ({"s": []}, {"method": "label_model"}, r"WK333.*sources s"),
+        ({"s": []}, {"method": "majority", "policy": "drop"}, r"WK331.*policy = drop"),
+        ({"s": []}, {"soft": True}, r"WK331.*soft.*majority, weighted, label_model"),
+        ({"s": []}, {"unmatched": "confident"}, "WK331"),
+        ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
+        ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
+        ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
+        ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*each once"),
+    ],
+)
+def test_errors_of_methods(tmp_path, groups, settings, message):
+    test_errors(tmp_path, groups, settings, message)
+
+
+def write_shards(folder, docs, sizes):
+    for i, size in enumerate(sizes):
+        write_docs(folder / f"{i}.spacy", docs[:size])
+        docs = docs[size:]
+
+
+def random_docs(n=60):
+    rng = random.Random(0)
+    docs = []
+    for i in range(n):
+        spans = [[(2 * j, 2 * j + rng.choice([1, 2]), rng.choice("AAAB"))] for j in range(3)]
+        groups = {name: [e for (e,) in spans if rng.random() < 0.7] for name in "smn"}
+        docs.append(vote_doc(groups, words=f"a{i % 50} b c d e f"))
+    return docs
+
+
+def test_fit_does_not_depend_on_shards_or_order(tmp_path):
+    docs = random_docs()
+    write_shards(tmp_path / "one", docs, [60])
+    write_shards(tmp_path / "three", docs[::-1], [7, 20, 33])
+    settings = {"method": "label_model", "max_docs": 30}
+    reports = [aggregate(tmp_path / name, tmp_path / f"{name}-out", **settings) for name in ("one", "three")]
+    one, three = (list(read_docs(tmp_path / f"{name}-out", NLP.vocab)) for name in ("one", "three"))
+    assert reports[0] == reports[1]
+    assert reports[0].fitted_docs == 30
+    for a, b in zip(one, three[::-1], strict=True):
+        assert a.text == b.text
+        assert weak.get_soft_labels(a).probabilities == pytest.approx(weak.get_soft_labels(b).probabilities, abs=1e-6)
+    other = aggregate(tmp_path / "one", tmp_path / "other", seed=1, **settings)
+    assert other.beliefs != reports[0].beliefs
+
+
+def test_resume_gives_the_same_bytes(tmp_path):
+    write_shards(tmp_path / "in", random_docs(), [20, 20, 20])
+    aggregate(tmp_path / "in", tmp_path / "whole", method="label_model")
+    aggregate(tmp_path / "in", tmp_path / "out", method="label_model")
+    (tmp_path / "out" / "1.spacy").unlink()  # as if killed before it was written
+    report = aggregate(tmp_path / "in", tmp_path / "out", method="label_model")
+    assert report.skipped == 2
+    for name in ("0.spacy", "1.spacy", "2.spacy"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    # A change to one shard changes what was learned from all.
+    write_docs(tmp_path / "in" / "2.spacy", random_docs(5))
+    assert aggregate(tmp_path / "in", tmp_path / "out", method="label_model").skipped == 0
+
+
+def test_entities_do_not_depend_on_the_batch(tmp_path, monkeypatch):
+    docs = random_docs(20)
+    _, together = run(tmp_path, docs, method="label_model")
+    monkeypatch.setattr("spacy_weakner.labeling.combine.BATCH_SIZE", 3)
+    (tmp_path / "out.spacy").unlink()
+    _, apart = run(tmp_path, docs, method="label_model")
+    assert [weak.doc_entities(doc) for doc in together] == [weak.doc_entities(doc) for doc in apart]
+
+
+def test_a_model_output_of_another_run_is_replaced(tmp_path):
+    path = tmp_path / "m.json"
+    docs = many()
+    run(tmp_path, docs, method="label_model", model_output=path)
+    expected = path.read_text()
+    for stale in ('{"method": "weighted"}', "{", "[]", json.dumps({**json.loads(expected), "made_from": "else"})):
+        path.write_text(stale)
+        aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", method="label_model", model_output=path)
+        assert path.read_text() == expected

@@ -1,0 +1,180 @@
+"""Answers of language models as a source."""
+
+import json
+
+import pytest
+import spacy
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.agreement import vote
+from spacy_weakner.labeling.label import label
+from spacy_weakner.labeling.sources import read_sources
+from spacy_weakner.project.new import init_project
+
+NLP = spacy.blank("xx")
+P, L, O = "PER", "LOC", "ORG"  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    "samples, expected",
+    [
+        # one sample: what it says
+        ([[(0, 1, P)]], {(0, 1, P): 1.0}),
+        ([[]], {}),
+        # mentions by their share of all samples
+        ([[(0, 1, P)], [(0, 1, P), (2, 3, L)], [], [(0, 1, P)]], {(0, 1, P): 0.75, (2, 3, L): 0.25}),
+        # the type by majority of those that have the mention: 1 of 4 has LOC, and none of the types has 3 of 4
+        ([[(0, 1, P)], [(0, 1, L)], [(0, 1, P)], []], {(0, 1, P): 0.75}),
+        # in a draw the first that was named
+        ([[(0, 1, L)], [(0, 1, P)]], {(0, 1, L): 1.0}),
+        # a mention that is said twice, or with two types, is there once
+        ([[(0, 1, P), (0, 1, P)], [(0, 1, O), (0, 1, L)], [(0, 1, L)]], {(0, 1, L): 1.0}),
+        # other borders are another mention
+        ([[(0, 2, P)], [(0, 1, P)], [(0, 2, P)]], {(0, 1, P): 1 / 3, (0, 2, P): 2 / 3}),
+    ],
+)
+def test_agreement_by_hand(samples, expected):
+    entities, scores = vote(samples)
+    assert dict(zip(entities, scores, strict=True)) == pytest.approx(expected)
+
+
+def write(path, rows):
+    """Rows of `ask`: (text, mentions) or (text, mentions, question)."""
+    whole = [
+        {
+            "key": f"{i:032x}",
+            "asked": question[0] if question else "q1",
+            "model": "m",
+            "sample": i,
+            "text": text,
+            "ents": mentions,
+        }
+        for i, (text, mentions, *question) in enumerate(rows)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in whole))
+
+
+def run(folder, texts, rows, **settings):
+    """Labels some texts by answers; gives the groups, None for a text without one, and the report."""
+    write(folder / "answers.jsonl", rows)
+    return run_there(folder, texts, **settings)
+
+
+def run_there(folder, texts, **settings):
+    (folder / "in.txt").write_text("".join(f"{text}\n" for text in texts))
+    sources = {"llm": {"answers": str(folder / "answers.jsonl"), **settings}}
+    report = label(folder / "in.txt", folder / "out.spacy", sources=sources, lang="xx", sentences=False)
+    docs = list(read_docs(folder / "out.spacy", NLP.vocab))
+    return docs, [found(doc) for doc in docs], report.sources[0]
+
+
+def found(doc):
+    if "weak:llm" not in doc.spans:
+        return None
+    return [(doc[start:end].text, name) for start, end, name in weak.group_entities(doc, "weak:llm")]
+
+
+def phrase(text, name=P):
+    return {"text": text, "label": name}
+
+
+@pytest.mark.parametrize(
+    "text, mentions, expected, lost",
+    [
+        # all occurrences
+        ("bill paid the bill to Bill", [phrase("bill")], [("bill", P), ("bill", P)], 0),
+        ("Anna met Anna", [phrase("Anna")], [("Anna", P), ("Anna", P)], 0),
+        # its own case first, then any
+        ("ASPIRIN and aspirin", [phrase("Aspirin")], [("ASPIRIN", P), ("aspirin", P)], 0),
+        # commas, brackets, white space
+        ("take 2,4-dinitrophenol (DNP) now", [phrase("2,4-dinitrophenol")], [("2,4-dinitrophenol", P)], 0),
+        ("take 2,4-[bis(x)]phenol now", [phrase("2,4-[bis(x)]phenol")], [("2,4-[bis(x)]phenol", P)], 0),
+        ("New York rocks", [phrase("New  York")], [("New York", P)], 0),
+        # a part of a token, and what is not there
+        ("Annabel left", [phrase("Anna"), phrase("Rex"), phrase("left", L)], [("left", L)], 2),
+        # places of marks
+        ("bill paid the bill", [[14, 18, P]], [("bill", P)], 0),
+    ],
+)
+def test_alignment(tmp_path, text, mentions, expected, lost):
+    docs, labelled, report = run(tmp_path, [text], [(text, mentions)])
+    assert labelled == [expected]
+    assert report.not_found == lost
+    # Where an answer was lost, silence may stand for it.
+    assert weak.is_complete(docs[0], "llm") == (not lost)
+
+
+def test_scores_and_silence(tmp_path):
+    texts = ["Anna met Bob", "nobody", "refused", "not asked", "half"]
+    rows = [
+        ("Anna met Bob", [phrase("Anna"), phrase("Bob")]),
+        ("refused", None),
+        ("Anna met Bob", [phrase("anna"), phrase("Rex")]),
+        ("nobody", []),
+        ("half", None),
+        ("Anna met Bob", [phrase("Anna", L)]),
+        ("half", [phrase("half")]),
+    ]
+    docs, labelled, report = run(tmp_path, texts, rows)
+    assert labelled == [[("Anna", P)], [], None, None, [("half", P)]]
+    # Of three samples all have Anna, one has Bob. Rex is nowhere, but only one sample has it.
+    assert weak.group_scores(docs[0], "weak:llm") == [1.0]
+    assert [weak.is_complete(docs[i], "llm") for i in (0, 1, 4)] == [True, True, True]
+    assert (report.low_scores, report.not_found, report.docs_without_row, report.repeated_rows) == (1, 1, 2, 0)
+    assert report.rows == 3 and report.rows_without_doc == 0
+    docs, labelled, _ = run(tmp_path, texts, rows, min_score=0.0, labels={"PER": "NAME"}, complete=False)
+    assert labelled[0] == [("Anna", "NAME"), ("Bob", "NAME")]
+    assert weak.group_scores(docs[0], "weak:llm") == pytest.approx([1.0, 1 / 3])
+    assert not weak.is_complete(docs[1], "llm")
+
+
+def test_several_questions(tmp_path):
+    rows = [("Anna", [phrase("Anna")], "q1"), ("Bob", [], "q2"), ("Anna", [phrase("Anna", L)], "q2")]
+    with pytest.raises(WeaknerError, match=r'WK772.*"q2" \(m, 2 rows\), "q1" \(m, 1 rows\)'):
+        run(tmp_path, ["Anna", "Bob"], rows)
+    with pytest.raises(WeaknerError, match="WK772"):
+        run(tmp_path, ["Anna", "Bob"], rows, asked="q3")
+    assert run(tmp_path, ["Anna", "Bob"], rows, asked="q1")[1] == [[("Anna", P)], None]
+    assert run(tmp_path, ["Anna", "Bob"], rows, asked="q2")[1] == [[("Anna", L)], []]
+
+
+def test_files_that_are_not_whole_or_not_answers(tmp_path):
+    write(tmp_path / "answers.jsonl", [("Anna", [phrase("Anna")]), ("Bob", [])])
+    whole = (tmp_path / "answers.jsonl").read_text()
+    (tmp_path / "answers.jsonl").write_text(whole[:-20])
+    with pytest.raises(WeaknerError, match="WK773"):
+        run_there(tmp_path, ["Anna"])
+    (tmp_path / "answers.jsonl").write_text(whole[:-1])
+    assert run_there(tmp_path, ["Anna", "Bob"])[1] == [[("Anna", P)], []]
+    (tmp_path / "answers.jsonl").write_text('{"text": "Anna", "ents": []}\n')
+    with pytest.raises(WeaknerError, match=r"line 1: this is no row of 'ask'\. Declare .* file = "):
+        run_there(tmp_path, ["Anna"])
+
+
+def test_projects_know_answers(tmp_path):
+    write(tmp_path / "answers.jsonl", [("Anna", [phrase("Anna")])])
+    (tmp_path / "in.txt").write_text("Anna\n")
+    made = init_project(tmp_path / "project", text=tmp_path / "in.txt", answers=tmp_path / "answers.jsonl", lang="xx")
+    (source,) = read_sources(made.folder / "sources.cfg")
+    assert (source.kind, source.complete, source.min_score) == ("answers", True, 0.5)
+
+
+@spacy.Language.component("llm_test_only")
+def silent(doc):
+    return doc
+
+
+@pytest.mark.parametrize("component, expected", [("llm_test_only", False), ("sentencizer", True)])
+def test_silence_of_pipelines_that_ask_language_models(tmp_path, component, expected):
+    """One of spacy-llm is silent also where its answer could not be read."""
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(component, name="ner")
+    nlp.to_disk(tmp_path / "model")
+    (tmp_path / "in.txt").write_text("Anna\n")
+    for declared in ({}, {"complete": True}, {"complete": False}):
+        sources = {"llm": {"pipeline": str(tmp_path / "model"), **declared}}
+        label(tmp_path / "in.txt", tmp_path / "out.spacy", sources=sources, lang="xx")
+        (doc,) = read_docs(tmp_path / "out.spacy", NLP.vocab)
+        assert weak.is_complete(doc, "llm") == declared.get("complete", expected)

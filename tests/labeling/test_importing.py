@@ -1,0 +1,343 @@
+import gzip
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.rows import RowError
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.importing import LabelFile, index_labels
+from spacy_weakner.labeling.label import label
+from spacy_weakner.labeling.mentions import align, find_mentions, letter_borders, read_mentions
+from spacy_weakner.labeling.report import Lines
+from spacy_weakner.runtime.shards import WHOLE
+
+NLP = spacy.blank("xx")
+
+
+def make_doc(words, id_=None, spaces=None):
+    doc = Doc(NLP.vocab, words=words.split("|") if isinstance(words, str) else words, spaces=spaces)
+    weak.set_id(doc, id_)
+    return doc
+
+
+def find(doc, row, misaligned="drop"):
+    return find_mentions(doc, read_mentions(row, "s"), misaligned)
+
+
+# Places
+
+
+@pytest.mark.parametrize(
+    "words, text, span, strict, expanded, contracted",
+    [
+        # begins and ends at tokens
+        ("New|York|rocks", "New York rocks", (0, 8), (0, 2), (0, 2), (0, 2)),
+        ("New|York|rocks", "New York rocks", (9, 14), (2, 3), (2, 3), (2, 3)),
+        # white space at the edges, and none or more of it between words
+        ("New|York|rocks", "New York rocks", (3, 9), (1, 2), (1, 2), (1, 2)),
+        ("New|York|rocks", " New\u00a0 York\n rocks", (0, 12), (0, 2), (0, 2), (0, 2)),
+        ("L|-|dopa|helps", "L-dopa helps", (0, 6), (0, 3), (0, 3), (0, 3)),
+        # ends within tokens
+        ("L-dopa|helps", "L-dopa helps", (2, 6), None, (0, 1), None),
+        ("Anti-AIDS|drugs|work", "Anti-AIDS drugs work", (5, 15), None, (0, 2), (1, 2)),
+        ("big|drugs|works", "big drugs works", (4, 14), None, (1, 3), (1, 2)),
+        ("abc", "abc", (1, 2), None, (0, 1), None),
+        ("ab|cd", "abcd", (1, 3), None, (0, 2), None),
+        # other case, and case that changes the number of letters
+        ("STRASSE|5", "straße 5", (0, 6), (0, 1), (0, 1), (0, 1)),
+        ("STRASSE|5", "straße 5", (7, 8), (1, 2), (1, 2), (1, 2)),
+        ("İstanbul|x", "İstanbul x", (9, 10), (1, 2), (1, 2), (1, 2)),
+        # no blanks between words; several code units
+        ("我|住|在|北京|市", "我住在北京市", (3, 5), (3, 4), (3, 4), (3, 4)),
+        ("我|住|在|北京|市", "我住在北京市", (4, 6), None, (3, 5), (4, 5)),
+        ("👩‍🔬|in|Paris|🎉", "👩‍🔬 in Paris 🎉", (7, 12), (2, 3), (2, 3), (2, 3)),
+        ("👩‍🔬|in|Paris|🎉", "👩‍🔬 in Paris 🎉", (0, 1), None, (0, 1), None),
+        # tokens of white space
+        (["a", "\n", "b", " ", "c"], "a\nb  c", (0, 3), (0, 3), (0, 3), (0, 3)),
+        (["a", "\n", "bb", " ", "cc"], "a\nbb  cc", (3, 7), None, (2, 5), None),
+        (["aa", "\n", "bb", " ", "cc"], "aa\nbb  cc", (1, 7), None, (0, 3), (2, 3)),
+    ],
+)
+def test_alignment_of_characters(words, text, span, strict, expanded, contracted):
+    doc = make_doc(words)
+    row = {"text": text, "ents": [[*span, "X"]]}
+    for misaligned, expected in (("drop", strict), ("expand", expanded), ("contract", contracted)):
+        found = find(doc, row, misaligned)
+        assert found.entities == ([] if expected is None else [(*expected, "X")])
+        assert found.misaligned == (expected is None)
+    if strict is None:
+        with pytest.raises(RowError, match="token borders"):
+            find(doc, row, "error")
+    else:
+        assert find(doc, row, "error").entities == [(*strict, "X")]
+
+
+def test_alignment_of_other_tokens():
+    doc = make_doc("Anti|-|AIDS|drugs")
+    assert find(doc, {"tokens": ["Anti-AIDS", "drugs"], "ents": [[0, 1, "X"], [1, 2, "Y"]]}).entities == [
+        (0, 3, "X"),
+        (3, 4, "Y"),
+    ]
+    doc = make_doc("Anti-AIDS|drugs")
+    found = find(doc, {"tokens": ["Anti", "-", "AIDS", "drugs"], "ents": [[2, 3, "X"], [0, 4, "Y"]]})
+    assert (found.entities, found.misaligned) == ([(0, 2, "Y")], 1)
+
+
+def test_alignment_agrees_with_a_search_over_all_tokens():
+    words = ["a", " ", "bcd", "ef", "\n", "\n", "g"]
+    borders = letter_borders(words)
+    tokens = [i for i, word in enumerate(words) if not word.isspace()]
+    for start in range(borders[-1]):
+        for end in range(start + 1, borders[-1] + 1):
+            touched = [i for i in tokens if borders[i] < end and borders[i + 1] > start]
+            covered = [i for i in tokens if start <= borders[i] and borders[i + 1] <= end]
+            assert align(borders, start, end, "expand") == (touched[0], touched[-1] + 1)
+            expected = (covered[0], covered[-1] + 1) if covered else None
+            assert align(borders, start, end, "contract") == expected
+            assert align(borders, start, end, "drop") == (expected if touched == covered else None)
+
+
+# Phrases
+
+
+@pytest.mark.parametrize(
+    "words, phrase, expected",
+    [
+        ("Paris|and|Paris", "Paris", [(0, 1), (2, 3)]),
+        ("paris|and|Paris", "Paris", [(2, 3)]),
+        ("paris|and|PARIS", "Paris", [(0, 1), (2, 3)]),
+        ("Parisian|Paris", "Paris", [(1, 2)]),
+        ("Parisian|style", "Paris", []),
+        ("a|a|a", "a a", [(0, 2), (1, 3)]),
+        ("L|-|dopa", "L-dopa", [(0, 3)]),
+        ("New|\n|York", " New  York ", [(0, 3)]),
+        ("我|住|北京|市|北京", "北京", [(2, 3), (4, 5)]),
+        ("🎉|party|🎉", "🎉", [(0, 1), (2, 3)]),
+        ("STRASSE|ẞ", "Straße", [(0, 1)]),
+        ("nothing", "else", []),
+    ],
+)
+def test_phrases(words, phrase, expected):
+    doc = make_doc(words)
+    for item in ({"text": phrase, "label": "X"}, {"word": phrase, "type": "X"}, [phrase, "X"]):
+        found = find(doc, {"id": "1", "entities": [item]})
+        assert found.entities == [(*place, "X") for place in expected]
+        assert found.not_found == (not expected)
+
+
+def test_forms_of_items():
+    row = {"text": "Anna in Paris", "spans": []}
+    row["spans"] = [
+        [0, 4, "A"],
+        [0, 4, "B", 0.5],
+        {"start": 0, "end": 4, "label": "C"},
+        {"start": 0, "end": 4, "type": "D", "score": 1},
+        {"start": 8, "end": 13, "entity_group": "E", "word": "paris", "score": 0.25},
+        {"phrase": "Paris", "label": "F", "score": 0.75, "start": None, "end": None},
+        ["Paris", "G", 0.1],
+        ["Anna in", "H"],
+    ]
+    found = find(make_doc("Anna|in|Paris"), row)
+    assert "".join(label for _, _, label in found.entities) == "ABCDEFGH"
+    assert [start for start, _, _ in found.entities] == [0, 0, 0, 0, 2, 2, 2, 0]
+    assert found.scores == [None, 0.5, None, 1.0, 0.25, 0.75, 0.1, None]
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ({"ents": [["a", "X"]]}, "X"),
+        ({"ents": None, "entities": [["a", "X"]]}, "X"),
+        ({"ents": [["a", "GOLD"]], "weak_ents": [["a", "X"]]}, "X"),
+        ({"weak_ents": {"s": [["a", "X"]], "other": [["a", "Y"]]}}, "X"),
+        ({"weak_ents": {"other": [["a", "X"]]}}, "X"),
+        ({"ents": [["a", "GOLD"]], "weak_ents": None}, None),
+        ({"weak_ents": {"s": None}}, None),
+        ({"entities": None}, None),
+        ({"entities": []}, ""),
+    ],
+)
+def test_where_labels_stand(row, expected):
+    mentions = read_mentions({"text": "a", **row}, "s")
+    assert (None if mentions is None else "".join(mention.label for mention in mentions)) == expected
+
+
+@pytest.mark.parametrize(
+    "row, message",
+    [
+        ({"text": "ab"}, "no labels"),
+        ({"text": "ab", "ents": [], "entities": []}, "both 'ents' and 'entities'"),
+        ({"text": "ab", "weak_ents": {"x": [], "y": []}}, "labels of x, y"),
+        ({"text": "ab", "ents": "x"}, "must be a list"),
+        ({"text": "ab", "ents": [5]}, "expected"),
+        ({"text": "ab", "ents": [["a"]]}, "expected"),
+        ({"text": "ab", "ents": [{"label": "X"}]}, "expected"),
+        ({"text": "ab", "ents": [[0, 1, ""]]}, "the label"),
+        ({"text": "ab", "ents": [{"start": 0, "end": 1}]}, "the label"),
+        ({"text": "ab", "ents": [[0, 1, "X", "high"]]}, "the score"),
+        ({"text": "ab", "ents": [[0, 1, "X", 10**400]]}, "too many digits"),
+        ({"text": "ab", "ents": [["  ", "X"]]}, "the phrase"),
+        ({"text": "ab", "ents": [{"text": 3, "label": "X"}]}, "the phrase"),
+        ({"text": "ab", "ents": [[0, 3, "X"]]}, "not within the 2"),
+        ({"text": "ab", "ents": [[1, 1, "X"]]}, "is empty"),
+        ({"text": "ab", "ents": [[-1, 1, "X"]]}, "is empty"),
+        ({"text": "ab", "ents": [[0.0, 1, "X"]]}, "whole numbers"),
+        ({"text": "a b", "ents": [[1, 2, "X"]]}, "only white space"),
+        ({"tokens": ["a", "b"], "ents": [[0, 3, "X"]]}, "not within the 2"),
+        ({"id": "1", "ents": [[0, 1, "X"]]}, "neither 'text' nor 'tokens'"),
+        ({"text": "a", "tokens": ["a"], "ents": [[0, 1, "X"]]}, "both 'text' and 'tokens'"),
+        ({"text": 5, "ents": [[0, 1, "X"]]}, "'text' must be"),
+        ({"tokens": [5], "ents": []}, "'tokens' must be"),
+        ({"text": "a", "id": 1.5, "ents": []}, "'id' must be"),
+        ({"ents": []}, "belongs to no document"),
+        ([], "JSON object"),
+    ],
+)
+def test_malformed_rows_name_file_and_line(tmp_path, row, message):
+    path = tmp_path / "llm.jsonl"
+    path.write_text('\n{"text": "x", "ents": []}\n' + json.dumps(row) + "\n")
+    with pytest.raises(WeaknerError, match=rf"WK103.*llm\.jsonl, line 3: .*{message}"):
+        index_labels(path, tmp_path, "k", "s")
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["llm.jsonl"]
+
+
+# Rows and Docs
+
+
+def open_labels(folder, rows, name="llm.jsonl", newline="\n", prefix=""):
+    data = (prefix + "".join(json.dumps(row, ensure_ascii=False) + newline for row in rows)).encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    index_labels(folder / name, folder, "k", "s")
+    return LabelFile(folder / name, folder, "k", "s", "drop")
+
+
+def look_up(file_, docs):
+    found = [lookup.found for lookup in file_.look_up(docs)]
+    file_.close()
+    return [None if f is None else [label for _, _, label in f.entities] for f in found]
+
+
+@pytest.mark.parametrize("name", ["llm.jsonl", "llm.jsonl.gz"])
+@pytest.mark.parametrize("newline, prefix", [("\n", ""), ("\r\n", ""), ("\n\n", "\ufeff")])
+def test_rows_are_found_by_id_or_text_in_any_order(tmp_path, name, newline, prefix):
+    rows = [
+        {"text": "c  C", "ents": [["c", "TEXT-C"]]},
+        {"id": 7, "tokens": ["b"], "ents": [["b", "ID-B"]]},
+        {"id": "only", "ents": [["a", "ONLY-ID"]]},
+        {"text": "Übung 北京", "ents": [[0, 5, "U"]]},
+        {"id": "null", "text": "null", "ents": None},
+    ]
+    docs = [
+        make_doc("Übung|北京"),
+        make_doc("b", "7"),
+        make_doc("a", "only"),
+        make_doc("B"),  # no id: by text, though the row has one
+        make_doc("C|c", "x"),  # no row has this id
+        make_doc("null", "null"),
+        make_doc("other"),
+    ]
+    file_ = open_labels(tmp_path, rows, name, newline, prefix)
+    assert (file_.n_rows, file_.repeated) == (4, 0)
+    assert look_up(file_, docs) == [["U"], ["ID-B"], ["ONLY-ID"], ["ID-B"], ["TEXT-C"], None, None]
+
+
+def test_a_row_of_the_same_id_with_another_text_is_passed_over(tmp_path):
+    rows = [{"id": "1", "text": "old text", "ents": [[0, 3, "X"]]}, {"text": "new text", "ents": [[0, 3, "Y"]]}]
+    file_ = open_labels(tmp_path, rows)
+    (lookup,) = file_.look_up([make_doc("new|text", "1")])
+    assert (lookup.line, lookup.other_text) == (2, True)
+    (lookup,) = file_.look_up([make_doc("newest|text", "1")])
+    assert lookup == (0, None, True)
+    file_.close()
+
+
+def test_of_repeated_rows_the_first_counts(tmp_path):
+    rows = [{"text": "a", "ents": [["a", label]]} for label in "ABC"]
+    rows += [{"id": "1", "text": "a", "ents": [["a", label]]} for label in "DE"]
+    file_ = open_labels(tmp_path, rows)
+    assert (file_.n_rows, file_.repeated) == (2, 3)
+    assert look_up(file_, [make_doc("A"), make_doc("a"), make_doc("a", "1")]) == [["A"], ["A"], ["D"]]
+
+
+def test_equal_hashes_do_not_mix_rows_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.labeling.importing._hash", lambda key: 5)
+    rows = [{"text": word, "ents": [[word, word]]} for word in "abc"]
+    assert look_up(open_labels(tmp_path, rows), [make_doc(w) for w in "cbad"]) == [["c"], ["b"], ["a"], None]
+
+
+def test_lines_as_ranges():
+    lines = Lines()
+    assert lines.to_json() == "" and len(lines) == 0
+    lines.update({5, 1, 2, 3})
+    lines.update([7, 8, 2])
+    assert lines.to_json() == "1-3,5,7-8" and len(lines) == 6
+    lines = sum(map(Lines.from_json, ["2-5", "", "100"]), lines)
+    assert lines.to_json() == "1-5,7-8,100" and len(lines) == 8
+
+
+def test_not_utf8_and_damaged(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "a", "ents": []}\n{"text": "\xff", "ents": []}\n')
+    with pytest.raises(WeaknerError, match=r"WK104.*line 2, byte 36"):
+        index_labels(tmp_path / "a.jsonl", tmp_path, "k", "s")
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"x" * 1000)[:-12])
+    with pytest.raises(WeaknerError, match="WK206"):
+        index_labels(tmp_path / "a.jsonl.gz", tmp_path, "k", "s")
+
+
+# The stage
+
+
+def test_report(tmp_path):
+    texts = ["one two", "three four", "one two", "five", "six"]
+    for i, part in enumerate((texts[:2], texts[2:])):
+        write_docs(tmp_path / "in" / f"{i}.spacy", [make_doc(text.split()) for text in part])
+    rows = [
+        {"text": "SIX", "ents": [["six", "A", 0.9], ["six", "A", 0.3], [0, 3, "A", 0.5], [0, 3, "B", 0.1]]},
+        {"text": "one two", "ents": [["one", "A"], ["seven", "A"], ["two", "C"], [0, 2, "A"]]},
+        {"text": "not there", "ents": []},
+        {"text": "nor this", "ents": [["this", "A"]]},
+        {"text": "One Two", "ents": []},
+        {"text": "three four", "ents": []},
+    ]
+    (tmp_path / "llm.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sources = {"llm": {"file": str(tmp_path / "llm.jsonl"), "labels": {"A": "X", "B": "B"}, "min_score": 0.2}}
+    for skipped in (0, 2):
+        report = label(tmp_path / "in", tmp_path / "out", sources=sources, lang="xx")
+        assert (report.docs, report.excluded, report.unmatched, report.skipped) == (5, 0, 2, skipped)
+        assert (report.spans, report.source) == ({"X": 3}, "llm")
+        own = report.sources[0]
+        assert {**vars(own), "rows_without_doc": own.rows_without_doc} == {
+            "part": WHOLE,
+            "kind": "file",
+            "groups": {},
+            "used_rows": own.used_rows,
+            "name": "llm",
+            "spans": {"X": 3},
+            "left_out": {"C": 2},
+            "low_scores": 1,
+            "misaligned": 2,
+            "not_found": 2,
+            "docs_without_row": 1,
+            "other_text": 0,
+            "rows_without_doc": 2,
+            "repeated_rows": 1,
+            "rows": 5,
+        }
+    docs = list(read_docs(tmp_path / "out", NLP.vocab))
+    assert [weak.group_entities(doc, "weak:llm") for doc in docs] == [
+        [(0, 1, "X")],
+        [],
+        [(0, 1, "X")],
+        [],
+        [(0, 1, "X")],
+    ]
+    assert weak.group_scores(docs[4], "weak:llm") == [0.9]
+    assert ["weak:llm" in doc.spans for doc in docs] == [True, True, True, False, True]
+    # Where an answer was lost, silence is none.
+    assert [weak.is_complete(docs[i], "llm") for i in (0, 1, 4)] == [False, True, True]
+    part = label(tmp_path / "in", tmp_path / "part", sources=sources, lang="xx", shard="1/2")
+    assert part.sources[0].rows_without_doc is None

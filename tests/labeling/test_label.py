@@ -1,0 +1,295 @@
+import json
+import os
+from dataclasses import replace
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.label import label
+
+NLP = spacy.blank("en")
+TEXTS = ["I love New York", "Paris rocks", "nothing here", "AIDS in paris", "aids help"]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    docs = []
+    for text in TEXTS:
+        doc = Doc(NLP.vocab, words=text.split())
+        doc.set_ents([Span(doc, 0, 1, label="GOLD")], default="outside")
+        weak.set_group(doc, "weak:other", [(0, 1, "O1")], [0.5])
+        weak.set_id(doc, text)
+        docs.append(doc)
+    write_docs(tmp_path / "in" / "a.spacy", docs[:3])
+    write_docs(tmp_path / "in" / "b.spacy", docs[3:])
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def terms(tmp_path):
+    rows = [("New York", "CITY"), ("York", "CITY"), ("paris", "CITY"), ("AIDS", "DIS")]
+    path = tmp_path / "terms.jsonl"
+    path.write_text("".join(json.dumps({"label": b, "term": a}) + "\n" for a, b in rows))
+    return path
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    nlp = spacy.blank("xx")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "CITY", "pattern": "Paris"}, {"label": "P", "pattern": "I"}])
+    nlp.to_disk(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def read(path):
+    return list(read_docs(path, NLP.vocab))
+
+
+def groups(path, source):
+    return {weak.get_id(doc): weak.group_entities(doc, f"weak:{source}") for doc in read(path)}
+
+
+def test_terms(corpus, terms, tmp_path):
+    report = label(corpus, tmp_path / "out", terms=terms)
+    assert groups(tmp_path / "out", "gazetteer") == {
+        "I love New York": [(2, 4, "CITY"), (3, 4, "CITY")],
+        "Paris rocks": [(0, 1, "CITY")],
+        "nothing here": [],
+        "AIDS in paris": [(0, 1, "DIS"), (2, 3, "CITY")],
+        "aids help": [],
+    }
+    assert (report.docs, report.excluded, report.unmatched, report.skipped) == (5, 0, 2, 0)
+    assert (report.spans, report.source) == ({"CITY": 4, "DIS": 1}, "gazetteer")
+
+
+def test_stop_and_min_length_reach_the_component(corpus, terms, tmp_path):
+    report = label(corpus, tmp_path / "out", terms=terms, stop=["Paris"], min_length=5)
+    assert report.spans == {"CITY": 1}  # neither Paris, nor York and AIDS
+    assert label(corpus, tmp_path / "out", terms=terms, min_length=5).skipped == 0
+
+
+def test_settings_reach_the_component(corpus, terms, tmp_path):
+    label(corpus, tmp_path / "a", terms=terms, source="s", attr="ORTH")
+    assert groups(tmp_path / "a", "s")["Paris rocks"] == []
+    label(corpus, tmp_path / "b", terms=terms, acronym_length=0)
+    assert groups(tmp_path / "b", "gazetteer")["aids help"] == [(0, 1, "DIS")]
+    (tmp_path / "plain.txt").write_text("Paris\n")
+    label(corpus, tmp_path / "c", terms=tmp_path / "plain.txt", term_label="PLACE")
+    assert groups(tmp_path / "c", "gazetteer")["Paris rocks"] == [(0, 1, "PLACE")]
+
+
+def test_entities_and_other_groups_stay(corpus, terms, pipeline, tmp_path):
+    label(corpus, tmp_path / "a", terms=terms)
+    label(tmp_path / "a", tmp_path / "b", pipeline=pipeline, source="ruler")
+    for doc in read(tmp_path / "b"):
+        assert weak.doc_entities(doc) == [(0, 1, "GOLD")]
+        assert weak.weak_sources(doc) == ["gazetteer", "other", "ruler"]
+        assert weak.group_scores(doc, "weak:other") == [0.5]
+        assert not weak.is_weak(doc)
+
+
+def test_pipeline_does_not_see_gold(corpus, pipeline, tmp_path):
+    report = label(corpus, tmp_path / "out", pipeline=pipeline, source="ruler")
+    assert groups(tmp_path / "out", "ruler") == {
+        "I love New York": [(0, 1, "P")],
+        "Paris rocks": [(0, 1, "CITY")],
+        "nothing here": [],
+        "AIDS in paris": [],
+        "aids help": [],
+    }
+    assert report.spans == {"CITY": 1, "P": 1}
+
+
+def test_pipeline_with_unknown_components(corpus, pipeline, tmp_path):
+    config = (pipeline / "config.cfg").read_text()
+    (pipeline / "config.cfg").write_text(config.replace('factory = "entity_ruler"', 'factory = "unknown_ruler"'))
+    with pytest.raises(WeaknerError, match=r"WK110.*model.*unknown_ruler"):
+        label(corpus, tmp_path / "out", pipeline=pipeline)
+    assert not (tmp_path / "out").exists()
+
+
+def test_pipeline_gives_its_name_to_the_source(corpus, pipeline, tmp_path):
+    assert label(corpus, tmp_path / "out", pipeline=pipeline).source == "model"
+    assert groups(tmp_path / "out", "model")["Paris rocks"] == [(0, 1, "CITY")]
+
+
+@pytest.fixture
+def span_pipeline(tmp_path):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("span_ruler", config={"spans_key": "sc"}).add_patterns([{"label": "CITY", "pattern": "Paris"}])
+    nlp.to_disk(tmp_path / "spans")
+    return tmp_path / "spans"
+
+
+def test_span_groups_of_a_pipeline(corpus, span_pipeline, tmp_path):
+    report = label(corpus, tmp_path / "out", pipeline=span_pipeline, spans_key="sc")
+    assert report.spans == {"CITY": 1}
+    assert groups(tmp_path / "out", "spans")["Paris rocks"] == [(0, 1, "CITY")]
+    assert weak.weak_sources(read(tmp_path / "out")[0]) == ["other", "spans"]
+
+
+@pytest.mark.parametrize("key, what", [(None, "entities"), ("typo", "spans in the group 'typo'")])
+def test_pipeline_with_other_span_groups_is_an_error(corpus, span_pipeline, tmp_path, key, what):
+    for _ in range(2):  # also when all shards are finished
+        with pytest.raises(WeaknerError, match=rf"WK306.*no {what}.*groups: sc\."):
+            label(corpus, tmp_path / "out", pipeline=span_pipeline, spans_key=key)
+
+
+def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
+    write_docs(tmp_path / "b.spacy", [Doc(NLP.vocab, words=["nothing"])])
+    for key in (None, "sc"):
+        assert label(tmp_path / "b.spacy", tmp_path / "out", pipeline=span_pipeline, spans_key=key).spans == {}
+
+
+@pytest.mark.usefixtures("without_torch")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_span_groups_that_a_pipeline_never_writes(corpus, pipeline, span_pipeline, tmp_path, workers):
+    for shard in ("1/2", "2/2"):  # a part cannot tell
+        assert label(corpus, tmp_path / "a", pipeline=pipeline, spans_key="nope", shard=shard).spans == {}
+    for _ in range(2):  # also when all shards are finished
+        with pytest.raises(WeaknerError, match=r"WK315.*model' wrote no span group 'nope'.*writes: none\)"):
+            label(corpus, tmp_path / "a", pipeline=pipeline, spans_key="nope", workers=workers)
+    write_docs(tmp_path / "b.spacy", [Doc(NLP.vocab, words=["nothing"])])
+    with pytest.raises(WeaknerError, match=r"WK315.*'typo'.*writes: sc\)"):
+        label(tmp_path / "b.spacy", tmp_path / "b", pipeline=span_pipeline, spans_key="typo")
+
+
+def test_same_bytes_in_one_file_and_in_shards(corpus, pipeline, terms, tmp_path):
+    # The vocabulary is emptied between shards: that must not change what is written.
+    for name, settings in (("terms", {"terms": terms}), ("pipeline", {"pipeline": pipeline})):
+        label(corpus, tmp_path / name, **settings)
+        for shard in ("a", "b"):
+            label(corpus / f"{shard}.spacy", tmp_path / f"{name}-{shard}.spacy", **settings)
+            alone = (tmp_path / f"{name}-{shard}.spacy").read_bytes()
+            assert (tmp_path / name / f"{shard}.spacy").read_bytes() == alone
+
+
+def test_sentences_of_other_corpora_are_excluded(corpus, terms, tmp_path):
+    dev = tmp_path / "dev.txt"
+    dev.write_text("i LOVE  New York\nNot there\n")
+    doc = Doc(NLP.vocab, words=["Paris", "rocks", "aids", "help"], sent_starts=[True, False, True, False])
+    write_docs(tmp_path / "test.spacy", [doc])
+    report = label(corpus, tmp_path / "out", terms=terms, exclude=[dev, tmp_path / "test.spacy"])
+    assert list(groups(tmp_path / "out", "gazetteer")) == ["nothing here", "AIDS in paris"]
+    assert (report.docs, report.excluded, report.unmatched) == (2, 3, 1)
+
+
+def test_a_file_is_known_where_all_its_docs_are_excluded(corpus, tmp_path):
+    (tmp_path / "llm.jsonl").write_text('{"text": "a", "ents": []}\n{"text": "b", "ents": []}\n')
+    report = label(corpus, tmp_path / "out", sources={"llm": {"file": tmp_path / "llm.jsonl"}}, exclude=[corpus])
+    assert (report.docs, report.sources[0].rows, report.sources[0].rows_without_doc) == (0, 2, 2)
+
+
+def test_only_matched(corpus, terms, tmp_path):
+    report = label(corpus, tmp_path / "out", terms=terms, only_matched=True)
+    assert list(groups(tmp_path / "out", "gazetteer")) == ["I love New York", "Paris rocks", "AIDS in paris"]
+    assert (report.docs, report.unmatched) == (3, 2)
+
+
+def test_rerun_skips_until_something_changes(corpus, terms, tmp_path):
+    first = label(corpus, tmp_path / "out", terms=terms)
+    again = label(corpus, tmp_path / "out", terms=terms)
+    assert again == replace(first, skipped=2)
+    assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
+    with terms.open("a") as file_:
+        file_.write('{"label": "X", "term": "help"}\n')
+    assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
+
+
+@pytest.mark.usefixtures("without_torch")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_shards_of_an_earlier_run_are_counted(corpus, terms, tmp_path, workers):
+    def replaced(path=corpus, **settings):
+        return label(path, tmp_path / "out", terms=terms, **settings).replaced
+
+    assert [replaced(), replaced(workers=workers)] == [0, 0]
+    assert [replaced(workers=workers, min_length=5), replaced(min_length=5)] == [2, 0]
+    assert replaced(corpus / "a.spacy", min_length=5) == 1  # the other one is removed
+
+
+def test_texts_with_spans_that_do_not_fit_are_told_to_convert(terms, tmp_path):
+    (tmp_path / "gold.jsonl").write_text(json.dumps({"text": "Paris rocks", "ents": [[0, 3, "CITY"]]}) + "\n")
+    with pytest.raises(WeaknerError, match=r"WK103.*line 1.*spacy weakner convert \.\.\. --misaligned drop"):
+        label(tmp_path / "gold.jsonl", tmp_path / "out", terms=terms)
+
+
+def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
+    label(corpus, tmp_path / "out", pipeline=pipeline)
+    assert label(corpus, tmp_path / "out", pipeline=pipeline).skipped == 2
+    (pipeline / "meta.json").write_text((pipeline / "meta.json").read_text() + " ")
+    assert label(corpus, tmp_path / "out", pipeline=pipeline).skipped == 0
+    (tmp_path / "dev.txt").write_text("x\n")
+    assert label(corpus, tmp_path / "out", pipeline=pipeline, exclude=[tmp_path / "dev.txt"]).skipped == 0
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({}, "WK303"),
+        ({"terms": "terms.jsonl", "pipeline": "model"}, "WK303"),
+        ({"terms": "terms.jsonl", "source": ""}, "WK005.*source"),
+        ({"terms": "none.jsonl"}, "WK100"),
+        ({"pipeline": "none"}, "WK108"),
+        ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
+        ({"terms": "terms.jsonl", "lang": "qqq"}, "WK107"),
+        ({"terms": "terms.jsonl", "attr": "SHAPE"}, "WK005.*attr"),
+        ({"terms": "terms.jsonl", "attr": "LEMMA"}, "WK005.*attr.*ORTH, LOWER, NORM"),
+        ({"terms": "terms.jsonl", "spans_key": "sc"}, "WK005.*spans_key"),
+        ({"pipeline": "model", "spans_key": ""}, "WK005.*spans_key"),
+        ({"terms": "terms.jsonl", "min_length": 0}, "WK005.*min_length"),
+        ({"terms": "terms.jsonl", "exclude": ["out/dev.txt"]}, "WK304"),
+    ],
+)
+def test_errors(corpus, terms, tmp_path, monkeypatch, settings, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WeaknerError, match=message):
+        label(corpus, tmp_path / "out", **settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeline, tmp_path):
+    with terms.open("a") as file_:
+        file_.write('{"label": "X", "term": "Paris"}\n')
+    report = label(corpus, tmp_path / "a", terms=terms, ambiguity="first", reliability=0.5)
+    assert report.spans == {"CITY": 4, "DIS": 1}
+    doc = read(tmp_path / "a")[0]
+    assert weak.get_reliability(doc, "gazetteer") == 0.5
+    assert not weak.is_complete(doc, "gazetteer")
+    label(corpus, tmp_path / "b", pipeline=pipeline, reliability=0.9)
+    doc = read(tmp_path / "b")[0]
+    assert weak.get_reliability(doc, "model") == 0.9
+    assert weak.is_complete(doc, "model")
+    label(corpus, tmp_path / "c", pipeline=pipeline, complete=False, stop=[])  # no list of terms, no setting of terms
+    assert not weak.is_complete(read(tmp_path / "c")[0], "model")
+
+
+def test_texts_are_labelled_directly(terms, pipeline, tmp_path):
+    (tmp_path / "texts.txt").write_text("I love New York. Paris rocks.\n\nAIDS in paris\n")
+    report = label(tmp_path / "texts.txt", tmp_path / "a", terms=terms)
+    assert (report.docs, report.spans) == (3, {"CITY": 4, "DIS": 1})
+    assert [doc.text for doc in read(tmp_path / "a")] == ["I love New York.", "Paris rocks.", "AIDS in paris"]
+    assert label(tmp_path / "texts.txt", tmp_path / "b", terms=terms, sentences=False).docs == 2
+    rows = [{"id": "x", "text": "Paris rocks. AIDS."}, {"tokens": ["Paris"], "ents": [[0, 1, "GOLD"]]}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    label(tmp_path / "rows.jsonl", tmp_path / "c.spacy", pipeline=pipeline, source="s")
+    docs = read(tmp_path / "c.spacy")
+    assert [weak.get_id(doc) for doc in docs] == ["x.1", "x.2", None]
+    assert [weak.group_entities(doc, "weak:s") for doc in docs] == [[(0, 1, "CITY")], [], [(0, 1, "CITY")]]
+    assert weak.doc_entities(docs[2]) == [(0, 1, "GOLD")]
+
+
+@pytest.mark.parametrize("which", ["in.jsonl", "terms.csv", "dev.txt"])
+def test_pipes_are_refused_at_once(tmp_path, which):
+    (tmp_path / "in.jsonl").write_text('{"text": "Paris"}\n')
+    (tmp_path / "terms.csv").write_text("label,term\nLOC,Paris\n")
+    (tmp_path / "dev.txt").write_text("London\n")
+    (tmp_path / which).unlink()
+    os.mkfifo(tmp_path / which)  # whoever opened it would wait for ever
+    with pytest.raises(WeaknerError, match=rf"WK786.*{which} is no file but a pipe"):
+        label(tmp_path / "in.jsonl", tmp_path / "out", terms=tmp_path / "terms.csv", exclude=[tmp_path / "dev.txt"])
+    assert not (tmp_path / "out").exists()

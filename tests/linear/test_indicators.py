@@ -1,0 +1,172 @@
+"""Indicator features against a slow twin, and the linear layer on them."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy
+import pytest
+import spacy
+from spacy.lang.lex_attrs import word_shape
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.linear import words as words_module
+from spacy_weakner.linear.indicators import build_indicator_features, templates
+from spacy_weakner.linear.sparse import SparseLinear
+from spacy_weakner.linear.words import BEYOND, NO_AFFIX
+
+from ..util import GOLD, TEXTS, entities_of, head_config, head_pipeline, make_doc, make_examples, same, train
+
+NLP = spacy.blank("xx")
+CONFIG = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 5000}
+TEXT = "The BRCA1-gene , in 1997 İstanbul"
+
+
+def finalise(x):
+    """MurmurHash3's finaliser, on whole numbers."""
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD % 2**64
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+    return x ^ x >> 33
+
+
+def value(name, word):
+    """One feature of one word; None is what lies beyond the ends."""
+    if word is None:
+        return BEYOND
+    lower = word.lower()
+    if name.startswith(("prefix", "suffix")):
+        n = int(name[6:])
+        affix = lower[:n] if name.startswith("prefix") else lower[len(lower) - n :]
+        return get_string_id(affix) if len(lower) > n else NO_AFFIX
+    collapsed = ""
+    for letter in word_shape(word):
+        collapsed += letter * (not collapsed.endswith(letter))
+    checks = [word.isdigit(), word.isupper(), word.islower(), word.istitle(), word.isalpha(), word.isalnum()]
+    checks += [word.isspace(), word.isascii(), any(c.isdigit() for c in word), any(c.isupper() for c in word[1:])]
+    flags = "".join(str(int(check)) for check in [*checks, "-" in word])
+    own = {"orth": word, "lower": lower, "shape": word_shape(word), "collapsed": collapsed, "flags": flags}
+    return get_string_id(own[name])
+
+
+def twin(words, rows, window, affixes):
+    """The features of a sentence, one by one."""
+    found = []
+    for i in range(len(words)):
+        found.append([])
+        for template in templates(window, affixes):
+            total = None
+            for name, offset in template:
+                hashed = value(name, words[i + offset] if 0 <= i + offset < len(words) else None)
+                total = hashed if total is None else finalise(total) ^ hashed
+            found[-1].append(finalise(total ^ get_string_id(repr(template))) % rows)
+    return found
+
+
+@pytest.mark.parametrize("window, affixes", [(2, 5), (1, 0), (0, 3), (3, 1), (0, 0)])
+def test_features_are_those_of_the_twin(window, affixes):
+    model = build_indicator_features(997, window, affixes)
+    docs = [make_doc(NLP, text) for text in ("", TEXT, "one", "", "a a", TEXT)]
+    found = model.predict(docs)
+    for doc, ids in zip(docs, found, strict=True):
+        assert ids.tolist() == twin([token.text for token in doc], 997, window, affixes)
+        assert ids.shape == (len(doc), len(templates(window, affixes))) and ids.dtype == "int32"
+        assert same(model.predict([doc]), [ids])
+
+
+def test_no_feature_is_listed_twice():
+    assert len(set(templates(4, 6))) == len(templates(4, 6))
+
+
+def test_processes_can_be_started_with_it():
+    model = pickle.loads(pickle.dumps(build_indicator_features()))
+    assert same(model.predict([make_doc(NLP, TEXT)]), build_indicator_features().predict([make_doc(NLP, TEXT)]))
+
+
+def test_docs_without_tokens():
+    model = build_indicator_features()
+    assert [len(ids) for ids in model.predict([Doc(NLP.vocab), Doc(NLP.vocab)])] == [0, 0]
+    assert model.predict([]) == []
+
+
+def test_every_setting_counts():
+    plain = build_indicator_features().predict([make_doc(NLP, TEXT)])[0]
+    for settings in ({"rows": 1000}, {"window": 2}, {"affixes": 4}):
+        assert build_indicator_features(**settings).predict([make_doc(NLP, TEXT)])[0].tolist() != plain.tolist()
+
+
+@pytest.mark.parametrize("settings", [{"rows": 0}, {"rows": 2**31}, {"window": -1}, {"affixes": -1}])
+def test_settings_out_of_range(settings):
+    with pytest.raises(WeaknerError, match="WK005"):
+        build_indicator_features(**settings)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(words_module, "CAPACITY", 4)
+    known = words_module.WordFeatures(2)
+    for text in (TEXT, "one two three", TEXT):
+        orths = numpy.asarray([NLP.vocab.strings.add(word) for word in text.split()], dtype="uint64")
+        found = known(orths, NLP.vocab.strings)
+        assert found.tolist() == [known.features(word) for word in text.split()]
+        assert len(known._known) < 4 + len(TEXT.split())
+
+
+def test_features_are_the_same_in_another_process_and_vocabulary():
+    script = (
+        "import sys; from spacy.tokens import Doc; from spacy.vocab import Vocab; "
+        "from spacy_weakner.linear.indicators import build_indicator_features as build; "
+        "print(build().predict([Doc(Vocab(), words=sys.argv[1].split())])[0].tolist())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, TEXT], capture_output=True, text=True, env=environment, check=True
+    )
+    here = build_indicator_features().predict([Doc(Vocab(), words=TEXT.split())])[0].tolist()
+    assert done.stdout.strip() == str(here)
+
+
+@pytest.mark.parametrize("head", ["span_ner", "sentence_category", "mrc_ner"])
+def test_models_that_want_vectors_refuse_them(head):
+    with pytest.raises(WeaknerError, match="WK705"):
+        spacy.blank("xx").add_pipe(head, config=head_config(head, CONFIG))
+
+
+# The layer that reads them
+
+
+def random_ids(lengths=(3, 0, 1), rows=7, n_features=4):
+    rng = numpy.random.RandomState(0)
+    return [rng.randint(0, rows, size=(n, n_features)).astype("int32") for n in lengths]
+
+
+def test_scores_and_gradients_are_those_of_a_dense_product():
+    ids, rng = random_ids(), numpy.random.RandomState(1)
+    model = SparseLinear(7)
+    model.initialize(X=ids, Y=[numpy.zeros((len(own), 2), dtype="float32") for own in ids])
+    assert not model.get_param("W").any()
+    model.set_param("W", rng.normal(size=(7, 2)).astype("float32"))
+    # How often each feature holds; the same row may stand for two.
+    counts = [numpy.stack([(own == row).sum(axis=1) for row in range(7)], axis=1) for own in ids]
+    scores, backprop = model.begin_update(ids)
+    assert same(scores, [own @ model.get_param("W") for own in counts], tolerance=1e-6)
+    gradient = [rng.normal(size=own.shape).astype("float32") for own in scores]
+    for times in (1, 2):  # gradients add up
+        assert same(backprop(gradient), ids)
+        expected = times * sum(own.T @ g for own, g in zip(counts, gradient, strict=True))
+        assert same([model.get_grad("W")], [expected], tolerance=1e-6)
+
+
+@pytest.mark.parametrize("head", ["crf_ner", "token_ner"])
+def test_heads_learn_with_them_and_are_stored(head, tmp_path):
+    nlp = head_pipeline(head, CONFIG)
+    train(nlp, make_examples(nlp), steps=30, learn_rate=0.1)
+    assert entities_of(nlp, TEXTS) == GOLD
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert entities_of(again, TEXTS) == GOLD
+    docs = [make_doc(nlp, text) for text in ("", "Bob", *TEXTS)]
+    assert same(again.get_pipe(head).distributions(docs), nlp.get_pipe(head).distributions(docs))
+    assert len(again("")) == 0

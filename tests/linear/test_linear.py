@@ -1,0 +1,114 @@
+"""A linear model of the words beside an encoder."""
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.linear.indicators import build_indicator_features
+from spacy_weakner.linear.sparse import SparseLinear
+
+from ..sources.votes_util import own_reading, said_examples, votes
+from ..util import (
+    GOLD,
+    TEXTS,
+    TOK2VEC,
+    entities_of,
+    fix_seed,
+    head_config,
+    make_doc,
+    make_examples,
+    reload_bytes,
+    reload_disk,
+    same,
+    train,
+)
+
+HEADS = ["crf_ner", "token_ner"]
+FEATURES = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 1000}
+
+
+def pipeline(head, *sources, linear=FEATURES, **settings):
+    fix_seed()
+    nlp = spacy.blank("xx")
+    config = head_config(head, **settings)
+    config["model"]["linear"] = linear
+    if sources:
+        config["model"]["votes"] = votes(*sources)
+    nlp.add_pipe(head, config=config)
+    nlp.initialize(lambda: said_examples(nlp, *sources))
+    return nlp
+
+
+def table(nlp, head):
+    """The weights of the linear model."""
+    (node,) = (node for node in nlp.get_pipe(head).model.get_ref("linear").walk() if node.has_param("W"))
+    return node
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_its_scores_are_added(head):
+    nlp, rng = pipeline(head), numpy.random.RandomState(0)
+    model, docs = nlp.get_pipe(head).model, [make_doc(nlp, text) for text in ("", "Bob", *TEXTS)]
+    assert not table(nlp, head).get_param("W").any() and not any(own.any() for own in model.predict(docs))
+    train(nlp, make_examples(nlp), steps=3)
+    table(nlp, head).get_param("W").fill(0.0)
+    without = model.predict(docs)
+    assert all(own.any() for own in without[1:])
+    weights = rng.normal(size=table(nlp, head).get_param("W").shape).astype("float32")
+    table(nlp, head).set_param("W", weights)
+    rows = build_indicator_features(1000).predict(docs)
+    expected = [own + weights[ids].sum(axis=1) for own, ids in zip(without, rows, strict=True)]
+    assert same(model.predict(docs), expected, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_its_gradient_is_that_of_the_scores(head):
+    nlp = pipeline(head)
+    model, docs = nlp.get_pipe(head).model, [make_doc(nlp, text) for text in ("", *TEXTS)]
+    scores, backprop = model.begin_update(docs)
+    gradient = [numpy.random.RandomState(1).normal(size=own.shape).astype("float32") for own in scores]
+    backprop(gradient)
+    rows = build_indicator_features(1000).predict(docs)
+    expected = numpy.zeros_like(table(nlp, head).get_param("W"))
+    for ids, own in zip(rows, gradient, strict=True):
+        numpy.add.at(expected, ids.ravel(), numpy.repeat(own, ids.shape[1], axis=0))
+    assert same([table(nlp, head).get_grad("W")], [expected], tolerance=1e-4)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_with_votes_the_list_is_the_start(head):
+    nlp = pipeline(head, "terms")
+    for example in said_examples(nlp, "terms"):
+        doc = nlp.get_pipe(head)(example.predicted)
+        assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == own_reading(doc, "weak:terms")
+
+
+@pytest.mark.parametrize("reload", [reload_bytes, reload_disk])
+@pytest.mark.parametrize("head", HEADS)
+def test_it_is_learned_and_stored(head, reload, tmp_path):
+    nlp = pipeline(head)
+    train(nlp, make_examples(nlp), steps=30)
+    assert table(nlp, head).get_param("W").any() and entities_of(nlp, TEXTS) == GOLD
+    again = reload(nlp, tmp_path)
+    docs = [make_doc(nlp, text) for text in ("", "Bob", *TEXTS)]
+    assert same(again.get_pipe(head).distributions(docs), nlp.get_pipe(head).distributions(docs))
+
+
+def test_it_learns_at_the_rate_of_the_head():
+    nlp = pipeline("crf_ner", head_learn_rate=0.0)
+    train(nlp, make_examples(nlp), steps=2)
+    assert not table(nlp, "crf_ner").get_param("W").any()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_an_encoder_is_refused(head):
+    config = head_config(head)
+    config["model"]["linear"] = TOK2VEC
+    with pytest.raises(WeaknerError, match=r"WK697.*'tok2vec'"):
+        spacy.blank("xx").add_pipe(head, config=config)
+
+
+def test_features_have_one_table_each():
+    nlp = pipeline("crf_ner", tok2vec=FEATURES)
+    assert sum(node.name == SparseLinear(1).name for node in nlp.get_pipe("crf_ner").model.walk()) == 2

@@ -1,0 +1,466 @@
+"""`calibrate` and `complete` with a small trained pipeline."""
+
+import json
+
+import numpy
+import pytest
+import spacy
+from spacy.vocab import Vocab
+
+from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.needle.confidence import Calibration
+from spacy_weakner.relabel.complete import complete
+
+from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, train
+
+NLP = spacy.blank("xx")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A pipeline that knows the sentences by heart."""
+    nlp = crf_pipeline()
+    train(nlp, make_examples(nlp), steps=60)
+    path = tmp_path_factory.mktemp("model")
+    nlp.to_disk(path)
+    return path
+
+
+def gold_docs(weak_entities=None):
+    docs = [make_doc(NLP, text, entities) for text, entities in SENTENCES]
+    for doc, entities in zip(docs, weak_entities or [], strict=False):
+        weak.set_source(doc, "terms", entities)
+    return docs
+
+
+def weak_doc(text, entities, missing=(), sources=None):
+    doc = make_doc(NLP, text, entities, missing=missing)
+    weak.set_weak(doc)
+    for source, own in (sources or {"terms": entities}).items():
+        weak.set_source(doc, source, own)
+    return doc
+
+
+def run(tmp_path, docs, model, **settings):
+    write_docs(tmp_path / "in.spacy", docs)
+    report = complete(tmp_path / "in.spacy", tmp_path / "out.spacy", model, **settings)
+    return report, list(read_docs(tmp_path / "out.spacy", NLP.vocab))
+
+
+# Calibration
+
+
+@pytest.mark.parametrize("unit, accuracy", [("sentence", 0.75), ("token", 1 - (1 / 5) / 4)])
+def test_calibrate(tmp_path, model, unit, accuracy):
+    docs = gold_docs()
+    docs[0] = make_doc(NLP, SENTENCES[0][0], [(0, 1, "PER"), (3, 4, "LOC")])  # the model says otherwise
+    write_docs(tmp_path / "gold.spacy", docs)
+    report = calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], unit=unit)
+    assert report.sentences == 4 and report.left_out == 0
+    assert report.accuracy == pytest.approx(accuracy)
+    stored = Calibration.load(tmp_path / "c.json")
+    assert stored.steps.values.tolist() == pytest.approx([accuracy])  # too few sentences for more than one bin
+    assert stored.unit == unit and stored.sources == {}
+
+
+@pytest.mark.parametrize("score", ["viterbi", "log_probability"])
+@pytest.mark.parametrize("method", ["histogram", "isotonic"])
+def test_every_score_and_method(tmp_path, model, score, method):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    report = calibrate(
+        tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], score=score, method=method, min_per_bin=1
+    )
+    steps = report.calibration.steps
+    assert len(steps.values) == (4 if method == "histogram" else 1)
+    assert set(steps.values) == {1.0}
+    if method == "histogram":
+        assert (steps.edges < 0).all() == (score == "log_probability")
+
+
+def test_sources_are_judged_by_tokens(tmp_path, model):
+    # Half of "New York", the whole of "Bob Smith" with another label, and "Bob".
+    write_docs(tmp_path / "gold.spacy", gold_docs([[(3, 5, "LOC")], [(2, 4, "ORG")], [], [(0, 1, "PER")]]))
+    report = calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    assert report.calibration.sources == {"terms": 3 / 5}
+
+
+def test_folds_are_taken_together(tmp_path, model):
+    docs = gold_docs()
+    write_docs(tmp_path / "a.spacy", docs[:1])
+    write_docs(tmp_path / "b.spacy", docs[1:])
+    folds = [(model, tmp_path / "a.spacy"), (model, tmp_path / "b.spacy")]
+    assert calibrate(tmp_path / "c.json", folds).sentences == 4
+
+
+def test_sentences_without_complete_gold_are_left_out(tmp_path, model):
+    docs = [*gold_docs(), make_doc(NLP, "a b", missing=[1]), make_doc(NLP, "a b", annotated=False), make_doc(NLP, "")]
+    aggregated = weak_doc("Bob", [(0, 1, "LOC")])
+    weak.set_group(aggregated, weak.GOLD_GROUP, [(0, 1, "PER")])
+    docs += [aggregated, weak_doc("Bob", [(0, 1, "LOC")])]
+    write_docs(tmp_path / "gold.spacy", docs)
+    report = calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    assert (report.sentences, report.left_out) == (5, 4)
+    assert report.accuracy == 1.0
+    assert report.calibration.sources == {"terms": 0.0}
+    write_docs(tmp_path / "none.spacy", docs[4:7])
+    with pytest.raises(WeaknerError, match=r"WK342.*none\.spacy"):
+        calibrate(tmp_path / "c.json", [(model, tmp_path / "none.spacy")])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"score": "x"}, {"unit": "x"}, {"method": "x"}, {"n_bins": 0}, {"min_per_bin": 0}], ids=str
+)
+def test_unusable_settings_of_calibrate(tmp_path, settings):
+    with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
+        calibrate(tmp_path / "c.json", [("none", tmp_path)], **settings)
+    with pytest.raises(WeaknerError, match=r"WK005.*folds"):
+        calibrate(tmp_path / "c.json", [])
+
+
+def test_calibration_never_overwrites_its_input(tmp_path, model):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    with pytest.raises(WeaknerError, match="WK304"):
+        calibrate(tmp_path / "gold.spacy", [(model, tmp_path / "gold.spacy")])
+
+
+# Completion
+
+
+def test_equation_2(tmp_path, model):
+    # "New York" is found by the model, "Anna" keeps the label of the term list.
+    report, (doc, other) = run(
+        tmp_path, [weak_doc("Anna went to New York", [(0, 1, "LOC")], missing=[1, 2]), weak_doc("Bob", [])], model
+    )
+    assert weak.doc_entities(doc) == [(0, 1, "LOC"), (3, 5, "LOC")]
+    assert weak.doc_entities(other) == [(0, 1, "PER")]
+    assert all(token.ent_iob != 0 for token in doc)
+    assert weak.is_weak(doc) and weak.get_tags(doc) is None and weak.get_confidence(doc) is None
+    assert weak.group_entities(doc, "weak:terms") == weak.group_entities(doc, "matched") == [(0, 1, "LOC")]
+    assert weak.group_entities(doc, "pred:crf_ner") == [(0, 1, "PER"), (3, 5, "LOC")]
+    assert (report.docs, report.tokens, report.matched, report.completed, report.broken) == (2, 6, 1, 3, 0)
+    assert report.entities == {"LOC": 2, "PER": 1} and report.confidence is None
+
+
+def test_labels_that_the_model_does_not_know(tmp_path, model):
+    _, (doc,) = run(tmp_path, [weak_doc("Paris likes Bob Smith", [(1, 2, "VERB")])], model)
+    assert weak.doc_entities(doc) == [(0, 1, "LOC"), (1, 2, "VERB"), (2, 4, "PER")]
+
+
+def test_soft_labels_mix_the_model_with_the_weak_labels(tmp_path, model):
+    docs = [weak_doc("Ann lives in Paris", [(3, 4, "GPE")])]
+    _, (doc,) = run(tmp_path, docs, model, soft=True, weak_accuracy=0.75)
+    soft = weak.get_soft_labels(doc)
+    rows = [dict(zip(soft.labels, row, strict=True)) for row in soft.probabilities]
+    nlp = spacy.load(model)
+    (own,) = nlp.get_pipe("crf_ner").distributions([nlp.make_doc("Ann lives in Paris")])
+    for row, expected in zip(rows[:3], own[:3], strict=True):
+        assert list(row.values())[: len(expected)] == pytest.approx(expected.tolist())
+    assert rows[3]["B-GPE"] == pytest.approx(0.75)
+    assert rows[3]["O"] == pytest.approx(0.25 * float(own[3][0]))
+    assert [sum(row.values()) for row in rows] == pytest.approx([1.0] * 4)
+
+
+def test_self_training_takes_the_model_everywhere(tmp_path, model):
+    report, (doc,) = run(tmp_path, [weak_doc("Anna went to New York", [(0, 1, "LOC")])], model, rule="all")
+    assert weak.doc_entities(doc) == [(0, 1, "PER"), (3, 5, "LOC")]
+    assert weak.group_entities(doc, "matched") == [(0, 1, "LOC")]
+    assert report.matched == 0
+
+
+@pytest.mark.parametrize(
+    "broken, entities, tags",
+    [
+        ("keep", [(2, 3, "LOC"), (3, 4, "PER")], ["B-LOC", "O", "B-LOC", "I-PER"]),
+        ("repair", [(2, 3, "LOC"), (3, 4, "PER")], None),
+        ("drop", None, None),
+    ],
+)
+def test_broken_sequences(tmp_path, model, broken, entities, tags):
+    docs = [weak_doc("Paris likes Bob Smith", [(2, 3, "LOC")]), weak_doc("Bob", [])]
+    report, found = run(tmp_path, docs, model, broken=broken)
+    assert report.broken == 1 and report.dropped == (broken == "drop")
+    if broken == "drop":
+        assert [doc.text for doc in found] == ["Bob"]
+        return
+    assert weak.doc_entities(found[0])[-2:] == entities
+    assert weak.get_tags(found[0]) == tags
+    assert weak.get_tags(found[1]) is None
+
+
+def test_confidence(tmp_path, model):
+    write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")], [(0, 1, "LOC")]]))
+    calibration = tmp_path / "c.json"
+    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
+    values = json.loads(calibration.read_text())
+    calibration.write_text(json.dumps({**values, "values": [0.4]}))
+    docs = [weak_doc("Anna went to New York", [(3, 5, "LOC")]), make_doc(NLP, "", annotated=False)]
+
+    def first(**settings):
+        report, found = run(tmp_path, docs, model, calibration=calibration, **settings)
+        assert weak.get_confidence(found[1]) == settings.get("cap", 0.95)
+        assert report.confidence == pytest.approx(numpy.mean([weak.get_confidence(doc) for doc in found]))
+        return weak.get_confidence(found[0])
+
+    assert first() == pytest.approx(2 / 5 + 3 / 5 * 0.4)
+    assert first(cap=0.5) == 0.5
+    assert first(weak_accuracy=0.8) == pytest.approx(2 / 5 * 0.8 + 3 / 5 * 0.4)
+    # The term list was right about one token of two.
+    assert first(estimate_accuracy=True) == pytest.approx(2 / 5 * 0.5 + 3 / 5 * 0.4)
+    assert first(rule="all") == pytest.approx(0.4)
+
+
+def test_the_best_of_several_sources_counts(tmp_path, model):
+    calibration = tmp_path / "c.json"
+    write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")]]))
+    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
+    changed = {"values": [0.0], "sources": {"a": 0.2, "b": 0.6, "c": 0.9}}
+    calibration.write_text(json.dumps({**json.loads(calibration.read_text()), **changed}))
+    entity = (0, 1, "PER")
+    doc = weak_doc("Bob", [entity], sources={"a": [entity], "b": [entity], "c": []})
+    _, (found,) = run(tmp_path, [doc], model, calibration=calibration, estimate_accuracy=True)
+    assert weak.get_confidence(found) == pytest.approx(0.6)
+
+
+def test_a_completed_corpus_starts_from_its_weak_entities(tmp_path, model):
+    _, docs = run(tmp_path, [weak_doc("Anna went to New York", [(0, 1, "LOC")])], model)
+    (tmp_path / "out.spacy.json").unlink()
+    (tmp_path / "out.spacy").unlink()
+    report, (doc,) = run(tmp_path, docs, model)
+    assert weak.group_entities(doc, "matched") == [(0, 1, "LOC")]
+    assert report.matched == 1
+
+
+def test_gold_is_never_overwritten(tmp_path, model):
+    with pytest.raises(WeaknerError, match=r"WK344.*in\.spacy.*Anna"):
+        run(tmp_path, gold_docs(), model)
+    assert not (tmp_path / "out.spacy").exists()
+
+
+def test_unlabelled_sentences_get_the_predictions(tmp_path, model):
+    _, (doc,) = run(tmp_path, [make_doc(NLP, "Bob", annotated=False)], model)
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and weak.is_weak(doc)
+
+
+def test_shards_and_receipts(tmp_path, model):
+    for i in range(2):
+        write_docs(tmp_path / "in" / f"{i}.spacy", [weak_doc("Bob", [])])
+    assert complete(tmp_path / "in", tmp_path / "out", model).skipped == 0
+    again = complete(tmp_path / "in", tmp_path / "out", model)
+    assert again.skipped == 2 and again.entities == {"PER": 2}
+    assert complete(tmp_path / "in", tmp_path / "out", model, broken="drop").skipped == 0
+
+
+def test_a_shared_encoder_runs_first(tmp_path):
+    from ..util import LISTENER, TOK2VEC
+
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
+    from ..util import crf_config
+
+    nlp.add_pipe("crf_ner", config=crf_config(LISTENER))
+    nlp.initialize(lambda: make_examples(nlp))
+    train(nlp, make_examples(nlp), steps=60)
+    nlp.to_disk(tmp_path / "model")
+    _, (doc,) = run(tmp_path, [weak_doc("Anna went to New York", [])], tmp_path / "model")
+    assert weak.doc_entities(doc) == [(0, 1, "PER"), (3, 5, "LOC")]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rule": "x"}, {"broken": "x"}, {"weak_accuracy": -0.1}, {"cap": float("nan")}], ids=str
+)
+def test_unusable_settings_of_complete(tmp_path, settings):
+    with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
+        complete(tmp_path, tmp_path / "out", "none", **settings)
+
+
+def test_accuracy_has_to_be_known(tmp_path, model):
+    with pytest.raises(WeaknerError, match="WK346"):
+        run(tmp_path, [weak_doc("Bob", [])], model, estimate_accuracy=True)
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    with pytest.raises(WeaknerError, match="WK345"):
+        run(tmp_path, [weak_doc("Bob", [])], model, calibration=tmp_path / "c.json", estimate_accuracy=True)
+
+
+def test_entities_of_no_known_source_get_the_mean(tmp_path, model):
+    calibration = tmp_path / "c.json"
+    write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")]]))
+    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
+    changed = {"values": [0.0], "sources": {"a": 0.2, "b": 0.6}}
+    calibration.write_text(json.dumps({**json.loads(calibration.read_text()), **changed}))
+    doc = weak_doc("Bob", [(0, 1, "PER")], sources={"c": [(0, 1, "PER")]})
+    report, (found,) = run(tmp_path, [doc], model, calibration=calibration, estimate_accuracy=True)
+    assert weak.get_confidence(found) == pytest.approx(0.4) and report.unestimated == 1
+
+
+def test_the_unit_of_a_confidence_is_kept(tmp_path, model):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], unit="token")
+    _, (doc,) = run(tmp_path, [weak_doc("Bob", [])], model, calibration=tmp_path / "c.json")
+    assert weak.get_confidence_unit(doc) == "token"
+
+
+def test_aggregating_again_replaces_what_was_matched(tmp_path, model):
+    doc = weak_doc("Anna went to New York", [(0, 1, "LOC")], sources={"a": [(0, 1, "LOC")], "b": [(1, 2, "LOC")]})
+    run(tmp_path, [doc], model)
+    aggregate(tmp_path / "out.spacy", tmp_path / "b.spacy", sources=["b"])
+    complete(tmp_path / "b.spacy", tmp_path / "again.spacy", model)
+    (found,) = read_docs(tmp_path / "again.spacy", NLP.vocab)
+    assert weak.group_entities(found, "matched") == [(1, 2, "LOC")]
+
+
+def test_white_space_is_no_entity(tmp_path, model):
+    _, docs = run(tmp_path, [weak_doc("Anna   went", []), weak_doc("  ", [])], model)
+    assert not any(ent.text.isspace() or ent.text != ent.text.strip() for doc in docs for ent in doc.ents)
+
+
+@pytest.mark.parametrize("what", ["corpus", "folder"])
+def test_calibrations_replace_calibrations_only(tmp_path, model, what):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    target = tmp_path / "precious"
+    if what == "folder":
+        target.mkdir()
+    else:
+        write_docs(target, gold_docs())
+    with pytest.raises(WeaknerError, match=r"WK109|WK340"):
+        calibrate(target, [(model, tmp_path / "gold.spacy")])
+    assert target.is_dir() if what == "folder" else len(list(read_docs(target, Vocab()))) == len(SENTENCES)
+
+
+def test_pipelines_that_score_nothing(tmp_path):
+    NLP.to_disk(tmp_path / "blank")
+    with pytest.raises(WeaknerError, match=r"WK341.*blank"):
+        run(tmp_path, [weak_doc("Bob", [])], tmp_path / "blank")
+
+
+def test_another_component(tmp_path, model):
+    with pytest.raises(WeaknerError, match=r"WK341.*'other'.*crf_ner"):
+        run(tmp_path, [weak_doc("Bob", [])], model, component="other")
+    run(tmp_path, [weak_doc("Bob", [])], model, component="crf_ner")
+
+
+def test_scores_that_are_no_numbers(tmp_path, model):
+    nlp = spacy.load(model)
+    linear = next(n for n in nlp.get_pipe("crf_ner").model.walk() if n.name == "linear")
+    linear.set_param("b", linear.get_param("b") * numpy.nan)
+    nlp.to_disk(tmp_path / "broken")
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    with pytest.raises(WeaknerError, match=r"WK343.*Anna.*broken"):
+        calibrate(tmp_path / "c.json", [(tmp_path / "broken", tmp_path / "gold.spacy")])
+    with pytest.raises(WeaknerError, match=r"WK343.*Bob.*broken"):
+        run(tmp_path, [weak_doc("Bob", [])], tmp_path / "broken")
+
+
+def test_vocab_of_stored_docs(tmp_path, model):
+    run(tmp_path, [weak_doc("Anna went to New York", [])], model)
+    (doc,) = read_docs(tmp_path / "out.spacy", Vocab())
+    assert [ent.label_ for ent in doc.ents] == ["PER", "LOC"]
+
+
+# Which rule
+
+
+def labelled_gold(tmp_path, weak_entities, name="gold.spacy"):
+    write_docs(tmp_path / name, gold_docs(weak_entities))
+    return tmp_path / name
+
+
+def rules_of(tmp_path, model, weak_entities):
+    path = tmp_path / "c.json"
+    calibrate(path, [(model, labelled_gold(tmp_path, weak_entities))])
+    return path, Calibration.load(path).rules
+
+
+def test_calibrate_tells_which_labels_are_best(tmp_path, model):
+    """The model knows everything, the list one entity in two."""
+    half = [entities[:1] for _, entities in SENTENCES]
+    path, rules = rules_of(tmp_path, model, half)
+    right = [own == entities for own, (_, entities) in zip(half, SENTENCES, strict=True)]
+    assert Calibration.load(path).given == pytest.approx(sum(right) / len(right))
+    n, found = sum(len(own) for _, own in SENTENCES), sum(map(len, half))
+    assert rules == pytest.approx({"none": 200 * found / (n + found), "unmatched": 100.0, "all": 100.0})
+    report, _ = run(tmp_path, [weak_doc(text, []) for text, _ in SENTENCES], model, rule="auto", calibration=path)
+    assert report.rule == "unmatched"
+
+
+def test_weak_labels_are_never_given_up_for_those_of_the_model(tmp_path, model):
+    """They are what the model does not know yet, however wrong they are."""
+    wrong = [[(0, 1, "ORG")] for _ in SENTENCES]
+    path, rules = rules_of(tmp_path, model, wrong)
+    assert rules["all"] == 100.0 > rules["unmatched"] > rules["none"]
+    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=path)
+    assert report.rule == "unmatched"
+
+
+def test_labels_that_are_right_stay_as_they_are(tmp_path):
+    """An untrained model finds what is not there."""
+    nlp = crf_pipeline()
+    nlp.get_pipe("crf_ner").set_bias(-100.0)
+    nlp.to_disk(tmp_path / "bad")
+    path, rules = rules_of(tmp_path, tmp_path / "bad", [entities for _, entities in SENTENCES])
+    assert rules["none"] == 100.0 > max(rules["unmatched"], rules["all"])
+    text, entities = SENTENCES[0]
+    doc = weak_doc(text, entities[:1], missing=[1])
+    report, (completed,) = run(tmp_path, [doc], tmp_path / "bad", rule="auto", calibration=path)
+    assert report.rule == "none" and report.completed == 0
+    assert weak.doc_entities(completed) == entities[:1]
+    assert all(token.ent_iob != 0 for token in completed)
+    assert weak.get_confidence(completed) == pytest.approx(0.95)
+    again = complete(tmp_path / "out.spacy", tmp_path / "again.spacy", tmp_path / "bad", rule="none")
+    assert again.rule == "none"
+    (doc,) = read_docs(tmp_path / "again.spacy", NLP.vocab)
+    assert weak.doc_entities(doc) == entities[:1]
+
+
+def test_of_several_sources_the_entities_that_most_name(tmp_path, model):
+    docs = gold_docs()
+    for doc, (_, own) in zip(docs, SENTENCES, strict=True):
+        weak.set_source(doc, "one", own)
+        weak.set_source(doc, "two", own)
+        weak.set_source(doc, "three", [(0, len(doc), "ORG")] if own else [])
+    write_docs(tmp_path / "gold.spacy", docs)
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    rules = Calibration.load(tmp_path / "c.json").rules
+    assert rules["none"] == 100.0
+
+
+def test_sources_that_found_nothing_have_looked(tmp_path, model):
+    path, rules = rules_of(tmp_path, model, [[] for _ in SENTENCES])
+    assert rules == {"none": 0.0, "unmatched": 100.0, "all": 100.0}
+    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=path)
+    assert report.rule == "unmatched"
+
+
+def test_sentences_that_no_source_has_looked_at_say_nothing(tmp_path, model):
+    docs = gold_docs()
+    weak.set_source(docs[0], "terms", SENTENCES[0][1])
+    write_docs(tmp_path / "gold.spacy", docs)
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    found = Calibration.load(tmp_path / "c.json")
+    assert found.rules["none"] == 100.0 and found.given == 1.0
+
+
+def test_what_is_not_known_is_no_confidence_of_zero(tmp_path, model):
+    path, _ = rules_of(tmp_path, model, [entities for _, entities in SENTENCES])
+    old = json.loads(path.read_text())
+    del old["given"], old["rules"]
+    path.write_text(json.dumps(old))
+    with pytest.raises(WeaknerError, match=r"WK701.*'none'"):
+        run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none", calibration=path)
+    _, (doc,) = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none")
+    assert weak.get_confidence(doc) is None
+
+
+def test_auto_needs_to_know(tmp_path, model):
+    write_docs(tmp_path / "gold.spacy", gold_docs())
+    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    assert Calibration.load(tmp_path / "c.json").rules == {}
+    for calibration in (None, tmp_path / "c.json"):
+        with pytest.raises(WeaknerError, match=r"WK701.*auto"):
+            run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=calibration)
+    with pytest.raises(WeaknerError, match="WK702"):
+        run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none", soft=True)

@@ -1,0 +1,97 @@
+"""One training, for a number of passes over its corpus."""
+
+import pytest
+import spacy
+
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.runs import training
+from spacy_weakner.runs.train import train
+
+from ..util import make_doc
+
+NLP = spacy.blank("xx")
+CONFIG = """
+[paths]
+train = null
+
+[training]
+max_steps = 900
+eval_frequency = 100
+max_epochs = {epochs}
+
+[training.batcher]
+@batchers = "spacy.batch_by_words.v1"
+size = 10
+"""
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    made = []
+
+    def fake(config, output, overrides, gpu_id, trainers):
+        made.append(dict(overrides))
+        (output / "model-last").mkdir()
+        (output / "train.log").write_text("log")
+
+    monkeypatch.setattr(training, "_run", fake)
+    return made
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_docs(
+        tmp_path / "in.spacy", [make_doc(NLP, text) for text in ("one two three", "four") * 8]
+    )  # 32 words, four batches
+    (tmp_path / "c.cfg").write_text(CONFIG.format(epochs=0))
+    return {"config": tmp_path / "c.cfg", "output": tmp_path / "out"}, {"paths.train": str(tmp_path / "in.spacy")}
+
+
+def test_passes_become_updates(files, calls):
+    given, paths = files
+    assert not train(**given, passes=2.5, overrides=paths).skipped
+    assert calls == [
+        {**paths, "training.max_steps": 10, "training.eval_frequency": 10, "training.max_epochs": 0},
+    ]
+    assert train(**given, passes=2.5, overrides=paths).skipped and len(calls) == 1
+    train(**given, passes=1, overrides={**paths, "training.eval_frequency": 3})
+    assert (calls[1]["training.max_steps"], calls[1]["training.eval_frequency"]) == (4, 3)
+
+
+def test_without_passes_the_config_decides(files, calls):
+    given, paths = files
+    train(**given, overrides=paths)
+    assert calls == [paths]
+
+
+def test_passes_come_before_the_epochs_of_the_config(files, calls):
+    given, paths = files
+    given["config"].write_text(CONFIG.format(epochs=3))
+    train(**given, passes=5, overrides=paths)
+    assert (calls[0]["training.max_steps"], calls[0]["training.max_epochs"]) == (20, 0)
+
+
+def test_a_stream_has_no_epochs(files, calls):
+    given, paths = files
+    given["config"].write_text(CONFIG.format(epochs=-1))
+    train(**given, passes=1, overrides=paths)
+    assert "training.max_epochs" not in calls[0]
+
+
+@pytest.mark.parametrize(
+    "passes, overrides, message",
+    [
+        (0, {}, "WK005.*passes"),
+        (2, {"training.max_steps": 3}, "WK710.*max_steps"),
+        (2, {"training.max_epochs": 3}, "WK710.*max_epochs"),
+        (2, {"paths.train": None}, "WK713.*--paths.train"),
+        (2, {"paths.train": "nowhere.spacy"}, "nowhere.spacy"),
+    ],
+)
+def test_errors_come_before_the_training(files, calls, passes, overrides, message):
+    given, paths = files
+    with pytest.raises(WeaknerError, match=message):
+        train(**given, passes=passes, overrides={**paths, **overrides})
+    assert not calls
+    assert not given["output"].exists()

@@ -1,0 +1,599 @@
+"""Trainings in processes of their own: what is skipped, what is done again, folds and sweeps."""
+
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.util import load_config, load_model
+from spacy.vocab import Vocab
+
+import spacy_weakner
+from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.runs import trainer, training
+from spacy_weakner.runs import trainings as trainings_module
+from spacy_weakner.runs.crossfit import crossfit
+from spacy_weakner.runs.folds import read_folds
+from spacy_weakner.runs.sweep import sweep
+from spacy_weakner.runs.training import Member, train_member
+from spacy_weakner.runs.trainings import Training, train_all
+from spacy_weakner.scratch import wanted
+
+from ..util import SEED, SENTENCES, TOK2VEC, make_doc
+
+CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
+NLP = spacy.blank("xx")
+SCORES = "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """`spacy train` as a list of what it was called with; scores grow with the number of steps."""
+    calls = []
+
+    def fake(config, output, overrides, gpu_id, trainers):
+        calls.append({"config": config, "output": wanted(output), **overrides})
+        (output / "train.log").write_text("log")
+        for name in ("model-best", "model-last"):
+            (output / name).mkdir()
+            (output / name / "meta.json").write_text(
+                json.dumps({"performance": {"ents_f": overrides.get("training.max_steps", 0) / 100}})
+            )
+            (output / name / "config.cfg").write_text(
+                "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
+            )
+
+    monkeypatch.setattr(training, "_run", fake)
+    return calls
+
+
+@pytest.fixture
+def gold(tmp_path):
+    path = tmp_path / "gold.spacy"
+    write_docs(path, [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES])
+    return path
+
+
+def paths(gold):
+    return {"paths.train": str(gold), "paths.dev": str(gold)}
+
+
+# One training
+
+
+def test_a_finished_training_is_skipped(tmp_path, gold, trainings):
+    first = train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
+    again = train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
+    assert len(trainings) == 1
+    assert (first.skipped, again.skipped) == (False, True)
+    assert first.score == again.score == pytest.approx(0.3)
+
+
+def test_whatever_it_is_made_from_makes_it_anew(tmp_path, gold, trainings):
+    config = tmp_path / "c.cfg"
+    config.write_text(CONFIG.read_text())
+
+    def train(**more):
+        return train_member(config, tmp_path / "a", {**paths(gold), **more}).skipped
+
+    assert [train(), train()] == [False, True]
+    assert [train(**{"training.max_steps": 3}), train(**{"training.max_steps": 3})] == [False, True]
+    write_docs(gold, [make_doc(NLP, "Bob", [(0, 1, "PER")])])
+    assert train(**{"training.max_steps": 3}) is False
+    config.write_text(CONFIG.read_text().replace("dropout = 0.2", "dropout = 0.3"))
+    assert train(**{"training.max_steps": 3}) is False
+
+
+def test_files_that_any_setting_names_count(tmp_path, gold, trainings):
+    pretrained = tmp_path / "pretrained.bin"
+    skipped = []
+    for contents in ("a", "b", "b"):
+        pretrained.write_text(contents)
+        overrides = {**paths(gold), "initialize.init_tok2vec": str(pretrained)}
+        skipped.append(train_member(CONFIG, tmp_path / "a", overrides).skipped)
+    assert skipped == [False, False, True]
+
+
+def test_an_interrupted_training_begins_again(tmp_path, gold, trainings):
+    train_member(CONFIG, tmp_path / "a", paths(gold))
+    (tmp_path / "a" / "trained.json").unlink()
+    (tmp_path / "a" / "model-best" / "old").touch()
+    assert train_member(CONFIG, tmp_path / "a", paths(gold)).skipped is False
+    assert not (tmp_path / "a" / "model-best" / "old").exists()
+    (tmp_path / "a" / "trained.json").write_text("{")
+    assert train_member(CONFIG, tmp_path / "a", paths(gold)).skipped is False
+
+
+def test_folders_of_others_are_not_touched(tmp_path, gold, trainings):
+    (tmp_path / "a" / "model-best").mkdir(parents=True)
+    with pytest.raises(WeaknerError, match="WK300"):
+        train_member(CONFIG, tmp_path / "a", paths(gold))
+    with pytest.raises(WeaknerError, match="WK100"):
+        train_member(tmp_path / "none.cfg", tmp_path / "b", paths(gold))
+    assert not trainings
+
+
+def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch):
+    table = "E    #       LOSS CRF_NER  ENTS_F  SCORE\n---  ------  ------------  ------  ------\n"
+    rows = ["  0       0          9.54    0.00    0.00\n", "  3      20          2.03   50.00    0.50\n"]
+    seen = []
+
+    def fake(config, output, overrides, gpu_id, trainers):
+        for text in ("ℹ Using CPU\n10 20 30 things", table, *rows):
+            with (output / "train.log").open("a", encoding="utf-8") as file_:
+                file_.write(text)
+            told = len(seen)
+            while len(seen) < told + 2:
+                time.sleep(0.001)
+        (output / "model-last").mkdir()
+
+    monkeypatch.setattr(training, "_run", fake)
+    monkeypatch.setattr(training, "_WATCH_SECONDS", 0.001)
+    overrides = {**paths(gold), "training.max_steps": 80}
+    train_member(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
+    assert seen == sorted(seen) and {*seen} == {0.0, 0.25, 1.0}
+    train_member(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
+    assert seen[-2:] == [1.0, 1.0]
+
+
+def test_a_training_of_unknown_length_tells_its_end_alone(tmp_path, gold, trainings):
+    seen = []
+    train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 0}, on_progress=seen.append)
+    assert seen == [1.0]
+
+
+# Several trainings
+
+
+@pytest.fixture
+def environments(monkeypatch):
+    """OMP_NUM_THREADS of each process that trains; it trains several."""
+    seen = []
+
+    class Process:
+        """Answers every request at once."""
+
+        def __init__(self):
+            end, own = os.pipe()
+            self.stdin, self.stdout, self._own = self, os.fdopen(end, "rb"), os.fdopen(own, "wb", 0)
+
+        def write(self, request):
+            arguments = json.loads(request)["arguments"]
+            (Path(arguments[arguments.index("--output") + 1]) / "model-last").mkdir()
+            self._own.write(b'{"error": null}\n')
+
+        def flush(self):
+            return None
+
+        def kill(self):
+            self._own.close()
+
+        def communicate(self):
+            self.stdout.close()
+
+    def start(module, arguments, log, environment):
+        seen.append(environment.get("OMP_NUM_THREADS"))
+        return Process()
+
+    monkeypatch.setattr(trainer, "start", start)
+    monkeypatch.setattr(training.os, "cpu_count", lambda: 8)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "given, processes, n, wanted",
+    [
+        (None, 1, 2, None),
+        (None, 2, 2, "4"),
+        (None, 3, 3, "2"),
+        (None, 20, 20, "1"),
+        # What is alone has all cores.
+        (None, 4, 1, None),
+        (None, 4, 2, "4"),
+        ("3", 2, 2, "3"),
+        ("3", 1, 1, "3"),
+    ],
+)
+def test_trainings_share_the_cores(tmp_path, gold, environments, monkeypatch, given, processes, n, wanted):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    trainings = [Training(CONFIG, tmp_path / str(i), paths(gold)) for i in range(n)]
+    assert [member.output.name for member in train_all(trainings, processes=processes)] == [str(i) for i in range(n)]
+    assert 1 <= len(environments) <= min(processes, n) and {*environments} == {wanted}
+
+
+def test_folds_are_trained_at_the_same_time(tmp_path, gold, monkeypatch):
+    together = threading.Barrier(3, timeout=20)
+
+    def fake(config, output, overrides, gpu_id, trainers):
+        together.wait()
+        (output / "model-last").mkdir()
+
+    monkeypatch.setattr(training, "_run", fake)
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, processes=3)
+    assert [fold.model.parent.name for fold in folds] == ["model-1", "model-2", "model-3"]
+
+
+# On a cluster
+
+
+class Cluster:
+    """One that does it all in this process, last things first."""
+
+    def __init__(self):
+        self.whole = False
+
+    def take_many_cores(self):
+        self.whole = True
+
+    def each(self, do, works, folder, *, desc, unit, progress):
+        assert self.whole and folder.is_dir()
+        for n in reversed(range(len(works))):
+            yield n, json.loads(json.dumps(do(works[n].text)))
+
+
+@pytest.fixture
+def connections(monkeypatch):
+    found = []
+
+    @contextmanager
+    def connected(address, gpus):
+        found.append((address, gpus))
+        yield Cluster()
+
+    monkeypatch.setattr(trainings_module, "connected", connected)
+    monkeypatch.setattr(trainings_module, "load_ray", lambda: None)
+    return found
+
+
+def test_folds_are_trained_on_a_cluster(tmp_path, gold, trainings, connections):
+    here = crossfit(CONFIG, gold, tmp_path / "here", folds=3)
+    there = crossfit(CONFIG, gold, tmp_path / "there", folds=3, ray="auto")
+    assert [fold.docs for fold in here] == [fold.docs for fold in there]
+    assert [fold.model for fold in there] == [tmp_path / "there" / f"model-{n}" / "model-last" for n in (1, 2, 3)]
+    assert all(fold.skipped for fold in crossfit(CONFIG, gold, tmp_path / "there", folds=3, ray="auto"))
+    assert len(trainings) == 6 and connections == [("auto", 0)] * 2
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_one_gpu_each(tmp_path, gold, trainings, connections):
+    jobs = [Training(CONFIG, tmp_path / "a", paths(gold))]
+    (member,) = train_all(jobs, ray="h:1", gpu_id=3)
+    assert member == Member(tmp_path / "a", member.score, False, member.made_from)
+    assert connections == [("h:1", 1)]
+
+
+def test_a_training_that_fails_ends_all(tmp_path, gold, trainings, connections, monkeypatch):
+    stopped = []
+
+    def fails(*_):
+        raise WeaknerError("of no use")
+
+    def each(self, do, works, folder, **_):
+        try:
+            for n, work in enumerate(works):
+                yield n, do(work.text)
+        finally:
+            stopped.append(folder.is_dir())
+
+    monkeypatch.setattr(Cluster, "each", each)
+    jobs = [Training(CONFIG, tmp_path / name, paths(gold)) for name in "ab"]
+    monkeypatch.setattr(training, "_run", fails)
+    with pytest.raises(WeaknerError, match="of no use"):
+        train_all(jobs, ray="auto")
+    assert stopped == [True] and not trainings
+
+
+def test_what_a_lost_machine_leaves_is_removed(tmp_path, gold, trainings, connections, monkeypatch):
+    def each(self, do, works, folder, **_):
+        left = tmp_path / ".a.01234567.tmp"
+        (left / "a").mkdir(parents=True)
+        (left / ".lock").touch()
+        yield 0, do(works[0].text)
+
+    monkeypatch.setattr(Cluster, "each", each)
+    train_all([Training(CONFIG, tmp_path / "a", paths(gold))], ray="auto")
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_a_finished_crossfit_survives_a_wrong_option(tmp_path, gold, trainings, connections):
+    crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    with pytest.raises(WeaknerError, match="WK711"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=2, ray="auto", processes=2)
+    assert len(read_folds(tmp_path / "out")) == 2
+
+
+def test_settings_of_a_cluster(tmp_path, gold, trainings, connections):
+    with pytest.raises(WeaknerError, match="WK711"):
+        train_all([Training(CONFIG, tmp_path / "a", paths(gold))], ray="auto", processes=2)
+    with pytest.raises(WeaknerError, match="WK100"):
+        train_all([Training(tmp_path / "none.cfg", tmp_path / "a", paths(gold))], ray="auto")
+    assert not trainings and not connections
+
+
+# Folds
+
+
+def test_every_sentence_is_held_out_once(tmp_path, gold, trainings):
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
+    held_out = [[doc.text for doc in read_docs(fold.corpus, Vocab())] for fold in folds]
+    everything = sorted(doc.text for doc in read_docs(gold, Vocab()))
+    assert sorted(text for fold in held_out for text in fold) == everything
+    assert [fold.docs for fold in folds] == [7, 7, 6]
+    for call, texts in zip(trainings, held_out, strict=True):
+        rest = [doc.text for doc in read_docs(call["paths.train"], Vocab())]
+        assert sorted([*rest, *texts]) == everything
+        # Nothing may be chosen by what is held out.
+        assert call["paths.dev"] == call["paths.train"] and call["training.patience"] == 0
+        assert call["training.max_steps"] == 7
+    assert {fold.model.name for fold in folds} == {"model-last"}
+    assert all(
+        fold.skipped
+        for fold in crossfit(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
+    )
+
+
+def test_folds_are_found_again(tmp_path, gold, trainings):
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    assert read_folds(tmp_path / "out") == [(str(fold.model), fold.corpus) for fold in folds]
+    for text in ("", "{}x", '[{"model": 1}]', "[3]"):
+        (tmp_path / "out" / "folds.json").write_text(text)
+        with pytest.raises(WeaknerError, match=r"WK363.*folds\.json"):
+            read_folds(tmp_path / "out")
+    with pytest.raises(WeaknerError, match=r"WK100.*train --folds"):
+        read_folds(tmp_path)
+
+
+def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
+    def texts(name):
+        return [
+            {doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in crossfit(CONFIG, gold, tmp_path / name)
+        ]
+
+    one = texts("one")
+    write_docs(gold, list(reversed(list(read_docs(gold, Vocab())))))
+    assert texts("two") == one
+
+
+def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
+    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
+    write_docs(tmp_path / "gold.spacy", [*docs, *docs])
+    found = crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    texts = [{doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in found]
+    assert sum(map(len, texts)) == len(docs) and sum(fold.docs for fold in found) == 2 * len(docs)
+
+
+def test_a_document_shares_a_fold(tmp_path, trainings):
+    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
+    for i, doc in enumerate(docs):
+        weak.set_id(doc, f"d{i // 4}.{i % 4}")
+    write_docs(tmp_path / "gold.spacy", docs)
+    found = crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    names = [{weak.get_id(doc).split(".")[0] for doc in read_docs(fold.corpus, Vocab())} for fold in found]
+    assert sorted(map(len, names)) == [1, 2, 2] and len(set.union(*names)) == 5
+
+
+def test_labels_in_one_sentence_alone(tmp_path, trainings):
+    docs = [make_doc(NLP, f"sentence {i}", [(0, 1, "X")] if i == 0 else []) for i in range(9)]
+    write_docs(tmp_path / "gold.spacy", docs)
+    with pytest.raises(WeaknerError, match=r"WK693.*gold\.spacy"):
+        crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    assert not trainings and not (tmp_path / "out").exists()
+
+
+def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
+    strong_weak = CONFIG.parent / "crf_ner.strong_weak.cfg"
+    for config, overrides in (
+        (strong_weak, {"paths.strong": str(gold)}),
+        (CONFIG, {"paths.train": str(gold)}),
+        (CONFIG, {"corpora.train.path": str(gold)}),
+    ):
+        with pytest.raises(WeaknerError, match="WK364"):
+            crossfit(config, gold, tmp_path / "out", folds=2, overrides=overrides)
+    assert not trainings
+
+
+def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
+    crossfit(CONFIG, gold, tmp_path / "out", folds=3)
+
+    def fail(config, output, overrides, gpu_id, trainers):
+        raise WeaknerError("stopped")
+
+    monkeypatch.setattr(training, "_run", fail)
+    with pytest.raises(WeaknerError, match="stopped"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=3, seed=5)
+    with pytest.raises(WeaknerError, match="WK100"):
+        read_folds(tmp_path / "out")
+
+
+def test_folds_that_were_changed_since(tmp_path, gold, trainings):
+    found = crossfit(CONFIG, gold, tmp_path / "out", folds=3)
+    write_docs(found[0].corpus, list(read_docs(gold, Vocab())))
+    with pytest.raises(WeaknerError, match="WK367"):
+        read_folds(tmp_path / "out")
+
+
+def test_the_index_tells_one_run_from_another(tmp_path, gold, trainings):
+    crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    first = (tmp_path / "out" / "folds.json").read_text()
+    crossfit(CONFIG, gold, tmp_path / "out", folds=2, overrides={"training.max_steps": 7})
+    assert (tmp_path / "out" / "folds.json").read_text() != first
+
+
+def test_other_gold_chooses_the_checkpoint(tmp_path, gold, trainings):
+    write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "Bob", [(0, 1, "PER")])])
+    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2, dev=tmp_path / "dev.spacy")
+    assert {fold.model.name for fold in folds} == {"model-best"}
+    assert {call["paths.dev"] for call in trainings} == {str(tmp_path / "dev.spacy")}
+
+
+def test_too_few_sentences_for_the_folds(tmp_path, gold, trainings):
+    with pytest.raises(WeaknerError, match=r"WK361.*20 sentences.*21 folds"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=21)
+    with pytest.raises(WeaknerError, match=r"WK005.*folds"):
+        crossfit(CONFIG, gold, tmp_path / "out", folds=1)
+    assert not (tmp_path / "out").exists()
+
+
+# Sweeps
+
+
+def test_the_best_of_all_combinations(tmp_path, gold, trainings):
+    grid = {"training.max_steps": [10, 30, 20], "training.dropout": [0.1, 0.2]}
+    report = sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    assert len(trainings) == len(report.trials) == 6
+    assert report.best.settings == {"training.max_steps": 30, "training.dropout": 0.1}
+    assert report.model == tmp_path / "out" / "model-best"
+    assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.3
+    rows = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    assert [row["score"] for row in rows] == pytest.approx([0.1, 0.1, 0.3, 0.3, 0.2, 0.2])
+    assert [row["best"] for row in rows].index(True) == 2
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    again = sweep(CONFIG, tmp_path / "out", {**grid, "training.max_steps": [10, 30, 40]}, overrides=paths(gold))
+    assert len(trainings) == 8 and again.best.settings["training.max_steps"] == 40
+    assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.4
+
+
+def test_settings_whose_last_names_are_the_same(tmp_path, gold, trainings):
+    grid = {"system.seed": [1], "training.seed": ["a/b", "a_b"]}
+    sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    folders = [call["output"] for call in trainings]
+    assert {folder.parent for folder in folders} == {tmp_path / "out"} and len({*folders}) == 2
+
+
+def test_names_of_folders_are_never_too_long(tmp_path, gold, trainings):
+    grid = {"paths.vectors": ["x" * 300, "x" * 301]}
+    sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    assert len({call["output"] for call in trainings}) == 2
+
+
+def test_pipelines_of_others_are_not_replaced(tmp_path, gold, trainings):
+    (tmp_path / "out" / "model-best").mkdir(parents=True)
+    with pytest.raises(WeaknerError, match="WK368"):
+        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
+    assert not trainings
+
+
+def test_settings_that_the_config_does_not_have(tmp_path, gold, trainings):
+    with pytest.raises(WeaknerError, match=r"WK366.*max_stepz"):
+        sweep(CONFIG, tmp_path / "out", {"training.max_stepz": [1]}, overrides=paths(gold))
+    with pytest.raises(WeaknerError, match=r"WK365.*nowhere"):
+        train_member(CONFIG, tmp_path / "a", {**paths(gold), "nowhere.max_steps": 1})
+
+
+def test_unusable_grids(tmp_path, gold, trainings):
+    for grid in ({}, {"training.max_steps": []}):
+        with pytest.raises(WeaknerError, match=r"WK005.*grid"):
+            sweep(CONFIG, tmp_path / "out", grid)
+
+
+def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
+    def fake(config, output, overrides, gpu_id, trainers):
+        (output / "train.log").touch()
+        (output / "model-last").mkdir()
+
+    monkeypatch.setattr(training, "_run", fake)
+    with pytest.raises(WeaknerError, match="WK362"):
+        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
+
+
+# Real trainings
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("trained_here")
+def test_folds_are_calibrated_together(tmp_path, gold):
+    config = load_config(CONFIG)
+    config["components"]["crf_ner"]["model"]["tok2vec"] = TOK2VEC
+    config["training"]["batcher"]["size"] = 20
+    config.to_disk(tmp_path / "small.cfg")
+    overrides = {"training.max_steps": 20, "training.eval_frequency": 100, "nlp.lang": "xx", "system.seed": SEED}
+    folds = crossfit(tmp_path / "small.cfg", gold, tmp_path / "out", folds=2, overrides=overrides)
+    assert len(folds) == 2
+    report = calibrate(tmp_path / "c.json", read_folds(tmp_path / "out"))
+    right = 0
+    for fold in folds:
+        nlp = load_model(fold.model)
+        assert nlp.get_pipe("crf_ner").labels == ("LOC", "PER")
+        for doc in read_docs(fold.corpus, nlp.vocab):
+            right += weak.doc_entities(nlp(make_doc(nlp, doc.text, annotated=False))) == weak.doc_entities(doc)
+    assert report.sentences == 20 and report.accuracy == pytest.approx(right / 20)
+
+
+@pytest.mark.slow
+def test_what_a_process_trained_before_changes_nothing(tmp_path, gold):
+    overrides = {**paths(gold), "training.max_steps": 2, "training.eval_frequency": 1}
+    others = {**overrides, "system.seed": 7}
+    trainings = [Training(CONFIG, tmp_path / "a", others), Training(CONFIG, tmp_path / "b", overrides)]
+    train_all(trainings, processes=1)
+    train_member(CONFIG, tmp_path / "c", overrides)
+    a, b, c = (
+        {path.name: path.read_bytes() for path in sorted((tmp_path / name / "model-last" / "crf_ner").iterdir())}
+        for name in "abc"
+    )
+    assert a != b and b == c
+    logs = [(tmp_path / name / "train.log").read_text() for name in "abc"]
+    assert all(log.count("Training pipeline") == 1 for log in logs)
+
+
+@pytest.mark.slow
+def test_a_failing_training_shows_its_log(tmp_path, gold):
+    with pytest.raises(WeaknerError, match=r"(?s)WK360.*exit code 1.*train\.log.*nosuch"):
+        train_member(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
+    assert not (tmp_path / "a" / "trained.json").exists()
+
+
+def test_no_processes():
+    with pytest.raises(WeaknerError, match=r"WK005.*processes"):
+        train_all([], processes=0)
+
+
+@pytest.mark.parametrize("how", ["override", "absolute", "config", "in the folder", "its folder", "through a variable"])
+def test_gold_that_the_config_reads_by_itself_is_not_held_out(tmp_path, gold, trainings, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    relative, config, overrides, given = gold.relative_to(tmp_path), CONFIG, {}, gold.relative_to(tmp_path)
+    if how == "override":
+        overrides = {"initialize.init_tok2vec": str(relative)}
+    elif how == "absolute":
+        overrides = {"initialize.init_tok2vec": str(gold)}
+    elif how == "its folder":
+        overrides = {"corpora.dev.path": "."}
+    elif how == "in the folder":
+        (tmp_path / "many").mkdir()
+        write_docs(tmp_path / "many" / "a.spacy", read_docs(gold, NLP.vocab))
+        overrides, given = {"initialize.init_tok2vec": "many/a.spacy"}, tmp_path / "many"
+    else:
+        config = tmp_path / "c.cfg"
+        value = str(gold) if how == "config" else "${paths.mine}"
+        text = CONFIG.read_text().replace("[paths]", f'[paths]\nmine = "{relative}"', 1)
+        config.write_text(f"{text}\n[corpora.other]\npath = {json.dumps(value) if how == 'config' else value}\n")
+    with pytest.raises(WeaknerError, match="WK364"):
+        crossfit(config, given, tmp_path / "out", folds=2, overrides=overrides)
+    assert not trainings
+
+
+def test_a_value_of_the_config_does_not_walk_the_disk(tmp_path, gold, trainings, monkeypatch):
+    seen = []
+    monkeypatch.setattr(training, "hash_path", lambda path: seen.append(str(path)) or "x")
+    model = tmp_path / "bert"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    others: dict = {"nlp.tokenizer.sign": "/", "paths.root": "/"}
+    others |= {"initialize.vectors": str(model), "initialize.init_tok2vec": str(tmp_path)}
+    training._made_from(CONFIG, {**paths(gold), **others})
+    assert sorted(seen) == sorted([str(gold), str(model)])
+
+
+def test_a_config_without_paths_is_trained(tmp_path, trainings):
+    config = tmp_path / "c.cfg"
+    config.write_text("[training]\nmax_steps = 1\n")
+    assert not training.train_member(config, tmp_path / "out", {}).skipped
+    assert training.train_member(config, tmp_path / "out", {}).skipped

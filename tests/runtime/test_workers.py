@@ -1,0 +1,305 @@
+import gzip
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.label import label
+from spacy_weakner.runtime import workers
+from spacy_weakner.runtime.shards import WHOLE, Part
+from spacy_weakner.scratch import remove_leftovers, scratch_folder
+
+NLP = spacy.blank("xx")
+SIZE = 4
+N = 22  # lines, so 6 shards
+
+
+@pytest.fixture
+def folder(tmp_path, without_torch):
+    words = ["alpha", "beta", "gamma", "delta"]
+    texts = [f"{words[i % 4]} met {words[i % 3]} number{i}" for i in range(N)]
+    (tmp_path / "in.txt").write_text("\n".join(texts) + "\n")
+    (tmp_path / "terms.csv").write_text("label,term\nA,alpha\nB,beta met\nA,beta\n")
+    rows = [{"text": text, "entities": [["met", "V"]]} for text in texts[::-2]]
+    (tmp_path / "llm.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    (tmp_path / "patterns.jsonl").write_text('{"label": "N", "pattern": [{"TEXT": {"REGEX": "^number"}}]}\n')
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "G", "pattern": "gamma"}])
+    nlp.to_disk(tmp_path / "model")
+    config = ["terms = 'terms.csv'", "file = 'llm.jsonl.gz'", "patterns = 'patterns.jsonl'", "pipeline = 'model'"]
+    sections = [f"[sources.s{i}]\n{line}\n" for i, line in enumerate(config)]
+    (tmp_path / "sources.cfg").write_text("".join(sections).replace("'", '"'))
+    (tmp_path / "dev.txt").write_text("Alpha met Alpha number0\n")
+    return tmp_path
+
+
+def run(folder, out, **settings):
+    settings = {"sources": folder / "sources.cfg", "exclude": [folder / "dev.txt"], **settings}
+    return label(folder / "in.txt", folder / out, lang="xx", shard_size=SIZE, **settings)
+
+
+def contents(folder):
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def leftovers(folder):
+    return [f for f in folder.rglob("*") if f.name.startswith(".") and f.name != UNFINISHED]
+
+
+def test_parts_give_the_same_bytes(folder):
+    whole = run(folder, "one")
+    assert whole.docs == N - 1 and whole.excluded == 1 and whole.skipped == 0
+    assert [sum(source.spans.values()) for source in whole.sources] == [31, 11, 21, 12]
+    assert (whole.sources[1].docs_without_row, whole.sources[1].rows_without_doc) == (10, 0)
+    run(folder, "parts", shard="2/2")
+    names = ["part-00001.spacy", "part-00003.spacy", "part-00005.spacy"]
+    assert sorted(contents(folder / "parts")) == sorted([UNFINISHED, *names, *(f"{name}.json" for name in names)])
+    run(folder, "parts", shard="1/2")
+    assert run(folder, "parts", workers=3) == replace(whole, skipped=6)  # starts nothing
+    assert contents(folder / "one") == contents(folder / "parts")  # the mark is gone
+    assert not leftovers(folder)
+
+
+def test_shares():
+    shares = Part.parse("2/3").split(2)
+    assert shares == [(1, 6), (4, 6)]
+    for text in ("", "0/2", "3/2", "1/0", "1", "a/b", "1/2/3", "-1/2"):
+        with pytest.raises(WeaknerError, match=r"WK005.*'shard'"):
+            Part.parse(text)
+
+
+def test_parts_leave_other_shards_alone(folder):
+    run(folder, "out")
+    before = contents(folder / "out")
+    (folder / "out" / "gold.spacy").write_bytes(b"foreign")
+    (folder / "in.txt").write_text("\n".join((folder / "in.txt").read_text().splitlines()[:9]) + "\n")
+    assert run(folder, "out", shard="1/2").skipped == 1  # the other one is the shorter last one
+    after = contents(folder / "out")
+    assert {name for name in before if before[name] != after[name]} == {"part-00002.spacy", "part-00002.spacy.json"}
+    with pytest.raises(WeaknerError, match=r"WK300.*gold\.spacy"):
+        run(folder, "out")
+    (folder / "out" / "gold.spacy").unlink()
+    assert run(folder, "out").skipped == 3
+    assert len(contents(folder / "out")) == 6
+    assert run(folder, "out", shard="9/9").docs == 0
+
+
+def test_an_error_of_a_worker_is_one_message(folder):
+    rows = [{"text": "alpha"}] * SIZE + [{"text": 5}]
+    (folder / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = {"terms": folder / "terms.csv", "lang": "xx", "shard_size": SIZE, "workers": 2}
+    label(folder / "in.jsonl", folder / "out", **{**settings, "workers": 1}, shard="1/2")  # leaves one worker to do
+    with pytest.raises(WeaknerError, match=r"WK103.*in\.jsonl, line 5: 'text' must be") as error:
+        label(folder / "in.jsonl", folder / "out", **settings)
+    assert str(error.value).count("WK") == 1
+    assert not leftovers(folder)
+    assert sorted(contents(folder / "out")) == [UNFINISHED, "part-00000.spacy", "part-00000.spacy.json"]
+
+
+@pytest.mark.parametrize(
+    "script, message",
+    [
+        ("echo all fine; echo; echo not so >&2; exit 3", r"1 of 2 ended with the exit code 3.* \| all fine \| not so$"),
+        ("kill -9 $$", "1 of 2 was killed, perhaps because memory ran out"),
+        ("kill -15 $$", "1 of 2 was ended by the signal SIGTERM"),
+    ],
+)
+def test_a_worker_that_breaks_says_how_and_ends_the_others(tmp_path, monkeypatch, script, message):
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\ncase "$4" in *-1.json) {script};; esac\nexec sleep 60\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(fake))
+    begin = time.monotonic()
+    with pytest.raises(WeaknerError, match=f"(?s)WK313.*Worker {message}"):
+        workers.run_workers([workers.Task("label", part, {}, []) for part in WHOLE.split(2)], tmp_path)
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize("given, wanted", [(None, "1"), ("3", "3")])
+def test_threads_of_a_worker(tmp_path, monkeypatch, given, wanted):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\nprintf "$OMP_NUM_THREADS" > {tmp_path / "threads"}\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(fake))
+    workers.run_workers([workers.Task("label", WHOLE, {}, [])], tmp_path)
+    assert (tmp_path / "threads").read_text() == wanted
+
+
+def test_settings(folder):
+    with pytest.raises(WeaknerError, match="WK312"):
+        run(folder, "out.spacy", workers=2)
+    with pytest.raises(WeaknerError, match="WK312"):
+        run(folder, "out.spacy", shard="1/2")
+    for setting in ("workers", "shard_size"):
+        with pytest.raises(WeaknerError, match=f"WK005.*'{setting}'"):
+            label(folder / "in.txt", folder / "out", terms=folder / "terms.csv", lang="xx", **{setting: 0})
+    assert not (folder / "out").exists() and not leftovers(folder)
+
+
+def test_other_inputs(folder):
+    expected = run(folder, "text").spans
+    data = (folder / "in.txt").read_bytes()
+    (folder / "in.txt.gz").write_bytes(gzip.compress(data))
+    settings = {"sources": folder / "sources.cfg", "lang": "xx", "exclude": [folder / "dev.txt"]}
+    label(folder / "in.txt.gz", folder / "gz", **settings, shard_size=SIZE)
+    assert contents(folder / "gz") == contents(folder / "text")
+    assert label(folder / "in.txt.gz", folder / "file.spacy", **settings, shard_size=SIZE).spans == expected
+    # Sentences of a CoNLL file are not cut: shards end at blank lines.
+    lines = [["a B-X", "b O", ""], ["c O", "d O", "e O", "f O", "g O", ""], ["h O", ""]]
+    (folder / "c.conll").write_text("\n".join(line for part in lines for line in part))
+    report = label(folder / "c.conll", folder / "conll", terms=folder / "terms.csv", shard_size=3)
+    assert report.docs == 3 and len(contents(folder / "conll")) == 6
+    docs = list(read_docs(folder / "conll", NLP.vocab))
+    assert [len(doc) for doc in docs] == [2, 5, 1] and weak.doc_entities(docs[0]) == [(0, 1, "X")]
+    # Folders: several files, of which no block holds lines of two; .spacy files win.
+    (folder / "many").mkdir()
+    for name in "ab":
+        (folder / "many" / f"{name}.txt").write_text("One here. Two there.\n\nThree\n")
+    report = label(folder / "many", folder / "m", terms=folder / "terms.csv", shard_size=2)
+    assert report.docs == 6 and len(contents(folder / "m")) == 8
+    assert label(folder / "many", folder / "m", terms=folder / "terms.csv", sentences=False).docs == 4
+    write_docs(folder / "many" / "x.spacy", [Doc(NLP.vocab, words=["alpha"])])
+    report = label(folder / "many", folder / "m2", terms=folder / "terms.csv")
+    assert (report.docs, report.spans) == (1, {"A": 1})
+    (folder / "empty.txt").write_text("")
+    with pytest.raises(WeaknerError, match="WK101"):
+        label(folder / "empty.txt", folder / "e", terms=folder / "terms.csv", lang="xx")
+    (folder / "bad.txt").write_bytes(b"fine\n\xff\n")
+    with pytest.raises(WeaknerError, match=r"WK104.*line 2"):
+        label(folder / "bad.txt", folder / "e", terms=folder / "terms.csv", lang="xx")
+
+
+# Kills
+
+
+def children(pid):
+    """Process ids of the workers of a process."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8") as file_:
+                    fields = file_.read().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(int(entry))
+    return found
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file_:
+            return file_.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def long(folder):
+    """Enough to do that a kill comes in the middle."""
+    text = (folder / "in.txt").read_text()
+    (folder / "in.txt").write_text("".join(text.replace("number", f"number{i}x") for i in range(60)))
+    return folder
+
+
+def label_in_a_process(folder):
+    """Label with two workers; gives the process id of the parent. (Forked, since everything is imported here.)"""
+    pid = os.fork()
+    if pid:
+        return pid
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
+    try:
+        run(folder, "out", workers=2)
+        os._exit(0)
+    except KeyboardInterrupt:
+        os._exit(130)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds workers through /proc")
+def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
+    out = long / "out"
+    for signal_ in (signal.SIGTERM, signal.SIGKILL):
+        goal = len(list(out.glob("*.spacy"))) + 3
+        parent = label_in_a_process(long)
+        wait_for(lambda goal=goal: len(list(out.glob("*.spacy"))) >= goal)
+        pids = children(parent)
+        assert pids
+        os.kill(parent, signal_)
+        status = os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1])
+        wait_for(lambda pids=pids: not any(map(is_alive, pids)), 20)
+        assert status == (130 if signal_ == signal.SIGTERM else -signal.SIGKILL)
+        # Only who is killed outright cannot tidy up; the next run does it.
+        assert bool(leftovers(long)) == (signal_ == signal.SIGKILL)
+    done = len(list(out.glob("*.spacy")))
+    killer = threading.Thread(target=kill_a_worker, args=(out, done + 3, children(os.getpid())))
+    killer.start()
+    with pytest.raises(WeaknerError, match=r"WK313.*was killed"):
+        run(long, "out", workers=2)
+    killer.join()
+    assert not [f for f in leftovers(long) if f.parent == long]
+    for name in (".part-00001.spacy.0123abcd.tmp", ".part-00001.spacy.json.0123abcd.tmp", ".mine.tmp"):
+        (out / name / ".deep.01234567.tmp").mkdir(parents=True)
+        for folder in (out / name, out / name / ".deep.01234567.tmp"):
+            (folder / ".lock").touch()
+            (folder / "part-00001.spacy").write_bytes(b"half")
+    report = run(long, "out", workers=2)
+    assert 0 < report.skipped < 330 and replace(report, skipped=0) == run(long, "again")
+    assert [*out.glob(".*")] == [out / ".mine.tmp"]
+    shutil.rmtree(out / ".mine.tmp")
+    assert contents(out) == contents(long / "again")
+
+
+def kill_a_worker(out, goal, others):
+    wait_for(lambda: len(list(out.glob("*.spacy"))) >= goal)
+    os.kill(next(pid for pid in children(os.getpid()) if pid not in others), signal.SIGKILL)
+
+
+def test_scratch_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path):
+    output = tmp_path / "deep" / "out"
+    with scratch_folder(output) as living:
+        dead = output.with_name(".out.0123abcd.tmp")
+        dead.mkdir()
+        (dead / ".lock").touch()
+        other = output.with_name(".out.convert.tmp")
+        other.mkdir()
+        remove_leftovers(output)
+        with scratch_folder(output) as folder:
+            assert living.is_dir() and folder.is_dir() and other.is_dir() and not dead.exists()
+        with pytest.raises(ZeroDivisionError), scratch_folder(output):
+            raise ZeroDivisionError
+        assert sorted(output.parent.iterdir()) == sorted([living, other])
+    assert list(output.parent.iterdir()) == [other]
+
+
+def test_scratch_folders_where_only_the_output_can_be_written_to(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    (tmp_path / "out").mkdir()
+    with scratch_folder(tmp_path / "out") as folder:
+        assert folder.parent == tmp_path / "out"
+    with scratch_folder(tmp_path / "out" / ".") as folder:
+        assert folder.is_dir()
+    assert not leftovers(tmp_path)

@@ -1,0 +1,58 @@
+"""Tiny pipelines whose heads read what sources say."""
+
+from typing import Any, Dict, List, Optional, Sequence
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_weakner.corpus.overlaps import longest_first
+from spacy_weakner.corpus.weak import set_source
+from spacy_weakner.ty import Entity
+
+from ..util import SENTENCES, fix_seed, head_config, make_example
+
+VOTING_HEADS = ["crf_ner", "span_ner", "token_ner"]
+# What a list says of the sentences: wrong labels, wrong borders, an overlap, and what it does not know.
+SAID: List[List[Entity]] = [
+    [(0, 1, "LOC"), (3, 4, "LOC"), (3, 5, "PER")],
+    [(0, 1, "LOC"), (1, 3, "PER"), (2, 4, "LOC"), (2, 4, "PER")],
+    [(2, 3, "PER")],
+    [],
+]
+
+
+def votes(*sources: str, **settings: Any) -> Dict[str, Any]:
+    """The layer's section of a config."""
+    return {"@architectures": "spacy_weakner.SourceVotes.v1", "sources": list(sources), **settings}
+
+
+def said_examples(nlp: Language, *sources: str, said: Optional[Sequence[Sequence[Entity]]] = None) -> List[Example]:
+    """The sentences as examples whose predicted Docs carry what sources say."""
+    examples = []
+    for (text, entities), matches in zip(SENTENCES, SAID if said is None else said, strict=True):
+        made = make_example(nlp, text, entities)
+        for source in sources:
+            set_source(made.predicted, source, matches)
+        examples.append(made)
+    return examples
+
+
+def voting_pipeline(head: str, *sources: str, scheme: Optional[str] = None, **settings: Any) -> Language:
+    """An initialised pipeline with a small head that reads sources."""
+    fix_seed()
+    nlp = spacy.blank("xx")
+    config = head_config(head)
+    config["model"]["votes"] = votes(*sources, **settings)
+    if head != "span_ner":
+        config["scheme"] = scheme or "BIO"
+    nlp.add_pipe(head, config=config)
+    nlp.initialize(lambda: said_examples(nlp, *sources))
+    return nlp
+
+
+def own_reading(doc: Doc, group: str) -> List[Entity]:
+    """What the list says by itself."""
+    spans = list(doc.spans[group])
+    return [(spans[i].start, spans[i].end, spans[i].label_) for i in longest_first(spans)]

@@ -1,0 +1,76 @@
+"""Hiding gold entities."""
+
+import pytest
+import spacy
+
+from benchmarks.mask import mask
+from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.gold import find_gold
+from spacy_weakner.errors import WeaknerError
+
+from .util import SENTENCES, make_doc
+
+NLP = spacy.blank("xx")
+
+
+def many(n=300):
+    return [make_doc(NLP, f"Anna went to New York {i}", [(0, 1, "PER"), (3, 5, "LOC")]) for i in range(n)]
+
+
+def run(tmp_path, docs, name="out", **settings):
+    write_docs(tmp_path / "in.spacy", docs)
+    report = mask(tmp_path / "in.spacy", tmp_path / f"{name}.spacy", **settings)
+    return report, list(read_docs(tmp_path / f"{name}.spacy", NLP.vocab))
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
+def test_share(tmp_path, probability):
+    report, docs = run(tmp_path, many(), probability=probability)
+    n_left = sum(len(doc.ents) for doc in docs)
+    assert (report.docs, report.entities) == (300, 600)
+    assert sum(report.hidden.values()) + n_left == 600
+    # Four standard errors.
+    assert abs(n_left - 600 * (1 - probability)) <= 4 * (600 * probability * (1 - probability)) ** 0.5
+
+
+def test_gold_is_kept_and_the_rest_looks_outside(tmp_path):
+    _, docs = run(tmp_path, [make_doc(NLP, text, entities) for text, entities in SENTENCES], probability=0.5, seed=1)
+    for doc, (_, entities) in zip(docs, SENTENCES, strict=True):
+        assert find_gold(doc).entities == {*entities} >= {*weak.doc_entities(doc)}
+        assert weak.is_weak(doc) and all(token.ent_iob for token in doc)
+
+
+def test_unmatched_missing(tmp_path):
+    _, docs = run(tmp_path, many(20), probability=0.5, unmatched="missing")
+    for doc in docs:
+        inside = {i for ent in doc.ents for i in range(ent.start, ent.end)}
+        assert [token.ent_iob == 0 for token in doc] == [i not in inside for i in range(len(doc))]
+
+
+def test_draws_depend_on_seed_and_sentence_only(tmp_path):
+    def hidden(name, docs, seed):
+        return {doc.text: weak.doc_entities(doc) for doc in run(tmp_path, docs, name, probability=0.5, seed=seed)[1]}
+
+    first = hidden("a", many(50), 0)
+    assert hidden("b", many(50)[::-1], 0) == first
+    assert hidden("c", many(20), 0).items() <= first.items()
+    assert hidden("d", many(50), 1) != first
+
+
+def test_docs_without_gold_stay_as_they_are(tmp_path):
+    doc = NLP.make_doc("Anna")
+    report, (found,) = run(tmp_path, [doc], probability=0.5)
+    assert report.without_gold == 1 and not found.has_annotation("ENT_IOB") and not weak.is_weak(found)
+
+
+def test_tokens_nobody_has_annotated_stay_missing(tmp_path):
+    _, (doc,) = run(tmp_path, [make_doc(NLP, "Anna went home", [(0, 1, "PER")], missing=[2])], probability=0.0)
+    assert [token.ent_iob for token in doc] == [3, 2, 0]
+
+
+@pytest.mark.parametrize("settings", [{"probability": 1.5}, {"probability": 0.5, "unmatched": "all"}])
+def test_unusable_settings(tmp_path, settings):
+    with pytest.raises(WeaknerError, match="WK005"):
+        run(tmp_path, many(1), **settings)
+    assert not (tmp_path / "out.spacy").exists()
