@@ -1,6 +1,6 @@
 """What works around other packages, in the versions that it was verified with and in no others."""
 
-from typing import Any, Type
+from typing import Any, Callable, Type
 
 import spacy
 import srsly
@@ -30,20 +30,28 @@ class MsgpackConverters:
             vars(registry).pop("get_all", None)
 
 
-def import_factories_by_name() -> None:
+def import_factories_by_name() -> Callable[[], None]:
     """Let this process import a component's factory when a pipeline names it.
 
     By itself spaCy imports the factories of all installed packages before it makes its first pipeline; that of
     spacy-transformers takes longer than most commands.
+
+    RETURNS (Callable[[], None]): Undoes it.
     """
     factories: Any = spacy.registry._entry_point_factories
-    if "get_all" in vars(factories):
-        return
-    factories.get_all = dict
-    is_registered: Any = vars(Language)["has_factory"].__func__
+    if "get_all" in vars(factories):  # it is done already
+        return lambda: None
+    original: Any = vars(Language)["has_factory"]
 
     def has_factory(cls: Type[Language], name: str) -> bool:
+        is_registered = original.__func__
         # The import registers it.
         return bool(is_registered(cls, name) or (factories.get_entry_point(name) and is_registered(cls, name)))
 
+    def undo() -> None:
+        del factories.get_all
+        setattr(Language, "has_factory", original)  # noqa: B010
+
+    factories.get_all = dict
     setattr(Language, "has_factory", classmethod(has_factory))  # noqa: B010
+    return undo

@@ -49,15 +49,15 @@ def asks_language_model(name: Union[str, Path]) -> bool:
     return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
 
 
-def decider(nlp: Language, is_one: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:
-    """The component of a kind that a pipeline's entities depend on: the last one that writes them, since a combination
-    stands behind what it combines; of those that only propose some, the last.
+def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:
+    """The component that is used where none is named: the last one that is able to and writes entities, since a
+    combination stands behind what it combines; if none writes any, the last one that is able to.
 
     nlp (Language): The pipeline.
-    is_one (Callable[[Any], bool]): Whether a component is of the kind.
-    RETURNS (Optional[Tuple[str, Any]]): Its name and the component; None if there is none of the kind.
+    is_able (Callable[[Any], bool]): True for a component that can do what is wanted.
+    RETURNS (Optional[Tuple[str, Any]]): Its name and the component; None if there is none.
     """
-    found = [(name, pipe) for name, pipe in nlp.pipeline if is_one(pipe)]
+    found = [(name, pipe) for name, pipe in nlp.pipeline if is_able(pipe)]
     writing = [(name, pipe) for name, pipe in found if getattr(pipe, "annotate_ents", True)]
     return next(reversed(writing or found), None)
 

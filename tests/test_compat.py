@@ -9,8 +9,10 @@ import spacy
 import srsly
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
+from typer.testing import CliRunner
 
 from spacy_weakner._compat import VERIFIED_SRSLY, MsgpackConverters
+from spacy_weakner.cli.app import app
 from spacy_weakner.corpus import weak
 
 from .util import make_doc
@@ -102,9 +104,9 @@ import sys
 import spacy
 from spacy_weakner._compat import import_factories_by_name
 
-import_factories_by_name()
-import_factories_by_name()
-before = set(sys.modules)
+before = vars(spacy.Language)["has_factory"], spacy.registry._entry_point_factories.get_all
+undo = import_factories_by_name()
+import_factories_by_name()()  # done already: undoes nothing
 nlp = spacy.blank("en")
 assert "spacy_weakner.crf_ner.component" not in sys.modules and "spacy_transformers" not in sys.modules
 nlp.add_pipe("gazetteer_ruler")
@@ -115,9 +117,19 @@ except ValueError as error:
     assert "E002" in str(error)
 else:
     raise AssertionError
+undo()
+assert before == (vars(spacy.Language)["has_factory"], spacy.registry._entry_point_factories.get_all)
 """
 
 
 def test_factories_are_imported_when_a_pipeline_names_them():
     result = subprocess.run([sys.executable, "-W", "error", "-c", BY_NAME], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_command_leaves_spacy_as_it_was(tmp_path):
+    factories = spacy.registry._entry_point_factories
+    before = vars(spacy.Language)["has_factory"]
+    assert CliRunner().invoke(app, ["stamp", str(tmp_path / "stamp")]).exit_code == 0
+    assert CliRunner().invoke(app, ["stamp", str(tmp_path)]).exit_code == 1
+    assert vars(spacy.Language)["has_factory"] is before and "get_all" not in vars(factories)

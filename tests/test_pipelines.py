@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_weakner.heads.entities import EntityHead
-from spacy_weakner.pipelines import add_sentences, decider
+from spacy_weakner.pipelines import add_sentences, default_component
 
 from .util import head_config
 
@@ -28,7 +28,7 @@ def pipeline_of(*parts):
     ],
 )
 def test_the_last_that_writes_entities_decides(parts, expected):
-    found = decider(pipeline_of(*parts), lambda pipe: isinstance(pipe, EntityHead))
+    found = default_component(pipeline_of(*parts), lambda pipe: isinstance(pipe, EntityHead))
     assert (None if found is None else found[0]) == expected
 
 

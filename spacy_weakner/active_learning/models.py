@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import doc_entities, weak_group, weak_sources
-from ..pipelines import decider, load_pipeline, run_before
+from ..pipelines import default_component, load_pipeline, run_before
 from ..ty import CandidateScorer, Entity, TokenDistributions
 from .places import Place, places_of_candidates, places_of_tokens
 
@@ -23,7 +23,7 @@ class Model:
     def __init__(self, model: Union[str, Path]) -> None:
         self.name = Path(model).name
         self.nlp: Language = load_pipeline(model)
-        self._pipe = decider(self.nlp, _is_sure)
+        self._pipe = default_component(self.nlp, _is_sure)
 
     @property
     def gives_probabilities(self) -> bool:

@@ -13,7 +13,7 @@ from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing
-from ..pipelines import decider, load_pipeline
+from ..pipelines import default_component, load_pipeline
 from ..progress import Progress
 from ..runtime.devices import on_device
 from ..scores import as_json
@@ -136,7 +136,7 @@ class _Seen:
 
 
 def _target(nlp: Language, model: str) -> EntityThresholds:
-    found = decider(nlp, lambda pipe: isinstance(pipe, EntityThresholds))
+    found = default_component(nlp, lambda pipe: isinstance(pipe, EntityThresholds))
     if found is None:
         raise WeaknerError(Errors.WK728.format(pipeline=model, names=", ".join(nlp.component_names)))
     return found[1]

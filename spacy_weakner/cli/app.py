@@ -74,7 +74,8 @@ def weakner_cli(
         ),
     ] = None,
 ) -> None:
-    import_factories_by_name()
+    # Whoever calls this application from Python finds spaCy as it was.
+    context.call_on_close(import_factories_by_name())
     if code is not None:
         context.call_on_close(partial(_put_back, os.environ.get(OWN_CODE, "")))
         os.environ[OWN_CODE] = str(code.resolve())

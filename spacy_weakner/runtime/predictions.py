@@ -11,7 +11,7 @@ from ..corpus.docbin import copy_with_groups
 from ..corpus.tags import TagScheme, make_scheme
 from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError
-from ..pipelines import decider, load_pipeline, run_before
+from ..pipelines import default_component, load_pipeline, run_before
 from ..ty import Entity, PathScore, PathScorer, TagScorer, TokenDistributions
 
 _DISTRIBUTIONS = "gives distributions over tags"
@@ -21,7 +21,7 @@ class Predictor:
     """A component that is asked.
 
     model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
-    component (Optional[str]): Name of the component; None: see `pipelines.decider`.
+    component (Optional[str]): Name of the component; None: see `pipelines.default_component`.
     is_one (Callable[[Any], bool]): Whether a component is of the kind.
     what (str): What it does, for messages.
     heads (str): Which components do that.
@@ -44,7 +44,7 @@ class Predictor:
         self.nlp = load_pipeline(model)
         self._heads = heads
         if component is None:
-            found = decider(self.nlp, is_one)
+            found = default_component(self.nlp, is_one)
         else:
             found = next(((n, pipe) for n, pipe in self.nlp.pipeline if n == component and is_one(pipe)), None)
         if found is None:
