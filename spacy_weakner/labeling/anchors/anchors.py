@@ -27,26 +27,23 @@ from ...runtime.hashes import hash_text
 from ...runtime.lock import holding
 from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from ...ty import Entity
-from .markup import Paragraph
-from .pages import DUMP, SUFFIXES, Page, PageCounts, page_format, read_pages
-from .parsing import HTML, WIKITEXT, PageParser
+from .markup import HTML, PageParser, Paragraph
+from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, page_format, read_pages
 
 SOURCE = "anchors"
-_PACKAGES = {DUMP: "mwparserfromhell", WIKITEXT: "mwparserfromhell", HTML: "lxml"}
 # Pages that share a memory zone: the words of one are of use for the next.
 _ZONE = 200
 _HEX_DIGITS = 15  # 60 bits
 
 
 @dataclass
-class AnchorsReport(PageCounts):
+class AnchorsReport:
     """Counts of a run.
 
-    docs (int): Sentences written.
-    tokens (int): Their tokens.
-    anchors (int): Their anchors.
+    docs, tokens, anchors (int): Sentences written, their tokens, and their anchors.
     files (int): Files written.
     pages (int): Articles read.
+    redirects, other (int): Pages passed over: those that only lead to others, and pages of dumps that are no articles.
     unreadable (List[str]): Pages that were skipped, with the reason.
     skipped (Counter[str]): Their number by reason: "too large", "too slow", "unreadable".
     few (int): Sentences left out for too few anchors. A paragraph that has too few as a whole counts as one.
@@ -61,8 +58,10 @@ class AnchorsReport(PageCounts):
     anchors: int = 0
     files: int = 1
     pages: int = 0
+    redirects: int = 0
+    other: int = 0
     unreadable: List[str] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
+    skipped: "Counter[str]" = field(default_factory=Counter)
     few: int = 0
     long: int = 0
     duplicates: int = 0
@@ -104,7 +103,7 @@ def anchors(
     min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
     max_length (int): Leave out sentences with more tokens.
     max_page (int): Skip pages with more characters.
-    max_seconds (float): Skip pages that take the parser more CPU seconds, as hostile ones can. The report counts them.
+    max_seconds (float): Skip pages that take the parser longer, as hostile ones can. The report counts them.
     limit (Optional[int]): Stop after so many sentences. None: read everything.
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
@@ -117,10 +116,10 @@ def anchors(
     """
     check_range("min_anchors", min_anchors, 0, None)
     check_range("max_seconds", max_seconds, 0.01, 1e6)
-    counts = {"max_length": max_length, "max_page": max_page, "shard_size": shard_size, "limit": limit}
-    for setting, value in counts.items():
-        if value is not None:
-            check_range(setting, value, 1, None)
+    for setting, value in (("max_length", max_length), ("max_page", max_page), ("shard_size", shard_size)):
+        check_range(setting, value, 1, None)
+    if limit is not None:
+        check_range("limit", limit, 1, None)
     if not label.strip():
         raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a name"))
     paths, output = [Path(path) for path in inputs], Path(output_path)
@@ -131,10 +130,8 @@ def anchors(
     files = list(dict.fromkeys(found))
     check_output([*paths, *(file_ for file_, _ in files)], [output])
     check_there(output, overwrite)
-    for _, format_ in files:
-        _require_parser(format_)
     report = AnchorsReport()
-    pages = chain.from_iterable(read_pages(file_, format_, report, max_page) for file_, format_ in files)
+    pages = chain.from_iterable(read_pages(file_, format_, max_page) for file_, format_ in files)
     with closing(PageParser(max_page, max_seconds)) as parser:
         sentences = _Sentences(blank_pipeline(lang, tokenizer), parser, label, min_anchors, max_length, report)
         docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
@@ -152,12 +149,6 @@ def _checked(docs: Iterable[Doc], paths: Sequence[Path], report: AnchorsReport) 
     if not report.docs:
         names = ", ".join(map(str, paths)) or "nothing"
         raise WeaknerError(Errors.WK441.format(path=names, pages=report.pages, few=report.few, long=report.long))
-
-
-def _require_parser(format: str) -> None:
-    package = _PACKAGES.get(format)
-    if package is not None and find_spec(package) is None:
-        raise WeaknerError(Errors.WK440.format(markup="HTML" if format == HTML else "Wikitext", package=package))
 
 
 @dataclass
@@ -183,33 +174,41 @@ class _Sentences:
             # The vocabulary would otherwise hold all words of a wiki in the end.
             with self.nlp.memory_zone():
                 for page in chain([first], islice(rest, _ZONE - 1)):
-                    yield from self._of_page(page)
+                    for number, (doc, entities) in enumerate(self._of_page(page), start=1):
+                        if page.identifier is not None:
+                            weak.set_id(doc, f"{page.identifier}.{number}")
+                        set_entities(doc, entities, [True] * len(doc))
+                        weak.set_source(doc, SOURCE, entities)
+                        weak.set_weak(doc)
+                        self.report.docs += 1
+                        self.report.tokens += len(doc)
+                        self.report.anchors += len(entities)
+                        yield doc
 
-    def _of_page(self, page: Page) -> Iterator[Doc]:
-        _require_parser(page.markup)  # a row of JSONL can hold any
-        paragraphs, problem = self.parser.parse(page.markup, page.text, page.namespaces)
-        self.report.pages += 1
-        if problem:
-            self.report.skipped[problem] += 1
-            self.report.unreadable.append(f"{page.place} ({problem})")
+    def _of_page(self, page: Page) -> Iterator[Tuple[Doc, List[Entity]]]:
+        """The sentences to write, with their anchors in tokens."""
+        report = self.report
+        report.redirects += page.markup == REDIRECT
+        report.other += page.markup == NO_ARTICLE
+        if page.markup in (REDIRECT, NO_ARTICLE):
             return
-        number = 0
+        package = "lxml" if page.markup == HTML else "mwparserfromhell"
+        if find_spec(package) is None:
+            raise WeaknerError(Errors.WK440.format(markup=page.markup, package=package))
+        paragraphs, problem = self.parser.parse(page.markup, page.text, page.namespaces)
+        report.pages += 1
+        if problem:
+            report.skipped[problem] += 1
+            report.unreadable.append(f"{page.place} ({problem})")
         for paragraph in paragraphs:
             if len(paragraph[1]) < self.min_anchors:
-                self.report.few += 1  # and is not tokenised, which would take most of the time
-                continue
-            if longest_run(paragraph[0], self.nlp):
-                self.report.long += 1
-                continue
-            for doc, entities in self._split(paragraph):
-                if self._is_wanted(doc, entities):
-                    number += 1
-                    if page.identifier is not None:
-                        weak.set_id(doc, f"{page.identifier}.{number}")
-                    yield self._label(doc, entities)
+                report.few += 1  # and is not tokenized, which would take most of the time
+            elif longest_run(paragraph[0], self.nlp):
+                report.long += 1
+            else:
+                yield from (found for found in self._split(paragraph) if self._is_wanted(*found))
 
     def _split(self, paragraph: Paragraph) -> Iterator[Tuple[Doc, List[Entity]]]:
-        """The sentences with their anchors in tokens."""
         text, anchors = paragraph
         begin = 0
         for doc in self.splitter.split(text):
@@ -222,25 +221,15 @@ class _Sentences:
             begin = end + text.startswith(" ", end)
 
     def _is_wanted(self, doc: Doc, entities: Sequence[Entity]) -> bool:
+        # Duplicates last, so that only the hashes of sentences that are written are kept.
+        key = int(hash_text(sentence_key(doc.text))[:_HEX_DIGITS], 16)
         if len(entities) < self.min_anchors:
             self.report.few += 1
-            return False
-        if len(doc) > self.max_length:
+        elif len(doc) > self.max_length:
             self.report.long += 1
-            return False
-        # Last, so that only the hashes of sentences that are written are kept.
-        key = int(hash_text(sentence_key(doc.text))[:_HEX_DIGITS], 16)
-        if key in self.seen:
+        elif key in self.seen:
             self.report.duplicates += 1
-            return False
-        self.seen[key] = 1
-        return True
-
-    def _label(self, doc: Doc, entities: Sequence[Entity]) -> Doc:
-        set_entities(doc, entities, [True] * len(doc))
-        weak.set_source(doc, SOURCE, entities)
-        weak.set_weak(doc)
-        self.report.docs += 1
-        self.report.tokens += len(doc)
-        self.report.anchors += len(entities)
-        return doc
+        else:
+            self.seen[key] = 1
+            return True
+        return False

@@ -4,16 +4,23 @@ Both are turned into plain text with marks (characters for private use, which ar
 anchor begins and ends, where a paragraph ends, and where a list item begins.
 """
 
+import json
 import re
+import signal
+from contextlib import suppress
 from html import unescape
+from importlib import import_module
 from itertools import takewhile
-from typing import Any, List, Tuple
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 from urllib.parse import parse_qs, unquote, urlsplit
-
-from .titles import ARTICLE, HIDDEN, Titles, words
 
 # Text whose runs of white space are one blank, and start and end of its anchors in characters.
 Paragraph = Tuple[str, List[Tuple[int, int]]]
+WIKITEXT, HTML = "wikitext", "html"
+ARTICLE, OTHER, HIDDEN = "article", "other", "hidden"
 
 _OPEN, _CLOSE, _BREAK, _ITEM = "\ue000", "\ue001", "\ue002", "\ue003"
 # Marks, and what lxml refuses in a text.
@@ -25,45 +32,152 @@ _ANCHOR = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 _MAGIC_WORD = re.compile(r"^[ \t]*__\S+__[ \t]*$", re.MULTILINE)
 _PARAGRAPH_END = re.compile(rf"{_ITEM}([^\n{_BREAK}]*)|\n[^\S\n]*\n")
 
-_ITEMS = words("li dd dt")
-_BLOCKS = _ITEMS | words("p div ul ol dl blockquote center poem hr h1 h2 h3 h4 h5 h6")
+
+def _words(text: str) -> FrozenSet[str]:
+    return frozenset(text.split())
+
+
+_ITEMS = _words("li dd dt")
+_BLOCKS = _ITEMS | _words("p div ul ol dl blockquote center poem hr h1 h2 h3 h4 h5 h6")
 # Tables, references, and what has no text to read.
-_DROPPED_BLOCKS = words("table tr td th pre syntaxhighlight source gallery timeline score references")
-_DROPPED = _DROPPED_BLOCKS | words(
+_DROPPED_BLOCKS = _words("table tr td th pre syntaxhighlight source gallery timeline score references")
+_DROPPED = _DROPPED_BLOCKS | _words(
     "ref math chem ce graph imagemap inputbox templatedata templatestyles categorytree section hiero mapframe "
     "maplink indicator style script"
 )
-_DROPPED_HTML = words(
+_DROPPED_HTML = _words(
     "aside audio button canvas figure footer form header iframe math nav noscript object pre script select style "
     "svg table template textarea video"
 )
 # Of MediaWiki: marks of references, links to edit a section, boxes of links; links to other sites.
-_DROPPED_CLASSES = words("reference mw-editsection navbox noprint")
-_OTHER_CLASSES = words("external extiw")
+_DROPPED_CLASSES = _words("reference mw-editsection navbox noprint")
+_OTHER_CLASSES = _words("external extiw")
+# Namespaces of files and categories. Dumps bring the names of their wiki; these are for single pages of large ones.
+_HIDDEN = _words(
+    "file image category datei bild kategorie fichier catégorie archivo imagen categoría immagine categoria "
+    "bestand afbeelding categorie ficheiro imagem plik grafika kategoria файл изображение категория зображення "
+    "категорія fil 文件 檔案 图像 圖像 分类 分類 ファイル 画像 カテゴリ 파일 분류 ملف تصنيف קובץ קטגוריה"
+)
+_HIDDEN_KEYS = ("6", "14")
+_OTHER = _words(
+    "media special talk user user_talk project project_talk wikipedia wikipedia_talk wp file_talk mediawiki "
+    "mediawiki_talk template template_talk help help_talk category_talk portal portal_talk draft draft_talk "
+    "module module_talk book timedtext topic"
+)
+_PROJECTS = _words(
+    "w wikt wiktionary s wikisource b wikibooks n wikinews q wikiquote v wikiversity voy wikivoyage species "
+    "wikispecies d wikidata c commons m meta mw foundation simple doi hdl arxiv"
+)
+
+
+class PageParser:
+    """Parses one page at a time in a process of its own, which is killed when a page takes longer than `max_seconds`,
+    even within the C code of a parser."""
+
+    def __init__(self, max_page: int, max_seconds: float) -> None:
+        self.max_page = max_page
+        self.max_seconds = max_seconds
+        self.process: Optional[BaseProcess] = None
+
+    def parse(self, markup: str, text: str, namespaces: Sequence[Sequence[str]]) -> Tuple[List[Paragraph], str]:
+        """The paragraphs of a page, and why there are none: "too large", "too slow" or "unreadable"."""
+        if len(text) > self.max_page:
+            return [], "too large"
+        if self.process is None:
+            context = get_context("spawn")
+            self._connection, far_end = context.Pipe()
+            self.process = context.Process(target=_serve, args=(far_end,), daemon=True)
+            self.process.start()
+            far_end.close()
+            self._connection.recv_bytes()  # ready: its start is not within the time of the first page
+        problem = "unreadable"
+        with suppress(EOFError, OSError):  # the process died
+            self._connection.send_bytes(json.dumps([markup, text, namespaces]).encode())
+            if self._connection.poll(self.max_seconds):
+                paragraphs = json.loads(self._connection.recv_bytes())
+                return (paragraphs, "") if paragraphs is not None else ([], problem)
+            problem = "too slow"
+        self.close()
+        return [], problem
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self._connection.close()
+            self.process = None
+
+
+def _serve(connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    for package in ("lxml.html", "mwparserfromhell"):
+        with suppress(ImportError):
+            import_module(package)
+    connection.send_bytes(b"ready")
+    with suppress(EOFError):  # the parent died
+        while True:
+            markup, text, namespaces = json.loads(connection.recv_bytes())
+            try:
+                parse = html_paragraphs if markup == HTML else wikitext_paragraphs
+                found: Optional[List[Paragraph]] = parse(text, Titles(namespaces))
+            except Exception:  # the parsers raise many kinds; the page is counted
+                found = None
+            connection.send_bytes(json.dumps(found).encode())
+
+
+class Titles:
+    """Tells links to articles from others by their titles, with the namespaces (key, name) of a wiki's dump; the
+    English names are known on every wiki."""
+
+    def __init__(self, namespaces: Iterable[Sequence[str]] = ()) -> None:
+        named = [(key, _fold(name)) for key, name in namespaces if name.strip() and key != "0"]
+        self._hidden = {*map(_fold, _HIDDEN), *(name for key, name in named if key in _HIDDEN_KEYS)}
+        self._other = {*map(_fold, _OTHER), *(name for key, name in named if key not in _HIDDEN_KEYS)}
+
+    def kind(self, title: str, has_text: bool = True) -> str:
+        """ARTICLE; OTHER, which is a link but not to an article; or HIDDEN, which shows no text: files, categories, and
+        the same page in other languages where the link has no text of its own."""
+        title = title.strip()
+        is_shown = title.startswith(":")  # a link to a file, category or language in place of the thing itself
+        title = title[is_shown:].lstrip()
+        if not title or title.startswith(("#", "/", "../")):
+            return OTHER  # a section of the page, or pages below it
+        prefix, colon, rest = title.partition(":")
+        if not colon:
+            return ARTICLE
+        if _fold(prefix) in self._hidden:
+            return OTHER if is_shown else HIDDEN
+        if _fold(prefix) in self._other:
+            return OTHER
+        if _is_interwiki(prefix.strip(), rest):
+            return OTHER if is_shown or has_text else HIDDEN
+        return ARTICLE
+
+
+def _is_interwiki(prefix: str, rest: str) -> bool:
+    # No list holds all prefixes. They are written in lower case and without a blank, other than the titles of articles
+    # with a colon ("Alien: Covenant", "Re:Zero").
+    if not rest or rest[0].isspace() or not (prefix.isascii() and prefix.islower()):
+        return False
+    parts = prefix.split("-")
+    return prefix in _PROJECTS or (2 <= len(parts[0]) <= 3 and all(map(str.isalpha, parts)))
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
 
 
 def wikitext_paragraphs(text: str, titles: Titles) -> List[Paragraph]:
-    """Read wikitext. Templates, tables, references and comments are left out; headings and list items are paragraphs of
-    their own.
-
-    text (str): The wikitext of a page.
-    titles (Titles): Tells which links lead to articles.
-    RETURNS (List[Paragraph]): The paragraphs.
-    """
+    """Templates, tables, references and comments are left out; headings and list items are paragraphs of their own."""
     import mwparserfromhell
 
     code = mwparserfromhell.parse(text.translate(_CLEAN))
-    marked = _MAGIC_WORD.sub("", _Wikitext(titles).render(code))
-    return _paragraphs(_end_lines(marked))
+    return _paragraphs(_end_lines(_MAGIC_WORD.sub("", _Wikitext(titles).render(code))))
 
 
 def html_paragraphs(text: str, titles: Titles) -> List[Paragraph]:
-    """Read HTML: the paragraphs (`<p>`), since most links elsewhere belong to menus and lists.
-
-    text (str): The HTML of a page, or of a part of it.
-    titles (Titles): Tells which links lead to articles.
-    RETURNS (List[Paragraph]): The paragraphs.
-    """
+    """The paragraphs (`<p>`) alone, since most links elsewhere belong to menus and lists."""
     from lxml import etree, html
 
     # As bytes with their encoding, so that the encoding that the page declares does not count.
@@ -152,12 +266,12 @@ class _Wikitext:
         return "".join(parts)
 
     def _link(self, node: Any) -> str:
-        named = node.text is not None and bool(str(node.text).strip())
+        has_text = node.text is not None and bool(str(node.text).strip())
         title = unescape(str(node.title)).strip()
-        kind = self.titles.kind(title, named)
+        kind = self.titles.kind(title, has_text)
         if kind == HIDDEN:
             return ""
-        text = self.render(node.text) if named else title[1:] if title.startswith(":") else self.render(node.title)
+        text = self.render(node.text) if has_text else title[1:] if title.startswith(":") else self.render(node.title)
         is_anchor = kind == ARTICLE and _BREAK not in _end_lines(text) and any(map(str.isalnum, text))
         inner = _ANCHOR.sub(r"\1", text).replace("\n", " ")
         return f"{_OPEN}{inner}{_CLOSE}" if is_anchor else text

@@ -6,9 +6,7 @@ from contextlib import closing
 import pytest
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.labeling.anchors.markup import html_paragraphs, wikitext_paragraphs
-from spacy_weakner.labeling.anchors.parsing import WIKITEXT, PageParser
-from spacy_weakner.labeling.anchors.titles import Titles
+from spacy_weakner.labeling.anchors.markup import WIKITEXT, PageParser, Titles, html_paragraphs, wikitext_paragraphs
 
 from .util import HTML, SENTENCE, dump, page, run
 
@@ -52,12 +50,12 @@ def test_the_process_gets_the_namespaces_of_each_wiki():
 def test_a_process_that_dies_is_replaced():
     with closing(PageParser(1000, 10.0)) as parser:
         assert parser.parse(WIKITEXT, SENTENCE, [])[0]
-        parser._process.kill()
+        parser.process.kill()
         assert parser.parse(WIKITEXT, SENTENCE, []) == ([], "unreadable")
         assert parser.parse("html", HTML, [])[0]
 
 
 def test_html_needs_its_package(tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.find_spec", lambda name: None)
-    with pytest.raises(WeaknerError, match=r"WK440.*HTML.*lxml"):
+    with pytest.raises(WeaknerError, match=r"WK440.*html.*lxml"):
         run(tmp_path, {"a.html": HTML})

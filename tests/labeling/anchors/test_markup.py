@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_weakner.labeling.anchors.markup import html_paragraphs, wikitext_paragraphs
-from spacy_weakner.labeling.anchors.titles import Titles
+from spacy_weakner.labeling.anchors.markup import Titles, html_paragraphs, wikitext_paragraphs
 
 
 def shown(paragraphs):
