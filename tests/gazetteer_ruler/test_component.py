@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 import spacy
