@@ -24,7 +24,7 @@ from common import (
 
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.runs.ensemble import SEEDS
+from spacy_weakner.runs.train import SEEDS
 from spacy_weakner.scores import Counts
 from spacy_weakner.ty import PRECISIONS
 

@@ -26,7 +26,7 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.relabel.complete import complete
-from spacy_weakner.runs.crossfit import crossfit
+from spacy_weakner.runs.train import train_folds
 
 FOLDS = 3
 NLL = {"@losses": "spacy_weakner.CRFNegativeLogLikelihood.v1"}
@@ -198,7 +198,7 @@ class Needle(Experiment):
         if not path.exists():
             config = config_file("crf_ner", self.size)
             values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000, **self.tuned}
-            folds = crossfit(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
+            folds = train_folds(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
             print(calibrate(path, [(fold.model, fold.corpus) for fold in folds], unit=unit), flush=True)
         return path
 

@@ -30,8 +30,7 @@ from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.relabel.augment import augment
 from spacy_weakner.relabel.clean import clean
 from spacy_weakner.relabel.soft import predict_soft_labels
-from spacy_weakner.runs.crossfit import crossfit
-from spacy_weakner.runs.ensemble import ensemble
+from spacy_weakner.runs.train import train_folds, train_members
 
 OBJECTIVE = "components.token_ner.objective"
 CE = {f"{OBJECTIVE}.loss": {"@losses": "spacy_weakner.CategoricalCrossentropy.v1"}}
@@ -161,7 +160,7 @@ class Roster(Experiment):
             values["training.max_steps"] = self.arguments.steps * (FOLDS - 1) // FOLDS
         path, start = self.models / f"judged-{judge}.spacy", Cost.now()
         weak, folds = self.corpus("weak"), path.with_suffix("")
-        models = crossfit(config, weak, folds, folds=FOLDS, seed=self.seed, overrides=values)
+        models = train_folds(config, weak, folds, folds=FOLDS, seed=self.seed, overrides=values)
         print(judge, clean(weak, path, folds, entities=False, outside=True), flush=True)
         return path, remembered(path.with_suffix(".cost.json"), start, all(fold.skipped for fold in models))
 
@@ -182,7 +181,7 @@ class Roster(Experiment):
         folder, weak = soft.parent / "members", self.corpus("weak")
         overrides = {**self.robust(settings), "paths.train": str(weak)}
         config = config_file("roster.noise_robust", self.size)
-        ensemble(config, folder, members=len(members), seed=self.first, overrides=overrides)
+        train_members(config, folder, members=len(members), seed=self.first, overrides=overrides)
         report = predict_soft_labels(weak, soft, [folder])
         print(variant, f"agreement {report.agreement:.3f}, deviation {report.deviation:.3f}", flush=True)
         return soft, cost + remembered(soft.with_suffix(".cost.json"), start, not report.written)

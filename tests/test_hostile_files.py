@@ -19,7 +19,7 @@ from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.mrc_ner.queries import make_queries
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.runs.folds import read_folds
+from spacy_weakner.runs.train import read_folds
 from spacy_weakner.runs.training import flat_config
 from spacy_weakner.runtime.receipts import Receipt
 

@@ -14,7 +14,7 @@ from ..configs.recipes import SIZES
 from ..errors import WeaknerError
 from ..files import expand_home
 from ..pipelines import blank_pipeline
-from ..runs.config_values import config_differences
+from ..runs.config import config_differences
 from ..runtime.devices import on_device
 from .findings import Findings, listed
 

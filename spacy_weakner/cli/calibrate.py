@@ -63,7 +63,7 @@ def calibrate_cli(
 
 def _parse(text: str) -> List[Tuple[str, Path]]:
     """One pipeline with its gold, or all folds of a folder."""
-    from ..runs.folds import read_folds
+    from ..runs.train import read_folds
 
     if Path(text).is_dir() or "=" not in text:
         return read_folds(Path(text))

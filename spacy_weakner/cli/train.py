@@ -11,7 +11,7 @@ from ..files import parse_json
 from ._util import AUTO, Gpu, Processes, Ray, config_overrides, number, only_with, reporting, say
 
 if TYPE_CHECKING:
-    from ..runs.training import Member
+    from ..runs.training import Trained
 
 
 def train_cli(
@@ -49,12 +49,12 @@ def train_cli(
         if mode == "folds":
             _train_folds(config, output, overrides, folds=folds, seed=seed, processes=processes, **how)
         elif mode == "members":
-            from ..runs.ensemble import ensemble
+            from ..runs.train import train_members
 
             length = number("passes", passes, float)
             how.update(members=members, passes=length, seed=seed, processes=processes)
-            for member in ensemble(config, output, overrides=overrides, **how):
-                _show(member)
+            for trained in train_members(config, output, overrides=overrides, **how):
+                _show(trained)
         elif mode == "grid":
             _train_grid(config, output, dict(map(_parse, grid or ())), overrides, processes=processes, **how)
         else:
@@ -63,34 +63,34 @@ def train_cli(
             _show(train(config, output, passes=number("passes", passes, float), overrides=overrides, **how))
 
 
-def _show(member: "Member") -> None:
+def _show(trained: "Trained") -> None:
     from ..runs.training import BEST, LAST
 
-    if member.score is not None:
-        say("info", f"{BEST} has the score {100 * member.score:.2f} on dev")
-    say("good", f"Pipeline{' (finished already)' if member.skipped else ''}", member.output / LAST)
+    if trained.score is not None:
+        say("info", f"{BEST} has the score {100 * trained.score:.2f} on dev")
+    say("good", f"Pipeline{' (finished already)' if trained.skipped else ''}", trained.output / LAST)
 
 
 def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: Any) -> None:
-    from ..runs.config_values import corpus_of, flat_config
-    from ..runs.crossfit import crossfit
+    from ..runs.config import flat_config, train_corpus
+    from ..runs.train import train_folds
 
-    gold, dev = corpus_of(config, overrides), flat_config(config, overrides).get("paths.dev")
+    gold, dev = train_corpus(config, overrides), flat_config(config, overrides).get("paths.dev")
     others = {key: value for key, value in overrides.items() if key not in ("paths.train", "paths.dev")}
     how["dev"] = Path(dev) if dev else None
-    for fold in crossfit(config, gold, output, overrides=others, **how):
+    for fold in train_folds(config, gold, output, overrides=others, **how):
         done = " (finished already)" if fold.skipped else ""
         msg.good(f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")
 
 
 def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dict[str, Any], **how: Any) -> None:
-    from ..runs.sweep import sweep
+    from ..runs.train import train_grid
 
-    report = sweep(config, output, grid, overrides=overrides, **how)
+    report = train_grid(config, output, grid, overrides=overrides, **how)
     rows = []
     for trial in report.trials:
         settings = ", ".join(f"{key} = {value}" for key, value in trial.settings.items())
-        score = "-" if trial.member.score is None else f"{100 * trial.member.score:.2f}"
+        score = "-" if trial.trained.score is None else f"{100 * trial.trained.score:.2f}"
         rows.append((settings, score, "best" if trial is report.best else ""))
     msg.table(rows, header=("settings", "dev", ""), divider=True, aligns=("l", "r", "l"))
     msg.good("The best", report.model)

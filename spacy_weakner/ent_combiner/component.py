@@ -48,7 +48,7 @@ class EntCombiner(BatchPipe):
     `ent._.weakner_score` is the entity's probability: the sum over all sets that hold it.
 
     It learns from gold in `initialize` or `fit`, from the groups that stand beside the gold in the same Docs. What
-    trained components say there must come from training without these Docs (`crossfit`). If a source alone does
+    trained components say there must come from training without these Docs (`train --folds`). If a source alone does
     better than all together in cross-validation, or a component clearly better, its entities are taken as they are.
 
     Like the heads, it decides sentence by sentence, if a Doc has sentence bounds, and sees visible tokens alone.

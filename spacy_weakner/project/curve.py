@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from ..corpus.docbin import read_docs, write_docs
 from ..evaluation.compare import compare
 from ..runs.groups import group_docs, without_copies
-from ..runs.trainings import Training
+from ..runs.training import Training
 from .workshop import Workshop, pipeline_of
 
 PARTS = (0.25, 0.5)

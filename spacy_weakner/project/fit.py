@@ -12,7 +12,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json
-from ..runs.config_values import words_per_update
+from ..runs.config import words_per_update
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
 from . import curve

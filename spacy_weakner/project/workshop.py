@@ -7,9 +7,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..runs.config_values import config_differences
-from ..runs.training import BEST, LAST, Member
-from ..runs.trainings import Training, train_all
+from ..runs.config import config_differences
+from ..runs.training import BEST, LAST, Trained, Training, train_all
 from .layout import Corpora
 from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
 
@@ -105,11 +104,11 @@ class Workshop:
         keys = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")
         return {key: list(self.lists) for key in keys}
 
-    def train(self, trainings: List[Training]) -> List[Member]:
+    def train(self, trainings: List[Training]) -> List[Trained]:
         """Train several pipelines, some at a time; finished ones are skipped.
 
         trainings (List[Training]): The trainings.
-        RETURNS (List[Member]): In the same order.
+        RETURNS (List[Trained]): In the same order.
         """
         return train_all(trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit", progress=self.progress)
 

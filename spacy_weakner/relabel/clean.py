@@ -109,8 +109,8 @@ def clean(
 
     input_path (Path): A corpus, weak or gold: a `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    judge (Union[str, Path]): The folder of a `crossfit` on this very corpus: every Doc is judged by the pipeline that
-        was trained without it. Or a pipeline that was trained on other data.
+    judge (Union[str, Path]): The folder of `train --folds` on this very corpus: every Doc is judged by the pipeline
+        that was trained without it. Or a pipeline that was trained on other data.
     component (Optional[str]): Name of the component that gives distributions over tags; None: the last that does.
     factor (float): What the threshold of a token's own label is multiplied by: the lower, the fewer are suspect.
     entities (bool): Judge the tokens of entities.

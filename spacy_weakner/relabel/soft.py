@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.weak import SoftLabels, set_soft_labels, set_weak
 from ..errors import Errors, WeaknerError
-from ..runs.members import find_members
+from ..runs.train import find_members
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_model
 from ..runtime.lock import holding

@@ -16,32 +16,21 @@ _NO_LABELS = (WEAK_PREFIX, PREDICTED_PREFIX)
 
 
 class FoldDocs(NamedTuple):
-    """One fold.
-
-    held_out (List[Doc]): The fold.
-    rest (List[Doc]): All others, without copies of what is held out.
-    """
+    """One fold, and all other Docs without copies of it."""
 
     held_out: List[Doc]
     rest: List[Doc]
 
 
 def document_of(identifier: Optional[str]) -> Optional[str]:
-    """The document that a sentence belongs to: `convert` calls the sentences of a text "a7" a7.1, a7.2 and so on.
-
-    identifier (Optional[str]): Identifier of a sentence.
-    RETURNS (Optional[str]): That of its document; None if it does not tell.
-    """
+    """Identifier of the document of a sentence: `convert` calls the sentences of a text "a7" a7.1, a7.2 and so on. None
+    if the identifier does not tell."""
     found = _SENTENCE.fullmatch(identifier or "")
     return None if found is None else found[1]
 
 
 def count_documents(docs: Sequence[Doc]) -> int:
-    """How many documents there are.
-
-    docs (Sequence[Doc]): Sentences.
-    RETURNS (int): The number; 0 where identifiers do not tell.
-    """
+    """Number of documents; 0 where identifiers do not tell."""
     named = [name for name in (document_of(get_id(doc)) for doc in docs) if name is not None]
     known = len(set(named))
     # Only if a document has several sentences do its identifiers say more than the texts.
@@ -54,7 +43,6 @@ def group_docs(docs: Sequence[Doc], seed: str, *, least: int = 1) -> List[List[D
     docs (Sequence[Doc]): The sentences.
     seed (str): Seed of the order of the groups, which depends on identifiers and texts, not on the order of `docs`.
     least (int): With fewer documents than this, they are grouped by text.
-    RETURNS (List[List[Doc]]): The groups.
     """
     by_document = count_documents(docs) >= max(1, least)
     groups: Dict[str, List[Doc]] = {}
@@ -66,50 +54,35 @@ def group_docs(docs: Sequence[Doc], seed: str, *, least: int = 1) -> List[List[D
 
 
 def without_copies(docs: Sequence[Doc], others: Sequence[Doc]) -> List[Doc]:
-    """Leave out sentences that stand elsewhere too, but for short ones.
-
-    docs (Sequence[Doc]): The sentences.
-    others (Sequence[Doc]): Those that stand elsewhere.
-    RETURNS (List[Doc]): What is left.
-    """
+    """Leave out sentences that stand among others too, but for short ones."""
     there = {sentence_key(doc.text) for doc in others}
     return [doc for doc in docs if len(doc) <= SHORT or sentence_key(doc.text) not in there]
 
 
 def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[FoldDocs]:
     """Split gold for cross-validation: by document, or by sentence where there are fewer documents than folds, or a
-    rest would hold no label.
-
-    docs (Sequence[Doc]): The gold.
-    folds (int): Number of folds.
-    seed (int): Seed of the split.
-    RETURNS (List[FoldDocs]): The folds; fewer than `folds` where there are fewer different sentences.
-    """
+    rest would hold no label. There are fewer than `folds` where there are fewer different sentences."""
     found = _deal(group_docs(docs, str(seed), least=folds), folds)
     return found if learnable(found) else _deal(group_docs(docs, str(seed), least=len(docs) + 1), folds)
 
 
 def learnable(folds: Sequence[FoldDocs]) -> bool:
-    """Whether all folds can be learned without: the rest of each has a label, unless there is none at all.
-
-    folds (Sequence[FoldDocs]): The folds.
-    RETURNS (bool): Whether they can.
-    """
-    has_label = [any(map(_labelled, fold.rest)) for fold in folds]
-    return all(has_label) or not any(_labelled(doc) for fold in folds for doc in fold.held_out)
+    """True if the rest of each fold has a label, or there is none at all."""
+    has_label = [any(map(_has_labels, fold.rest)) for fold in folds]
+    return all(has_label) or not any(_has_labels(doc) for fold in folds for doc in fold.held_out)
 
 
 def _deal(groups: Sequence[List[Doc]], folds: int) -> List[FoldDocs]:
     """Each group goes to the fold that is the smallest so far. Groups with labels go first, so that they spread."""
     parts: List[List[Doc]] = [[] for _ in range(min(folds, len(groups)))]
-    for group in sorted(groups, key=lambda group: not any(map(_labelled, group))):
+    for group in sorted(groups, key=lambda group: not any(map(_has_labels, group))):
         min(parts, key=len).extend(group)
     rests = [[doc for other in parts if other is not part for doc in other] for part in parts]
     return [FoldDocs(part, without_copies(rest, part)) for part, rest in zip(parts, rests, strict=True)]
 
 
-def _labelled(doc: Doc) -> bool:
-    """Whether a training has something to learn from a Doc, of whatever kind."""
+def _has_labels(doc: Doc) -> bool:
+    """True if a training has something to learn from a Doc, of whatever kind."""
     spans = (
         len(group)
         for key, group in doc.spans.items()

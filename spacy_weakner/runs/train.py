@@ -1,12 +1,60 @@
-"""Trains one pipeline, for as many passes over its corpus as are wanted."""
+"""Trains one config: once, for every fold of the gold, with several seeds, or for every point of a grid."""
 
+import itertools
+import json
+import shutil
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from .config_values import corpus_of
-from .length import check_passes, updates_of
-from .training import Member
-from .trainings import Training, train_all
+from spacy.vocab import Vocab
+
+from ..corpus.docbin import read_docs, write_docs
+from ..errors import Errors, WeaknerError, check_range
+from ..files import atomic_path, check_output, existing, parse_json, write_text
+from ..runtime.hashes import hash_file, hash_text
+from ..runtime.lock import holding
+from .config import check_passes, flat_config, resolved_config, train_corpus, updates_of
+from .groups import learnable, split_folds
+from .training import BEST, LAST, Trained, Training, check_trainings, train_all
+
+FOLDS, MEMBERS, GRID = "folds.json", "members.json", "grid.json"
+SEEDS = ("system.seed", "training.seed")
+_LONGEST_NAME = 100
+
+
+class Fold(NamedTuple):
+    """One fold.
+
+    model (Path): The pipeline that was trained without it.
+    corpus (Path): The fold.
+    docs (int): Its sentences.
+    skipped (bool): True if the pipeline was finished already.
+    """
+
+    model: Path
+    corpus: Path
+    docs: int
+    skipped: bool
+
+
+class Trial(NamedTuple):
+    """One point of a grid: its settings, and the training with them."""
+
+    settings: Dict[str, Any]
+    trained: Trained
+
+
+class GridReport(NamedTuple):
+    """Results of a grid.
+
+    trials (List[Trial]): All points, in the order of the grid.
+    best (Trial): The one with the highest score on dev; of equal ones the first.
+    model (Path): Copy of its pipeline.
+    """
+
+    trials: List[Trial]
+    best: Trial
+    model: Path
 
 
 def train(
@@ -18,7 +66,7 @@ def train(
     gpu_id: int = -1,
     ray: Optional[str] = None,
     progress: bool = False,
-) -> Member:
+) -> Trained:
     """Train a pipeline as `spacy train` does, in a process of its own. A finished one is not trained again, and one
     that is interrupted leaves nothing.
 
@@ -27,15 +75,256 @@ def train(
     passes (Optional[float]): How often it reads the corpus `paths.train`: its updates follow from that, and it is
         evaluated once, at the end, unless `training.eval_frequency` is given. None: as long as the config says.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
-    gpu_id (int): -1 is the CPU.
-    ray (Optional[str]): Address of a Ray cluster that trains it, see `train_all`.
-    progress (bool): Show how far it has come.
-    RETURNS (Member): The result.
+    gpu_id, ray, progress: See `train_all`.
+    RETURNS (Trained): The result.
     RAISES (WeaknerError): For missing input and unusable settings, and if the training fails.
     """
     values: Dict[str, Any] = dict(overrides or {})
     if passes is not None:
         check_passes(passes, values)
-        values.update(updates_of(config, corpus_of(config, values), passes, values))
-    (member,) = train_all([Training(Path(config), Path(output), values)], gpu_id=gpu_id, ray=ray, progress=progress)
-    return member
+        values.update(updates_of(config, train_corpus(config, values), passes, values))
+    (trained,) = train_all([Training(Path(config), Path(output), values)], gpu_id=gpu_id, ray=ray, progress=progress)
+    return trained
+
+
+# Folds
+
+
+@holding("output")
+def train_folds(
+    config: Path,
+    gold: Path,
+    output: Path,
+    *,
+    folds: int = 5,
+    dev: Optional[Path] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
+    seed: int = 0,
+    processes: int = 1,
+    gpu_id: int = -1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> List[Fold]:
+    """Split gold into folds, by document where identifiers tell, and train a pipeline for each on all the others.
+
+    Where there is too little gold to hold some out, `relabel complete` and `relabel clean` use these folds. They have
+    to be as unknown to the pipelines as new text, so no checkpoint is chosen by them: without `dev` it is the last one.
+
+    config (Path): Config of the training; it trains on `paths.train` and on nothing else.
+    gold (Path): A `.spacy` file or a folder of them.
+    output (Path): Folder; for every fold it gets `fold-<n>.spacy`, the rest of the gold, and the pipelines.
+    folds (int): Number of folds.
+    dev (Optional[Path]): Other gold, to choose a checkpoint by.
+    overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
+    seed (int): Seed of the split, which depends on identifiers and texts, not on their order.
+    processes, gpu_id, ray, progress: See `train_all`.
+    RETURNS (List[Fold]): The folds.
+    RAISES (WeaknerError): If there are fewer sentences than folds, only one of them has labels, the config trains on
+        other files, or a training fails.
+    """
+    gold, output = Path(gold), Path(output)
+    _check_held_out(config, gold, overrides or {})
+    check_range("folds", folds, 2, None)
+    check_trainings(processes, ray)
+    check_output([gold, *([] if dev is None else [Path(dev)])], [output])
+    docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
+    parts = split_folds(docs, folds, seed) if len(docs) >= folds else []
+    if len(parts) < folds:
+        raise WeaknerError(Errors.WK361.format(path=gold, docs=len(parts) or len(docs), folds=folds))
+    if not learnable(parts):
+        raise WeaknerError(Errors.WK693.format(path=gold))
+    # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
+    (output / FOLDS).unlink(missing_ok=True)
+    trainings = []
+    for n, part in enumerate(parts, start=1):
+        held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
+        write_docs(held_out, part.held_out)
+        write_docs(rest, part.rest)
+        values: Dict[str, Any] = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
+        if dev is None:
+            # The end of the training may not be chosen by what it is trained on, either.
+            values["training.patience"] = 0
+        trainings.append(Training(config, output / f"model-{n}", {**values, **(overrides or {})}))
+    results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="folds", progress=progress)
+    found, rows = [], []
+    for n, (part, trained) in enumerate(zip(parts, results, strict=True), start=1):
+        held_out = output / f"fold-{n}.spacy"
+        fold = Fold(trained.output / (LAST if dev is None else BEST), held_out, len(part.held_out), trained.skipped)
+        found.append(fold)
+        model = fold.model.relative_to(output).as_posix()
+        hashes = {"corpus_hash": hash_file(held_out), "made_from": trained.made_from}
+        rows.append({"model": model, "corpus": held_out.name, **hashes})
+    write_text(output / FOLDS, json.dumps(rows, indent=2) + "\n")
+    return found
+
+
+def read_folds(folder: Path) -> List[Tuple[str, Path]]:
+    """Pipelines, each with the corpus that it was not trained on, from an output of `train_folds`."""
+    folder = Path(folder)
+    index = existing(folder / FOLDS, "make folds with 'spacy weakner train --folds'")
+    try:
+        rows = parse_json(index.read_bytes())
+        folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
+    except (ValueError, TypeError, KeyError) as error:
+        raise WeaknerError(Errors.WK363.format(path=index)) from error
+    for _, corpus, key in folds:
+        if hash_file(existing(corpus)) != key:
+            raise WeaknerError(Errors.WK367.format(path=corpus))
+    return [(model, corpus) for model, corpus, _ in folds]
+
+
+def _check_held_out(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:
+    """Check that trainings get the gold by `paths.train` alone: what they read in another way is not held out."""
+    values = flat_config(config, overrides)
+    reads = any(isinstance(value, str) and "${paths.train}" in value for value in values.values())
+    # Both are set for every fold.
+    replaced = {"paths.train", "paths.dev"} - {*overrides}
+    others = {key: value for key, value in resolved_config(config, overrides).items() if key not in replaced}
+    if not reads or "paths.train" in overrides or any(_reads(*item, gold.resolve()) for item in others.items()):
+        raise WeaknerError(Errors.WK364.format(config=config))
+
+
+def _reads(key: str, value: object, gold: Path) -> bool:
+    """True if a value of the config is the path of the gold, of a file in it, or of a corpus that it lies in."""
+    path = Path(value).resolve() if isinstance(value, (str, Path)) and value else None
+    is_corpus = key.endswith(".path")  # with the values of its variables
+    return path is not None and (path == gold or gold in path.parents or (is_corpus and path in gold.parents))
+
+
+# Members
+
+
+@holding("output")
+def train_members(
+    config: Path,
+    output: Path,
+    *,
+    members: int = 5,
+    passes: Optional[float] = None,
+    processes: int = 1,
+    overrides: Optional[Mapping[str, Any]] = None,
+    seed: int = 0,
+    gpu_id: int = -1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> List[Trained]:
+    """Train the members of an ensemble (RoSTER): pipelines that differ by their seed alone. `relabel soft` averages
+    their predictions.
+
+    There need be no gold, so no checkpoint is chosen: the last one counts, and trainings do not end early. Where the
+    config names no `paths.dev`, they are evaluated on the corpus itself, which says little; a high
+    `training.eval_frequency` saves that time.
+
+    config (Path): Config of the training.
+    output (Path): Folder; it gets one folder `member-<n>` per pipeline. Finished ones are skipped.
+    members (int): Number of pipelines.
+    passes (Optional[float]): See `train`. Labels at face value are over-fitted where a small corpus is read as often as
+        a large one needs.
+    overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
+    seed (int): Seed of the first one; the others count on from there.
+    processes, gpu_id, ray, progress: See `train_all`.
+    RETURNS (List[Trained]): The pipelines.
+    RAISES (WeaknerError): For missing input and unusable settings, or if a training fails.
+    """
+    check_range("members", members, 1, None)
+    check_trainings(processes, ray)
+    values = dict(overrides or {})
+    for key in SEEDS:
+        if key in values:
+            raise WeaknerError(Errors.WK431.format(key=key))
+    if passes is not None:
+        check_passes(passes, values)
+    output, corpus = Path(output), train_corpus(config, values)
+    check_output([corpus], [output])
+    if not flat_config(config, values).get("paths.dev"):
+        values["paths.dev"] = str(corpus)
+    # Nor is the end of a training chosen by dev: all members learn for the same time.
+    values = {"training.patience": 0, **values}
+    if passes is not None:
+        values.update(updates_of(config, corpus, passes, values))
+    # Until all is done there are no members: those of two runs do not belong together.
+    (output / MEMBERS).unlink(missing_ok=True)
+    trainings = [
+        Training(config, output / f"member-{n}", {**values, **dict.fromkeys(SEEDS, seed + n)}) for n in range(members)
+    ]
+    results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="members", progress=progress)
+    names = [(trained.output / LAST).relative_to(output).as_posix() for trained in results]
+    write_text(output / MEMBERS, json.dumps(names, indent=2) + "\n")
+    return results
+
+
+def find_members(model: Union[str, Path]) -> List[Union[str, Path]]:
+    """The members in an output of `train_members`; for any other pipeline, itself."""
+    index = Path(model) / MEMBERS
+    if not index.is_file():
+        return [model]
+    try:
+        names = [str(name) for name in parse_json(index.read_bytes())]
+    except (ValueError, TypeError) as error:
+        raise WeaknerError(Errors.WK437.format(path=index)) from error
+    return [existing(index.parent / name, "run 'spacy weakner train --members' again") for name in names]
+
+
+# Grids
+
+
+@holding("output")
+def train_grid(
+    config: Path,
+    output: Path,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    overrides: Optional[Mapping[str, Any]] = None,
+    processes: int = 1,
+    gpu_id: int = -1,
+    ray: Optional[str] = None,
+    progress: bool = False,
+) -> GridReport:
+    """Train every combination of some settings, and copy the best one on dev; finished ones are skipped.
+
+    config (Path): The config.
+    output (Path): Folder: gets one folder per combination, the results as `grid.json`, and a copy of the best pipeline
+        as `model-best`.
+    grid (Mapping[str, Sequence[Any]]): Values to try, by dotted name in the config.
+    overrides (Optional[Mapping[str, Any]]): Values of the config that are the same for all.
+    processes, gpu_id, ray, progress: See `train_all`.
+    RETURNS (GridReport): The results.
+    RAISES (WeaknerError): If the grid is empty or names what the config does not have, the output holds other results,
+        a training fails, or none was ever evaluated on dev.
+    """
+    output = Path(output)
+    if not grid or not all(grid.values()):
+        raise WeaknerError(Errors.WK005.format(setting="grid", value=dict(grid), expected="SETTING=VALUE,VALUE,..."))
+    if (output / BEST).exists() and not (output / GRID).exists():
+        raise WeaknerError(Errors.WK368.format(path=output / BEST))
+    known = flat_config(config, {})
+    for key in grid:
+        if key not in known:
+            raise WeaknerError(Errors.WK366.format(config=config, key=key))
+    points: List[Dict[str, Any]] = []
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        if point not in points:  # a value may be named twice
+            points.append(point)
+    trainings = [Training(config, output / _folder_name(point), {**(overrides or {}), **point}) for point in points]
+    results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="grid", progress=progress)
+    trials = [Trial(point, trained) for point, trained in zip(points, results, strict=True)]
+    scored = [trial for trial in trials if trial.trained.score is not None]
+    if not scored:
+        raise WeaknerError(Errors.WK362.format(output=output))
+    best = max(scored, key=lambda trial: trial.trained.score or 0.0)
+    rows = [{"settings": t.settings, "score": t.trained.score, "best": t is best} for t in trials]
+    with atomic_path(output / BEST) as temporary:
+        shutil.copytree(best.trained.output / BEST, temporary)
+    write_text(output / GRID, json.dumps(rows, indent=2) + "\n")
+    return GridReport(trials, best, output / BEST)
+
+
+def _folder_name(settings: Mapping[str, Any]) -> str:
+    # Last parts of the names are enough where they differ.
+    short = {key: key.rsplit(".", 1)[-1] for key in settings}
+    names = short if len(set(short.values())) == len(short) else {key: key for key in settings}
+    text = ",".join(f"{names[key]}={value}" for key, value in settings.items())
+    name = "".join(c if c.isalnum() or c in "=,._-" else "_" for c in text)
+    # Different settings never share a folder.
+    return name if name == text and len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}-{hash_text(text)[:8]}"

@@ -23,10 +23,8 @@ _POLL_SECONDS = 0.2
 
 
 class Trainers:
-    """Processes that train, started as they are needed. Use it as a context: they end with it.
-
-    threads (Optional[int]): Threads of each, where OMP_NUM_THREADS says nothing.
-    """
+    """Processes that train, started as they are needed; they end with this context. OMP_NUM_THREADS is their number of
+    threads, or else `threads`."""
 
     def __init__(self, threads: Optional[int] = None) -> None:
         self.threads = threads
@@ -44,14 +42,7 @@ class Trainers:
             process.communicate()
 
     def train(self, arguments: Sequence[str], output: Path, log: Path) -> None:
-        """Run `spacy train` in a process that has nothing to do.
-
-        arguments (Sequence[str]): Its arguments.
-        output (Path): Where it writes.
-        log (Path): File for what it prints.
-        RAISES (WeaknerError): If the training fails.
-        RAISES (CancelledError): If it was stopped.
-        """
+        """Run `spacy train` with some arguments in an idle process, and write what it prints to a log."""
         process = self._take(log)
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"arguments": list(arguments), "log": str(log)}).encode() + b"\n")
@@ -85,13 +76,8 @@ class Trainers:
 
 
 def main(arguments: Sequence[str], tell: Callable[[object], None], requests: "SimpleQueue[str]") -> int:
-    """Train what is asked for, until the parent ends, or a training fails.
-
-    arguments (Sequence[str]): None.
-    tell (Callable[[object], None]): Tells the parent an error, or that there was none.
-    requests (SimpleQueue[str]): What to train, as JSON.
-    RETURNS (int): The exit code.
-    """
+    """Run the requested trainings (JSON) until the parent ends, or one fails, and `tell` the parent the result of each.
+    Called by `runtime.child`; returns the exit code."""
     import_factories_by_name()
     while True:
         request = json.loads(requests.get())

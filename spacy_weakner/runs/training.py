@@ -1,24 +1,28 @@
-"""Trains a pipeline with `spacy train`, in a process of its own; one that is finished is not trained again."""
+"""Trains pipelines with `spacy train` in processes of their own: one, or several at a time on this machine or on a
+cluster. What is finished is not trained again."""
 
 import json
 import os
 import re
 import shutil
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.util import load_config
 
 from ..code_version import code_version
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from ..files import existing, parse_json
+from ..progress import Progress
+from ..runtime.cluster import Work, connected, load_ray
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
-from ..scratch import scratch_folder
-from .config_values import flat_config, resolved_config
+from ..scratch import remove_leftovers, scratch_folder
+from .config import flat_config, resolved_config
 from .trainer import Trainers
 
 BEST, LAST = "model-best", "model-last"
@@ -28,12 +32,25 @@ _WATCH_SECONDS = 2.0
 _ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
 
 
-class Member(NamedTuple):
-    """A pipeline that was trained.
+class Training(NamedTuple):
+    """A training to run.
 
-    output (Path): Folder that holds `model-best` and `model-last`.
-    score (Optional[float]): What `spacy train` chose `model-best` by, on the dev corpus; None if it never evaluated.
-    skipped (bool): Whether it was finished already.
+    config (Path): The config.
+    output (Path): Folder for `model-best` and `model-last`.
+    overrides (Mapping[str, Any]): Values of the config by dotted name.
+    """
+
+    config: Path
+    output: Path
+    overrides: Mapping[str, Any]
+
+
+class Trained(NamedTuple):
+    """The result of a training.
+
+    output (Path): Folder with `model-best` and `model-last`.
+    score (Optional[float]): Score of `model-best` on dev; None if it was never evaluated.
+    skipped (bool): True if it was finished already.
     made_from (str): Hash of its config, settings and files.
     """
 
@@ -43,7 +60,64 @@ class Member(NamedTuple):
     made_from: str
 
 
-def train_member(
+def train_all(
+    trainings: Sequence[Training],
+    *,
+    processes: int = 1,
+    gpu_id: int = -1,
+    ray: Optional[str] = None,
+    desc: str = "train",
+    progress: bool = False,
+) -> List[Trained]:
+    """Train several pipelines. If one fails, or this process is interrupted, no training goes on.
+
+    trainings (Sequence[Training]): What to train, each with a folder of its own.
+    processes (int): How many are trained at a time. On the CPU they share its cores, unless OMP_NUM_THREADS sets the
+        threads of each.
+    gpu_id (int): -1 is the CPU.
+    ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`: each training has as many cores as
+        its smallest machine, or, with a `gpu_id`, a GPU. All machines must see config, inputs and outputs under the
+        same paths.
+    desc (str): Name of the progress bar.
+    progress (bool): Show progress.
+    RETURNS (List[Trained]): In the same order.
+    RAISES (WeaknerError): For unusable settings, a config that does not exist, a folder that holds something else, and
+        if a training fails.
+    """
+    check_trainings(processes, ray)
+    # As other processes read them, so that what is finished here is finished there.
+    trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
+    if ray is not None:
+        return _train_on_cluster(trainings, ray, gpu_id, desc, progress)
+    at_a_time = min(processes, len(trainings))
+    threads = max(1, (os.cpu_count() or 1) // at_a_time) if at_a_time > 1 else None
+    bar = Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress)
+    # Each thread only waits for a process.
+    with bar, Trainers(threads) as trainers, ThreadPoolExecutor(processes) as pool:
+        futures = [
+            pool.submit(train_one, *training, gpu_id=gpu_id, trainers=trainers, on_progress=bar.part(str(n)))
+            for n, training in enumerate(trainings)
+        ]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:
+            trainers.stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
+
+
+def check_trainings(processes: int, ray: Optional[str]) -> None:
+    """Check these settings of `train_all` before anything is written."""
+    check_range("processes", processes, 1, None)
+    if ray is not None:
+        if processes > 1:
+            raise WeaknerError(Errors.WK711)
+        load_ray()
+
+
+def train_one(
     config: Path,
     output: Path,
     overrides: Mapping[str, Any],
@@ -51,86 +125,62 @@ def train_member(
     gpu_id: int = -1,
     trainers: Optional[Trainers] = None,
     on_progress: Callable[[float], None] = lambda share: None,
-) -> Member:
-    """Train a pipeline.
+    lock: bool = True,
+) -> Trained:
+    """Train a pipeline, unless a receipt shows that it was trained from the same inputs. The output of `spacy train`
+    goes to `train.log`; the training writes to a folder of its own until it has ended, and ends when this process does.
 
-    What `spacy train` prints goes to `train.log` in the output folder. A receipt beside it says what the pipeline was
-    made from; if that fits, nothing is done. The training writes to a folder of its own until it has ended, and ends
-    when this process does.
-
-    config (Path): The config.
-    output (Path): Folder for the pipelines.
-    overrides (Mapping[str, Any]): Values of the config by dotted name.
-    gpu_id (int): -1 is the CPU.
+    config, output, overrides, gpu_id: See `Training` and `train_all`.
     trainers (Optional[Trainers]): Processes that train; None: a new one.
-    on_progress (Callable[[float], None]): Told, by another thread, what share of `training.max_steps` is done, as
-        far as the log says, which has a row per evaluation.
-    RETURNS (Member): The result.
-    RAISES (WeaknerError): If there is no such config, the training fails, or the folder holds something else.
+    on_progress (Callable[[float], None]): Called by another thread with the share of `training.max_steps` that is done,
+        after each evaluation.
+    lock (bool): Lock the output; False where the caller has done so.
+    RETURNS (Trained): The result.
+    RAISES (WeaknerError): See `train_all`.
     RAISES (CancelledError): If it was stopped.
     """
     output = Path(output)
     existing(Path(config))
-    with locked(output):
-        return train_held(config, output, overrides, gpu_id=gpu_id, trainers=trainers, on_progress=on_progress)
-
-
-def train_held(
-    config: Path,
-    output: Path,
-    overrides: Mapping[str, Any],
-    *,
-    gpu_id: int = -1,
-    trainers: Optional[Trainers] = None,
-    on_progress: Callable[[float], None] = lambda share: None,
-) -> Member:
-    """As `train_member`, where the output is held already, perhaps by a process on another machine.
-
-    config, output, overrides, gpu_id, trainers, on_progress: See there.
-    RETURNS (Member): The result.
-    RAISES: As there.
-    """
-    made_from = _made_from(config, overrides)
-    receipt = Receipt.read(output / RECEIPT)
-    if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
-        on_progress(1.0)
-        return Member(output, receipt.report.get("score"), True, made_from)
-    if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
-        raise WeaknerError(Errors.WK300.format(path=output))
-    # What an interrupted or earlier training has left is no result of this one.
-    (output / RECEIPT).unlink(missing_ok=True)
-    for name in (BEST, LAST):
-        if (output / name).exists():
-            shutil.rmtree(output / name)
-    output.mkdir(parents=True, exist_ok=True)
-    # Whoever else may still write, as the training of a run that was killed: nobody does so here.
-    with scratch_folder(output) as scratch:
-        work = scratch / output.resolve().name
-        work.mkdir()
-        _show_log(output / LOG, work / LOG)
-        try:
-            with _watched(work / LOG, flat_config(config, overrides).get("training.max_steps"), on_progress):
-                if trainers is None:
-                    with Trainers() as trainers:
-                        _run(config, work, overrides, gpu_id, trainers)
-                else:
-                    _run(config, work, overrides, gpu_id, trainers)
-        finally:
-            os.replace(work / LOG, output / LOG)
+    with locked(output) if lock else nullcontext():
+        made_from = _made_from(config, overrides)
+        receipt = Receipt.read(output / RECEIPT)
+        if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
+            on_progress(1.0)
+            return Trained(output, receipt.report.get("score"), True, made_from)
+        if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
+            raise WeaknerError(Errors.WK300.format(path=output))
+        # What an interrupted or earlier training has left is no result of this one.
+        (output / RECEIPT).unlink(missing_ok=True)
         for name in (BEST, LAST):
-            if (work / name).exists():
-                os.rename(work / name, output / name)
-    on_progress(1.0)
-    score = _dev_score(output / BEST)
-    Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
-    return Member(output, score, False, made_from)
+            if (output / name).exists():
+                shutil.rmtree(output / name)
+        output.mkdir(parents=True, exist_ok=True)
+        # A training of a run that was killed may still write; not here.
+        with scratch_folder(output) as scratch:
+            work = scratch / output.resolve().name
+            work.mkdir()
+            _show_log(output / LOG, work / LOG)
+            try:
+                steps = flat_config(config, overrides).get("training.max_steps")
+                started = Trainers() if trainers is None else nullcontext(trainers)
+                with _watched(work / LOG, steps, on_progress), started as running:
+                    _run(config, work, overrides, gpu_id, running)
+            finally:
+                os.replace(work / LOG, output / LOG)
+            for name in (BEST, LAST):
+                if (work / name).exists():
+                    os.rename(work / name, output / name)
+        on_progress(1.0)
+        score = _dev_score(output / BEST)
+        Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
+        return Trained(output, score, False, made_from)
 
 
 def _show_log(shown: Path, log: Path) -> None:
-    """Make a log that can be read in the output, too, while it is written."""
+    """Make a log that can be read in the output while it is written."""
     shown.unlink(missing_ok=True)  # an earlier training may still write to that one
     log.touch()
-    with suppress(OSError):  # not every file system has links; it is there in the end
+    with suppress(OSError):  # not every file system has links; the log is moved in the end
         os.link(log, shown)
 
 
@@ -143,7 +193,7 @@ def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int, 
 
 @contextmanager
 def _watched(log: Path, steps: Any, on_progress: Callable[[float], None]) -> Iterator[None]:
-    """Tell how far a training has come while it runs."""
+    """Report the progress of a training while it runs."""
     if not isinstance(steps, int) or steps < 1:
         yield
         return
@@ -151,7 +201,7 @@ def _watched(log: Path, steps: Any, on_progress: Callable[[float], None]) -> Ite
 
     def watch() -> None:
         while not done.wait(_WATCH_SECONDS):
-            on_progress(min(1.0, steps_done(log) / steps))
+            on_progress(min(1.0, _steps_done(log) / steps))
 
     thread = Thread(target=watch, daemon=True)
     thread.start()
@@ -162,12 +212,8 @@ def _watched(log: Path, steps: Any, on_progress: Callable[[float], None]) -> Ite
         thread.join()
 
 
-def steps_done(log: Path) -> int:
-    """How many steps a training has made.
-
-    log (Path): What `spacy train` has printed so far.
-    RETURNS (int): The steps before its last evaluation; 0 if there was none.
-    """
+def _steps_done(log: Path) -> int:
+    """Steps before the last evaluation in what `spacy train` has printed so far."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     _, found, table = text.rpartition("\n---")
     rows = _ROW.findall(table) if found else []
@@ -175,8 +221,8 @@ def steps_done(log: Path) -> int:
 
 
 def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
-    # The config and its overrides, and the contents of the files that they name. Names of Transformers that are no
-    # folder stand for themselves.
+    """Hash of the config with its overrides, and of the contents of the files that they name. Names of Transformers
+    that are no folder stand for themselves."""
     values = flat_config(config, overrides)
     every = [*values.items(), *resolved_config(config, overrides).items()]
     contents = {path: hash_path(Path(path)) for path in {value for key, value in every if _names_input(key, value)}}
@@ -185,8 +231,8 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
 
 
 def _names_input(key: str, value: object) -> bool:
-    """Whether a value of the config is the path of something that a training reads: anything in [paths] and of corpora;
-    elsewhere files, and folders of models. A value such as "/" does not walk the disk."""
+    """True if a value is the path of something that a training reads: anything in [paths] and of corpora; elsewhere
+    files, and folders of models. A value such as "/" does not walk the disk."""
     if not isinstance(value, str) or not value or not os.path.exists(value) or os.path.ismount(value):
         return False
     if key.startswith("paths.") or key.endswith(".path") or os.path.isfile(value):
@@ -195,9 +241,43 @@ def _names_input(key: str, value: object) -> bool:
 
 
 def _dev_score(model: Path) -> Optional[float]:
-    # As `spacy train` weighs the scores of a pipeline.
+    """The score on dev, as `spacy train` weighs the scores of a pipeline."""
     if not model.exists():
         return None
     scores = parse_json((model / "meta.json").read_bytes()).get("performance", {})
     weights = load_config(model / "config.cfg", interpolate=True)["training"]["score_weights"]
     return float(sum((scores.get(name) or 0.0) * weight for name, weight in weights.items() if weight))
+
+
+# On a cluster
+
+
+def _train_on_cluster(trainings: Sequence[Training], ray: str, gpu_id: int, desc: str, progress: bool) -> List[Trained]:
+    results: Dict[int, Trained] = {}
+    works = []
+    for config, output, overrides in trainings:
+        existing(Path(config))
+        task = {"config": str(config), "output": str(output), "overrides": overrides, "gpu_id": min(gpu_id, 0)}
+        works.append(Work(json.dumps(task), f"the training of {output}"))
+    with ExitStack() as stack:
+        # Here, since a lock outlives the machine that is lost with it, as do temporary folders.
+        for training in trainings:
+            stack.enter_context(locked(training.output))
+            stack.callback(remove_leftovers, training.output)
+        folder = stack.enter_context(scratch_folder(trainings[0].output))
+        cluster = stack.enter_context(connected(ray, gpus=int(gpu_id >= 0)))
+        cluster.take_many_cores()
+        done = cluster.each(train_there, works, folder, desc=desc, unit="training", progress=progress)
+        stack.callback(done.close)
+        for n, row in done:
+            results[n] = Trained(**{**row, "output": Path(row["output"])})
+    return [results[n] for n in range(len(trainings))]
+
+
+def train_there(text: str) -> Dict[str, Any]:
+    """Train a pipeline on a machine of a cluster; arguments and result are JSON."""
+    task = json.loads(text)
+    trained = train_one(
+        Path(task["config"]), Path(task["output"]), task["overrides"], gpu_id=task["gpu_id"], lock=False
+    )
+    return {**trained._asdict(), "output": str(trained.output)}

@@ -185,9 +185,9 @@ def test_every_option_of_calibrate_is_passed_on(monkeypatch):
     "function, options",
     [
         ("train", "--passes 2 --gpu-id 0 --ray auto"),
-        ("crossfit", "--folds 3 --seed 1 --processes 2 --gpu-id 0 --ray auto"),
-        ("ensemble", "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --ray auto"),
-        ("sweep", "--grid training.max_epochs=1,2 --grid a.b=x --processes 2 --gpu-id 0 --ray auto"),
+        ("train_folds", "--folds 3 --seed 1 --processes 2 --gpu-id 0 --ray auto"),
+        ("train_members", "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --ray auto"),
+        ("train_grid", "--grid training.max_epochs=1,2 --grid a.b=x --processes 2 --gpu-id 0 --ray auto"),
     ],
 )
 def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, options):
@@ -197,7 +197,7 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
         seen.update(kwargs, args=args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"spacy_weakner.runs.{function}.{function}", fake)
+    monkeypatch.setattr(f"spacy_weakner.runs.train.{function}", fake)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\ndev = null\n\n[training]\nmax_steps = 1\n")
     (tmp_path / "gold").mkdir()
@@ -207,10 +207,10 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
     config, *places = seen.pop("args")
     overrides = {"training.max_steps": 5, "paths.train": "gold", "paths.dev": "d"}
     given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
-    if function == "crossfit":  # which replaces both for every fold
+    if function == "train_folds":  # which replaces both for every fold
         assert (places.pop(0), seen.pop("dev")) == (Path("gold"), Path("d"))
         del overrides["paths.train"], overrides["paths.dev"]
-    if function == "sweep":
+    if function == "train_grid":
         assert places.pop() == {"training.max_epochs": [1, 2], "a.b": ["x"]}
         given.remove("grid")
     assert (config, places) == (Path("c.cfg"), [Path("out")])

@@ -177,7 +177,7 @@ def _preparation(folder: Path) -> None:
 
 
 def _folds(folder: Path) -> None:
-    from spacy_weakner.runs.folds import read_folds
+    from spacy_weakner.runs.train import read_folds
 
     read_folds(folder)
 

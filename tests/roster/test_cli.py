@@ -9,7 +9,7 @@ from spacy.util import load_config
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels, set_weak
 from spacy_weakner.relabel.soft import predict_soft_labels
-from spacy_weakner.runs.ensemble import ensemble
+from spacy_weakner.runs.train import train_members
 
 from ..test_cli_train import CONFIGS, SMALL, spacy_cli
 from ..util import SENTENCES, make_doc, same, weights
@@ -42,7 +42,7 @@ def test_three_stages(tmp_path):
     logger["logger"] = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
     overrides = {**SHORT, "training.before_update.interval": 2, "training.logger": logger}
     overrides["paths.train"] = str(tmp_path / "weak.spacy")
-    members = ensemble(first, tmp_path / "members", members=2, overrides=overrides)
+    members = train_members(first, tmp_path / "members", members=2, overrides=overrides)
     assert [member.skipped for member in members] == [False, False]
     predict_soft_labels(tmp_path / "weak.spacy", tmp_path / "soft.spacy", [tmp_path / "members"])
     rows = [json.loads(line) for line in (tmp_path / "statistics.jsonl").read_text().splitlines()]

@@ -8,7 +8,7 @@ import spacy
 import spacy_weakner
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.runs.sweep import sweep
+from spacy_weakner.runs.train import train_grid
 from spacy_weakner.runtime.cluster import Cluster
 
 from ..util import SENTENCES, make_doc
@@ -30,16 +30,16 @@ def test_trainings_on_a_cluster(machine, tmp_path, monkeypatch):
     write_docs(gold, [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES])
     overrides = {"paths.train": str(gold), "paths.dev": str(gold), "training.max_steps": 2}
     grid = {"training.dropout": [0.1, 0.3]}
-    there = sweep(CONFIG, tmp_path / "there", grid, overrides=overrides, ray="auto")
-    here = sweep(CONFIG, tmp_path / "here", grid, overrides=overrides)
-    assert [trial.member.score for trial in there.trials] == [trial.member.score for trial in here.trials]
-    assert [trial.member.made_from for trial in there.trials] == [trial.member.made_from for trial in here.trials]
-    again = sweep(CONFIG, tmp_path / "there", grid, overrides=overrides, ray="auto")
-    assert all(trial.member.skipped for trial in again.trials)
+    there = train_grid(CONFIG, tmp_path / "there", grid, overrides=overrides, ray="auto")
+    here = train_grid(CONFIG, tmp_path / "here", grid, overrides=overrides)
+    assert [trial.trained.score for trial in there.trials] == [trial.trained.score for trial in here.trials]
+    assert [trial.trained.made_from for trial in there.trials] == [trial.trained.made_from for trial in here.trials]
+    again = train_grid(CONFIG, tmp_path / "there", grid, overrides=overrides, ray="auto")
+    assert all(trial.trained.skipped for trial in again.trials)
     assert not list(tmp_path.rglob(".*"))
     # Two at a time on one machine: one fails, and the other, which would never end, is stopped.
     monkeypatch.setattr(Cluster, "take_many_cores", lambda self: None)
     overrides["training.patience"] = 0
     with pytest.raises(WeaknerError, match=r"WK360.*train\.log"):
-        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [10**6, "many"]}, overrides=overrides, ray="auto")
+        train_grid(CONFIG, tmp_path / "out", {"training.max_steps": [10**6, "many"]}, overrides=overrides, ray="auto")
     assert not list(tmp_path.rglob(".*"))

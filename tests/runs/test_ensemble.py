@@ -21,7 +21,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel import soft as soft_module
 from spacy_weakner.relabel.soft import predict_soft_labels
 from spacy_weakner.runs import training
-from spacy_weakner.runs.ensemble import ensemble
+from spacy_weakner.runs.train import train_members
 from spacy_weakner.runtime.predictions import TokenPredictor
 from spacy_weakner.scratch import wanted
 
@@ -64,7 +64,7 @@ def run(tmp_path, **settings):
     output = tmp_path / "soft.spacy"
     component = settings.pop("component", None)
     overrides = {"paths.train": str(tmp_path / "in.spacy"), **settings.pop("overrides", {})}
-    members = ensemble(CONFIG, tmp_path / "out", overrides=overrides, **{"members": 2, **settings})
+    members = train_members(CONFIG, tmp_path / "out", overrides=overrides, **{"members": 2, **settings})
     report = predict_soft_labels(tmp_path / "in.spacy", output, [tmp_path / "out"], component=component)
     return members, report, list(read_docs(output, Vocab()))
 
@@ -133,7 +133,7 @@ def test_passes_want_batches_counted_in_words(tmp_path, corpus, trainings):
 def test_a_config_may_name_its_dev(tmp_path, corpus, trainings):
     config = tmp_path / "c.cfg"
     config.write_text(CONFIG.read_text().replace("dev = null", 'dev = "gold.spacy"'))
-    ensemble(config, tmp_path / "out", members=1, overrides={"paths.train": str(corpus)})
+    train_members(config, tmp_path / "out", members=1, overrides={"paths.train": str(corpus)})
     assert "paths.dev" not in trainings[0] and trainings[0]["training.patience"] == 0
 
 
@@ -214,7 +214,7 @@ def test_shards_keep_their_names(tmp_path, trainings):
     for n, (text, entities) in enumerate(SENTENCES[:2]):
         write_docs(tmp_path / "in" / f"{n}.spacy", [make_doc(NLP, text, entities)])
     overrides = {"paths.train": str(tmp_path / "in")}
-    ensemble(CONFIG, tmp_path / "out", members=1, overrides=overrides)
+    train_members(CONFIG, tmp_path / "out", members=1, overrides=overrides)
     report = predict_soft_labels(tmp_path / "in", tmp_path / "soft", [tmp_path / "out"])
     assert [file_.name for file_ in sorted((tmp_path / "soft").glob("*.spacy"))] == ["0.spacy", "1.spacy"]
     assert (report.docs, report.agreement, report.deviation) == (2, 1.0, 0.0)
@@ -311,7 +311,7 @@ def test_probabilities_that_are_no_numbers(tmp_path, corpus, trainings, monkeypa
 
 def test_the_corpus_is_no_output(tmp_path, corpus, trainings):
     with pytest.raises(WeaknerError, match="WK304"):
-        ensemble(CONFIG, corpus, overrides={"paths.train": str(corpus)})
+        train_members(CONFIG, corpus, overrides={"paths.train": str(corpus)})
     assert not trainings
 
 
@@ -406,7 +406,7 @@ def test_several_processes_give_the_same(tmp_path, corpus, monkeypatch, request)
     def run(name, **settings):
         output = tmp_path / name
         overrides = {"training.max_steps": 5, "paths.train": str(corpus)}
-        ensemble(tmp_path / "small.cfg", output, overrides=overrides, **settings)
+        train_members(tmp_path / "small.cfg", output, overrides=overrides, **settings)
         predict_soft_labels(corpus, output / "soft.spacy", [output])
         return [weak.get_soft_labels(doc).probabilities for doc in read_docs(output / "soft.spacy", Vocab())]
 

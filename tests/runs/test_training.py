@@ -18,12 +18,8 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runs import trainer, training
-from spacy_weakner.runs import trainings as trainings_module
-from spacy_weakner.runs.crossfit import crossfit
-from spacy_weakner.runs.folds import read_folds
-from spacy_weakner.runs.sweep import sweep
-from spacy_weakner.runs.training import Member, train_member
-from spacy_weakner.runs.trainings import Training, train_all
+from spacy_weakner.runs.train import read_folds, train_folds, train_grid
+from spacy_weakner.runs.training import Trained, Training, train_all, train_one
 from spacy_weakner.scratch import wanted
 
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
@@ -69,8 +65,8 @@ def paths(gold):
 
 
 def test_a_finished_training_is_skipped(tmp_path, gold, trainings):
-    first = train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
-    again = train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
+    first = train_one(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
+    again = train_one(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 30})
     assert len(trainings) == 1
     assert (first.skipped, again.skipped) == (False, True)
     assert first.score == again.score == pytest.approx(0.3)
@@ -81,7 +77,7 @@ def test_whatever_it_is_made_from_makes_it_anew(tmp_path, gold, trainings):
     config.write_text(CONFIG.read_text())
 
     def train(**more):
-        return train_member(config, tmp_path / "a", {**paths(gold), **more}).skipped
+        return train_one(config, tmp_path / "a", {**paths(gold), **more}).skipped
 
     assert [train(), train()] == [False, True]
     assert [train(**{"training.max_steps": 3}), train(**{"training.max_steps": 3})] == [False, True]
@@ -97,26 +93,26 @@ def test_files_that_any_setting_names_count(tmp_path, gold, trainings):
     for contents in ("a", "b", "b"):
         pretrained.write_text(contents)
         overrides = {**paths(gold), "initialize.init_tok2vec": str(pretrained)}
-        skipped.append(train_member(CONFIG, tmp_path / "a", overrides).skipped)
+        skipped.append(train_one(CONFIG, tmp_path / "a", overrides).skipped)
     assert skipped == [False, False, True]
 
 
 def test_an_interrupted_training_begins_again(tmp_path, gold, trainings):
-    train_member(CONFIG, tmp_path / "a", paths(gold))
+    train_one(CONFIG, tmp_path / "a", paths(gold))
     (tmp_path / "a" / "trained.json").unlink()
     (tmp_path / "a" / "model-best" / "old").touch()
-    assert train_member(CONFIG, tmp_path / "a", paths(gold)).skipped is False
+    assert train_one(CONFIG, tmp_path / "a", paths(gold)).skipped is False
     assert not (tmp_path / "a" / "model-best" / "old").exists()
     (tmp_path / "a" / "trained.json").write_text("{")
-    assert train_member(CONFIG, tmp_path / "a", paths(gold)).skipped is False
+    assert train_one(CONFIG, tmp_path / "a", paths(gold)).skipped is False
 
 
 def test_folders_of_others_are_not_touched(tmp_path, gold, trainings):
     (tmp_path / "a" / "model-best").mkdir(parents=True)
     with pytest.raises(WeaknerError, match="WK300"):
-        train_member(CONFIG, tmp_path / "a", paths(gold))
+        train_one(CONFIG, tmp_path / "a", paths(gold))
     with pytest.raises(WeaknerError, match="WK100"):
-        train_member(tmp_path / "none.cfg", tmp_path / "b", paths(gold))
+        train_one(tmp_path / "none.cfg", tmp_path / "b", paths(gold))
     assert not trainings
 
 
@@ -137,15 +133,15 @@ def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch):
     monkeypatch.setattr(training, "_run", fake)
     monkeypatch.setattr(training, "_WATCH_SECONDS", 0.001)
     overrides = {**paths(gold), "training.max_steps": 80}
-    train_member(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
+    train_one(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
     assert seen == sorted(seen) and {*seen} == {0.0, 0.25, 1.0}
-    train_member(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
+    train_one(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
     assert seen[-2:] == [1.0, 1.0]
 
 
 def test_a_training_of_unknown_length_tells_its_end_alone(tmp_path, gold, trainings):
     seen = []
-    train_member(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 0}, on_progress=seen.append)
+    train_one(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 0}, on_progress=seen.append)
     assert seen == [1.0]
 
 
@@ -218,7 +214,7 @@ def test_folds_are_trained_at_the_same_time(tmp_path, gold, monkeypatch):
         (output / "model-last").mkdir()
 
     monkeypatch.setattr(training, "_run", fake)
-    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, processes=3)
+    folds = train_folds(CONFIG, gold, tmp_path / "out", folds=3, processes=3)
     assert [fold.model.parent.name for fold in folds] == ["model-1", "model-2", "model-3"]
 
 
@@ -249,17 +245,17 @@ def connections(monkeypatch):
         found.append((address, gpus))
         yield Cluster()
 
-    monkeypatch.setattr(trainings_module, "connected", connected)
-    monkeypatch.setattr(trainings_module, "load_ray", lambda: None)
+    monkeypatch.setattr(training, "connected", connected)
+    monkeypatch.setattr(training, "load_ray", lambda: None)
     return found
 
 
 def test_folds_are_trained_on_a_cluster(tmp_path, gold, trainings, connections):
-    here = crossfit(CONFIG, gold, tmp_path / "here", folds=3)
-    there = crossfit(CONFIG, gold, tmp_path / "there", folds=3, ray="auto")
+    here = train_folds(CONFIG, gold, tmp_path / "here", folds=3)
+    there = train_folds(CONFIG, gold, tmp_path / "there", folds=3, ray="auto")
     assert [fold.docs for fold in here] == [fold.docs for fold in there]
     assert [fold.model for fold in there] == [tmp_path / "there" / f"model-{n}" / "model-last" for n in (1, 2, 3)]
-    assert all(fold.skipped for fold in crossfit(CONFIG, gold, tmp_path / "there", folds=3, ray="auto"))
+    assert all(fold.skipped for fold in train_folds(CONFIG, gold, tmp_path / "there", folds=3, ray="auto"))
     assert len(trainings) == 6 and connections == [("auto", 0)] * 2
     assert not list(tmp_path.rglob(".*"))
 
@@ -267,7 +263,7 @@ def test_folds_are_trained_on_a_cluster(tmp_path, gold, trainings, connections):
 def test_one_gpu_each(tmp_path, gold, trainings, connections):
     jobs = [Training(CONFIG, tmp_path / "a", paths(gold))]
     (member,) = train_all(jobs, ray="h:1", gpu_id=3)
-    assert member == Member(tmp_path / "a", member.score, False, member.made_from)
+    assert member == Trained(tmp_path / "a", member.score, False, member.made_from)
     assert connections == [("h:1", 1)]
 
 
@@ -305,9 +301,9 @@ def test_what_a_lost_machine_leaves_is_removed(tmp_path, gold, trainings, connec
 
 
 def test_a_finished_crossfit_survives_a_wrong_option(tmp_path, gold, trainings, connections):
-    crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    train_folds(CONFIG, gold, tmp_path / "out", folds=2)
     with pytest.raises(WeaknerError, match="WK711"):
-        crossfit(CONFIG, gold, tmp_path / "out", folds=2, ray="auto", processes=2)
+        train_folds(CONFIG, gold, tmp_path / "out", folds=2, ray="auto", processes=2)
     assert len(read_folds(tmp_path / "out")) == 2
 
 
@@ -323,7 +319,7 @@ def test_settings_of_a_cluster(tmp_path, gold, trainings, connections):
 
 
 def test_every_sentence_is_held_out_once(tmp_path, gold, trainings):
-    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
+    folds = train_folds(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
     held_out = [[doc.text for doc in read_docs(fold.corpus, Vocab())] for fold in folds]
     everything = sorted(doc.text for doc in read_docs(gold, Vocab()))
     assert sorted(text for fold in held_out for text in fold) == everything
@@ -337,12 +333,12 @@ def test_every_sentence_is_held_out_once(tmp_path, gold, trainings):
     assert {fold.model.name for fold in folds} == {"model-last"}
     assert all(
         fold.skipped
-        for fold in crossfit(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
+        for fold in train_folds(CONFIG, gold, tmp_path / "out", folds=3, overrides={"training.max_steps": 7}, seed=1)
     )
 
 
 def test_folds_are_found_again(tmp_path, gold, trainings):
-    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    folds = train_folds(CONFIG, gold, tmp_path / "out", folds=2)
     assert read_folds(tmp_path / "out") == [(str(fold.model), fold.corpus) for fold in folds]
     for text in ("", "{}x", '[{"model": 1}]', "[3]"):
         (tmp_path / "out" / "folds.json").write_text(text)
@@ -355,7 +351,7 @@ def test_folds_are_found_again(tmp_path, gold, trainings):
 def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
     def texts(name):
         return [
-            {doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in crossfit(CONFIG, gold, tmp_path / name)
+            {doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in train_folds(CONFIG, gold, tmp_path / name)
         ]
 
     one = texts("one")
@@ -366,7 +362,7 @@ def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
 def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
     docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
     write_docs(tmp_path / "gold.spacy", [*docs, *docs])
-    found = crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    found = train_folds(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
     texts = [{doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in found]
     assert sum(map(len, texts)) == len(docs) and sum(fold.docs for fold in found) == 2 * len(docs)
 
@@ -376,7 +372,7 @@ def test_a_document_shares_a_fold(tmp_path, trainings):
     for i, doc in enumerate(docs):
         weak.set_id(doc, f"d{i // 4}.{i % 4}")
     write_docs(tmp_path / "gold.spacy", docs)
-    found = crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+    found = train_folds(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
     names = [{weak.get_id(doc).split(".")[0] for doc in read_docs(fold.corpus, Vocab())} for fold in found]
     assert sorted(map(len, names)) == [1, 2, 2] and len(set.union(*names)) == 5
 
@@ -385,7 +381,7 @@ def test_labels_in_one_sentence_alone(tmp_path, trainings):
     docs = [make_doc(NLP, f"sentence {i}", [(0, 1, "X")] if i == 0 else []) for i in range(9)]
     write_docs(tmp_path / "gold.spacy", docs)
     with pytest.raises(WeaknerError, match=r"WK693.*gold\.spacy"):
-        crossfit(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
+        train_folds(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
     assert not trainings and not (tmp_path / "out").exists()
 
 
@@ -397,49 +393,49 @@ def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
         (CONFIG, {"corpora.train.path": str(gold)}),
     ):
         with pytest.raises(WeaknerError, match="WK364"):
-            crossfit(config, gold, tmp_path / "out", folds=2, overrides=overrides)
+            train_folds(config, gold, tmp_path / "out", folds=2, overrides=overrides)
     assert not trainings
 
 
 def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
-    crossfit(CONFIG, gold, tmp_path / "out", folds=3)
+    train_folds(CONFIG, gold, tmp_path / "out", folds=3)
 
     def fail(config, output, overrides, gpu_id, trainers):
         raise WeaknerError("stopped")
 
     monkeypatch.setattr(training, "_run", fail)
     with pytest.raises(WeaknerError, match="stopped"):
-        crossfit(CONFIG, gold, tmp_path / "out", folds=3, seed=5)
+        train_folds(CONFIG, gold, tmp_path / "out", folds=3, seed=5)
     with pytest.raises(WeaknerError, match="WK100"):
         read_folds(tmp_path / "out")
 
 
 def test_folds_that_were_changed_since(tmp_path, gold, trainings):
-    found = crossfit(CONFIG, gold, tmp_path / "out", folds=3)
+    found = train_folds(CONFIG, gold, tmp_path / "out", folds=3)
     write_docs(found[0].corpus, list(read_docs(gold, Vocab())))
     with pytest.raises(WeaknerError, match="WK367"):
         read_folds(tmp_path / "out")
 
 
 def test_the_index_tells_one_run_from_another(tmp_path, gold, trainings):
-    crossfit(CONFIG, gold, tmp_path / "out", folds=2)
+    train_folds(CONFIG, gold, tmp_path / "out", folds=2)
     first = (tmp_path / "out" / "folds.json").read_text()
-    crossfit(CONFIG, gold, tmp_path / "out", folds=2, overrides={"training.max_steps": 7})
+    train_folds(CONFIG, gold, tmp_path / "out", folds=2, overrides={"training.max_steps": 7})
     assert (tmp_path / "out" / "folds.json").read_text() != first
 
 
 def test_other_gold_chooses_the_checkpoint(tmp_path, gold, trainings):
     write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "Bob", [(0, 1, "PER")])])
-    folds = crossfit(CONFIG, gold, tmp_path / "out", folds=2, dev=tmp_path / "dev.spacy")
+    folds = train_folds(CONFIG, gold, tmp_path / "out", folds=2, dev=tmp_path / "dev.spacy")
     assert {fold.model.name for fold in folds} == {"model-best"}
     assert {call["paths.dev"] for call in trainings} == {str(tmp_path / "dev.spacy")}
 
 
 def test_too_few_sentences_for_the_folds(tmp_path, gold, trainings):
     with pytest.raises(WeaknerError, match=r"WK361.*20 sentences.*21 folds"):
-        crossfit(CONFIG, gold, tmp_path / "out", folds=21)
+        train_folds(CONFIG, gold, tmp_path / "out", folds=21)
     with pytest.raises(WeaknerError, match=r"WK005.*folds"):
-        crossfit(CONFIG, gold, tmp_path / "out", folds=1)
+        train_folds(CONFIG, gold, tmp_path / "out", folds=1)
     assert not (tmp_path / "out").exists()
 
 
@@ -448,51 +444,51 @@ def test_too_few_sentences_for_the_folds(tmp_path, gold, trainings):
 
 def test_the_best_of_all_combinations(tmp_path, gold, trainings):
     grid = {"training.max_steps": [10, 30, 20], "training.dropout": [0.1, 0.2]}
-    report = sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    report = train_grid(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
     assert len(trainings) == len(report.trials) == 6
     assert report.best.settings == {"training.max_steps": 30, "training.dropout": 0.1}
     assert report.model == tmp_path / "out" / "model-best"
     assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.3
-    rows = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    rows = json.loads((tmp_path / "out" / "grid.json").read_text())
     assert [row["score"] for row in rows] == pytest.approx([0.1, 0.1, 0.3, 0.3, 0.2, 0.2])
     assert [row["best"] for row in rows].index(True) == 2
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
-    again = sweep(CONFIG, tmp_path / "out", {**grid, "training.max_steps": [10, 30, 40]}, overrides=paths(gold))
+    again = train_grid(CONFIG, tmp_path / "out", {**grid, "training.max_steps": [10, 30, 40]}, overrides=paths(gold))
     assert len(trainings) == 8 and again.best.settings["training.max_steps"] == 40
     assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.4
 
 
 def test_settings_whose_last_names_are_the_same(tmp_path, gold, trainings):
     grid = {"system.seed": [1], "training.seed": ["a/b", "a_b"]}
-    sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    train_grid(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
     folders = [call["output"] for call in trainings]
     assert {folder.parent for folder in folders} == {tmp_path / "out"} and len({*folders}) == 2
 
 
 def test_names_of_folders_are_never_too_long(tmp_path, gold, trainings):
     grid = {"paths.vectors": ["x" * 300, "x" * 301]}
-    sweep(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    train_grid(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
     assert len({call["output"] for call in trainings}) == 2
 
 
 def test_pipelines_of_others_are_not_replaced(tmp_path, gold, trainings):
     (tmp_path / "out" / "model-best").mkdir(parents=True)
     with pytest.raises(WeaknerError, match="WK368"):
-        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
+        train_grid(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
     assert not trainings
 
 
 def test_settings_that_the_config_does_not_have(tmp_path, gold, trainings):
     with pytest.raises(WeaknerError, match=r"WK366.*max_stepz"):
-        sweep(CONFIG, tmp_path / "out", {"training.max_stepz": [1]}, overrides=paths(gold))
+        train_grid(CONFIG, tmp_path / "out", {"training.max_stepz": [1]}, overrides=paths(gold))
     with pytest.raises(WeaknerError, match=r"WK365.*nowhere"):
-        train_member(CONFIG, tmp_path / "a", {**paths(gold), "nowhere.max_steps": 1})
+        train_one(CONFIG, tmp_path / "a", {**paths(gold), "nowhere.max_steps": 1})
 
 
 def test_unusable_grids(tmp_path, gold, trainings):
     for grid in ({}, {"training.max_steps": []}):
         with pytest.raises(WeaknerError, match=r"WK005.*grid"):
-            sweep(CONFIG, tmp_path / "out", grid)
+            train_grid(CONFIG, tmp_path / "out", grid)
 
 
 def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
@@ -502,7 +498,7 @@ def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
 
     monkeypatch.setattr(training, "_run", fake)
     with pytest.raises(WeaknerError, match="WK362"):
-        sweep(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
+        train_grid(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
 
 
 # Real trainings
@@ -516,7 +512,7 @@ def test_folds_are_calibrated_together(tmp_path, gold):
     config["training"]["batcher"]["size"] = 20
     config.to_disk(tmp_path / "small.cfg")
     overrides = {"training.max_steps": 20, "training.eval_frequency": 100, "nlp.lang": "xx", "system.seed": SEED}
-    folds = crossfit(tmp_path / "small.cfg", gold, tmp_path / "out", folds=2, overrides=overrides)
+    folds = train_folds(tmp_path / "small.cfg", gold, tmp_path / "out", folds=2, overrides=overrides)
     assert len(folds) == 2
     report = calibrate(tmp_path / "c.json", read_folds(tmp_path / "out"))
     right = 0
@@ -534,7 +530,7 @@ def test_what_a_process_trained_before_changes_nothing(tmp_path, gold):
     others = {**overrides, "system.seed": 7}
     trainings = [Training(CONFIG, tmp_path / "a", others), Training(CONFIG, tmp_path / "b", overrides)]
     train_all(trainings, processes=1)
-    train_member(CONFIG, tmp_path / "c", overrides)
+    train_one(CONFIG, tmp_path / "c", overrides)
     a, b, c = (
         {path.name: path.read_bytes() for path in sorted((tmp_path / name / "model-last" / "crf_ner").iterdir())}
         for name in "abc"
@@ -547,7 +543,7 @@ def test_what_a_process_trained_before_changes_nothing(tmp_path, gold):
 @pytest.mark.slow
 def test_a_failing_training_shows_its_log(tmp_path, gold):
     with pytest.raises(WeaknerError, match=r"(?s)WK360.*exit code 1.*train\.log.*nosuch"):
-        train_member(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
+        train_one(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
     assert not (tmp_path / "a" / "trained.json").exists()
 
 
@@ -576,7 +572,7 @@ def test_gold_that_the_config_reads_by_itself_is_not_held_out(tmp_path, gold, tr
         text = CONFIG.read_text().replace("[paths]", f'[paths]\nmine = "{relative}"', 1)
         config.write_text(f"{text}\n[corpora.other]\npath = {json.dumps(value) if how == 'config' else value}\n")
     with pytest.raises(WeaknerError, match="WK364"):
-        crossfit(config, given, tmp_path / "out", folds=2, overrides=overrides)
+        train_folds(config, given, tmp_path / "out", folds=2, overrides=overrides)
     assert not trainings
 
 
@@ -595,5 +591,5 @@ def test_a_value_of_the_config_does_not_walk_the_disk(tmp_path, gold, trainings,
 def test_a_config_without_paths_is_trained(tmp_path, trainings):
     config = tmp_path / "c.cfg"
     config.write_text("[training]\nmax_steps = 1\n")
-    assert not training.train_member(config, tmp_path / "out", {}).skipped
-    assert training.train_member(config, tmp_path / "out", {}).skipped
+    assert not training.train_one(config, tmp_path / "out", {}).skipped
+    assert training.train_one(config, tmp_path / "out", {}).skipped

@@ -14,7 +14,7 @@ import pytest
 import spacy.cli
 
 from spacy_weakner.runs import trainer, training
-from spacy_weakner.runs.training import train_member
+from spacy_weakner.runs.training import train_one
 from spacy_weakner.runtime.child import said, start
 from spacy_weakner.scratch import wanted
 
@@ -111,13 +111,13 @@ def test_what_a_killed_run_still_writes_never_reaches_a_member(tmp_path, monkeyp
     monkeypatch.setattr(training, "_run", fake)
     child = os.fork()
     if not child:
-        train_member(config, tmp_path / "out" / "a", {})
+        train_one(config, tmp_path / "out" / "a", {})
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert not (tmp_path / "out" / "a" / "model-last").exists()
-    assert not train_member(config, tmp_path / "out" / "a", {}).skipped
+    assert not train_one(config, tmp_path / "out" / "a", {}).skipped
     # The folder that a training of the killed run may still write to is gone, and was never that of the member.
     assert not late[0].exists() and late[0] != tmp_path / "out" / "a"
-    assert train_member(config, tmp_path / "out" / "a", {}).skipped
+    assert train_one(config, tmp_path / "out" / "a", {}).skipped
     assert (tmp_path / "out" / "a" / "model-last" / "weights").read_text() == "whole"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...files import atomic_path
-from ...runs.trainings import Training
+from ...runs.training import Training
 from ..arena import Arena
 from ..lists import TermList
 from ..rules import COMBINED, LIST_AND_HEAD, WEAK_ALONE, Rule

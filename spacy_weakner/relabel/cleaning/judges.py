@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from ...corpus.docbin import read_docs
 from ...corpus.weak import get_id
 from ...errors import Errors, WeaknerError
-from ...runs.folds import INDEX, read_folds
+from ...runs.train import FOLDS, read_folds
 from ...runtime.hashes import hash_file, hash_model, hash_text
 from ...runtime.predictions import TokenPredictor
 from .suspicion import OUTSIDE, Rows
@@ -21,7 +21,7 @@ from .suspicion import OUTSIDE, Rows
 class Judges:
     """The pipelines of a cross-fit, each of which judges its fold; or one pipeline that judges everything.
 
-    judge (str): The folder of `crossfit`, or a pipeline.
+    judge (str): The folder of `train --folds`, or a pipeline.
     component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
     RAISES (WeaknerError): If the folder holds damaged folds.
     """
@@ -29,7 +29,7 @@ class Judges:
     def __init__(self, judge: str, component: Optional[str]) -> None:
         self.judge = judge
         self.component = component
-        is_crossfit = (Path(judge) / INDEX).is_file()
+        is_crossfit = (Path(judge) / FOLDS).is_file()
         self.folds: List[Tuple[str, Optional[Path]]] = [*read_folds(Path(judge))] if is_crossfit else [(judge, None)]
         self.predictors: List[TokenPredictor] = []
         self.labels: Tuple[str, ...] = ()

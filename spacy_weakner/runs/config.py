@@ -1,0 +1,119 @@
+"""Configs of trainings: their values, how they differ from other settings, and passes as numbers of updates."""
+
+import math
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from spacy.util import load_config
+from thinc.api import Config
+
+from ..corpus.docbin import stream_docs
+from ..errors import Errors, WeaknerError
+from ..files import existing
+
+_UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency", "training.max_epochs"
+
+
+def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    """Read a config as values by dotted name, with overrides. Variables stay as they are; a section is an empty
+    dictionary."""
+    return _read(config, overrides, interpolate=False)
+
+
+def resolved_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same with the values of variables. Those of `paths.train` and `paths.dev` stay, unless they are given."""
+    known = flat_config(config, overrides)
+    unset: Dict[str, Any] = {key: f"<{key}>" for key in ("paths.train", "paths.dev") if key in known}
+    return _read(config, {**unset, **overrides}, interpolate=True)
+
+
+def _read(config: Path, overrides: Mapping[str, Any], interpolate: bool) -> Dict[str, Any]:
+    try:
+        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=interpolate))
+    except (WeaknerError, OSError):
+        raise
+    except Exception as error:  # of many kinds, if the config is damaged
+        reason = " ".join(str(error).split())
+        raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
+
+
+def _flat(config: Config) -> Dict[str, Any]:
+    flat: Dict[str, Any] = {}
+    pending: List[Tuple[str, Any]] = list(config.items())
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            flat[key] = {}
+            pending.extend((f"{key}.{name}", child) for name, child in value.items())
+        else:
+            flat[key] = value
+    return flat
+
+
+def train_corpus(config: Path, overrides: Mapping[str, Any]) -> Path:
+    """The corpus `paths.train` of a config."""
+    value = flat_config(config, overrides).get("paths.train")
+    if not value:
+        raise WeaknerError(Errors.WK713.format(config=config))
+    return existing(Path(value), "paths.train")
+
+
+def config_differences(
+    config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
+) -> List[str]:
+    """Compare a config with the settings of the corpora: a pipeline that splits texts otherwise than its training
+    corpus finds less than it has learned.
+
+    config (Path): The config.
+    lang (str): Code of the language.
+    tokenizer (Optional[str]): Name of the tokenizer; None: that of the language.
+    size (Optional[str]): Size of the encoder; None: any.
+    RETURNS (List[str]): The differences, in words.
+    """
+    values = flat_config(config, {})
+    found = []
+    if values.get("nlp.lang") != lang:
+        found.append(f"its language is '{values.get('nlp.lang')}', and not '{lang}'")
+    configured = values.get("nlp.tokenizer.@tokenizers")
+    if tokenizer is not None and configured != tokenizer:
+        found.append(f"its tokenizer is '{configured}', and not '{tokenizer}'")
+    names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
+    transformer = any("Transformer" in name or "QueryContext" in name for name in names)
+    pieces = any("Pieces" in name or "PieceVectors" in name for name in names)
+    if size is not None and transformer != (size in ("transformer", "gpu")):
+        found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
+    elif size is not None and pieces != size.endswith("static"):
+        found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, and the size is '{size}'")
+    return found
+
+
+def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
+    """How many words an update of a config reads, padding included."""
+    values = flat_config(config, overrides)
+    size = values.get("training.batcher.size")
+    kind = str(values.get("training.batcher.@batchers", ""))
+    if not isinstance(size, (int, float)) or size <= 0 or not ("by_words" in kind or "by_padded" in kind):
+        raise WeaknerError(Errors.WK683.format(config=config, kind=kind or "none"))
+    return float(size)  # accumulate_gradient divides it, and does not add to it
+
+
+def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
+    """Check a number of passes before anything is read."""
+    if not 0.0 < passes < math.inf:
+        raise WeaknerError(Errors.WK005.format(setting="passes", value=passes, expected="more than 0"))
+    for key in (_UPDATES, _EPOCHS):
+        if overrides.get(key, -1) not in (0, -1):  # no end, in spaCy's words
+            raise WeaknerError(Errors.WK710.format(key=key))
+
+
+def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    """Further overrides, by which a training reads its corpus so often, and is evaluated once, at the end, unless
+    `training.eval_frequency` is given. (spaCy has another evaluation after the first update.)"""
+    n_words = sum(map(len, stream_docs(corpus)))
+    # A batch ends with the corpus.
+    updates_per_pass = max(1, math.ceil(n_words / words_per_update(config, overrides)))
+    updates = math.ceil(passes * updates_per_pass)
+    found: Dict[str, Any] = {_UPDATES: updates, _EVALUATION: overrides.get(_EVALUATION, updates)}
+    if flat_config(config, overrides).get(_EPOCHS) != -1:  # which streams the corpus
+        found[_EPOCHS] = 0  # an end that the config gives in passes itself could come first
+    return found
