@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import ConfigValidationError
 
+from spacy_weakner.abbreviations.component import Abbreviations
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import set_source
 from spacy_weakner.crf.kernel import CRFParameters
@@ -35,6 +36,7 @@ from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
     "spacy_factories": [
+        "abbreviations",
         "crf_ner",
         "ent_combiner",
         "gazetteer_ruler",
@@ -182,6 +184,7 @@ def test_configs_are_filled_with_the_defaults():
 @pytest.mark.parametrize(
     "name, kind",
     [
+        ("abbreviations", Abbreviations),
         ("crf_ner", CRFNer),
         ("ent_combiner", EntCombiner),
         ("gazetteer_ruler", GazetteerRuler),

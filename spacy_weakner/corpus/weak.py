@@ -43,6 +43,7 @@ _TAGS = "weakner.tags"
 _SOFT = "weakner.soft"
 _AUGMENTED = "weakner.augmented"
 _META = "weakner.meta"
+_DEFINITIONS = "weakner.definitions"
 _STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED, _META)
 
 
@@ -290,6 +291,16 @@ def get_meta(doc: Doc) -> Optional[Dict[str, Any]]:
 def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
     """Keep what annotators are told about the sentence: texts and numbers by name."""
     _set(doc, _META, None if meta is None else dict(meta))
+
+
+def get_definitions(doc: Doc) -> List[Tuple[int, int, int, int]]:
+    """Abbreviations that the text defines: start and end of the short form, start and end of the long one."""
+    return [tuple(bounds) for bounds in doc.user_data.get(_DEFINITIONS, ())]
+
+
+def set_definitions(doc: Doc, definitions: Sequence[Tuple[int, int, int, int]]) -> None:
+    """Keep the abbreviations that the text defines. Corpus files do not: definitions hold for a whole document."""
+    _set(doc, _DEFINITIONS, list(definitions) or None)
 
 
 def is_bare(doc: Doc) -> bool:

@@ -2,7 +2,7 @@
 
 import inspect
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Dict, List
+from typing import Any, Dict, List, get_type_hints
 
 import spacy
 from spacy.language import FactoryMeta
@@ -62,7 +62,8 @@ def component_class(name: str) -> Any:
     RETURNS (Any): The class.
     """
     (point,) = (point for point in _points() if point.name == name)
-    return inspect.getclosurevars(point.load()).nonlocals["component"]
+    make = point.load()
+    return get_type_hints(make).get("return") or inspect.getclosurevars(make).nonlocals["component"]
 
 
 def methods(component: Any) -> Dict[str, Any]:

@@ -1,0 +1,127 @@
+"""The component that finds abbreviations which a text defines, and gives them the entities that they stand for."""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc, Span
+
+from ..corpus.preset import blocked_tokens
+from ..corpus.weak import get_definitions, group_entities, group_scores, set_definitions, set_spans, weak_group
+from ..errors import check_range
+from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
+from .expansion import Origin, expand
+
+_SCORE = "weakner_score"
+
+
+def _abbreviations(doc: Doc) -> List[Tuple[Span, Span]]:
+    """The short forms that a Doc defines, each with its long form."""
+    return [(doc[a:b], doc[c:d]) for a, b, c, d in get_definitions(doc)]
+
+
+if not Doc.has_extension("abbreviations"):
+    Doc.set_extension("abbreviations", getter=_abbreviations)
+
+
+@Language.factory(
+    "abbreviations",
+    assigns=["doc.ents", "doc._.abbreviations"],
+    default_config={"source": None, "min_length": MIN_LENGTH, "max_length": MAX_LENGTH, "veto": False},
+)
+def make_abbreviations(
+    nlp: Language, name: str, source: Optional[str], min_length: int, max_length: int, veto: bool
+) -> "Abbreviations":
+    """Create an `Abbreviations` component."""
+    return Abbreviations(name, source=source, min_length=min_length, max_length=max_length, veto=veto)
+
+
+class Abbreviations(Pipe):
+    """Find the abbreviations that a Doc defines: "long form (SF)" and "SF (long form)", as Schwartz and Hearst (2003)
+    do. Where the long form is an entity, or ends with one, the short form becomes one too, there and in the rest of the
+    Doc, with its label, id and score.
+
+    `doc._.abbreviations` holds all definitions: pairs of a short form and a long form.
+
+    It reads the whole Doc, so it belongs behind whatever finds entities in a document, not in one of its sentences.
+
+    name (str): Name of the component.
+    source (Optional[str]): The weak source whose span group `weak:<source>` is read and extended; None: `doc.ents`.
+    min_length (int): Characters of the shortest short form.
+    max_length (int): Characters of the longest one.
+    veto (bool): True: a short form whose long form is no entity is none either, whatever found it. A list that misses
+        many long forms then loses entities, most of them right.
+    RAISES (WeaknerError): If a length is out of range.
+    """
+
+    def __init__(
+        self,
+        name: str = "abbreviations",
+        *,
+        source: Optional[str] = None,
+        min_length: int = MIN_LENGTH,
+        max_length: int = MAX_LENGTH,
+        veto: bool = False,
+    ) -> None:
+        check_range("min_length", min_length, 1, None)
+        check_range("max_length", max_length, min_length, None)
+        self.name = name
+        self.source = source
+        self.min_length = min_length
+        self.max_length = max_length
+        self.veto = veto
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Write the definitions and short forms of a Doc.
+
+        doc (Doc): The Doc.
+        RETURNS (Doc): The same Doc.
+        """
+        group = None if self.source is None else weak_group(self.source)
+        spans = list(doc.ents if group is None else doc.spans.get(group, ()))
+        found = [(span.start, span.end, span.label_) for span in spans]
+        (expansion,) = expand([doc], [found], self.min_length, self.max_length)
+        set_definitions(doc, [(*definition.short, *definition.long) for definition in expansion.definitions])
+        if expansion.short and group is not None:
+            self._extend_group(doc, group, spans, expansion.short)
+        elif expansion.short:
+            self._extend_ents(doc, spans, expansion.short)
+        return doc
+
+    def _is_vetoed(self, span: Span, short: Dict[Bounds, List[Origin]]) -> bool:
+        return self.veto and not short.get((span.start, span.end), True)
+
+    def _extend_group(self, doc: Doc, group: str, spans: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
+        attrs: Dict[str, Any] = dict(doc.spans[group].attrs) if group in doc.spans else {}
+        scored = list(zip(spans, group_scores(doc, group), strict=True))
+        known = set(group_entities(doc, group))
+        kept = [(span, score) for span, score in scored if not self._is_vetoed(span, short)]
+        for bounds, origins in short.items():
+            for origin, score in (scored[origin.entity] for origin in origins):
+                if (*bounds, origin.label_) not in known:
+                    kept.append((Span(doc, *bounds, label=origin.label, kb_id=origin.kb_id), score))
+        kept.sort(key=lambda item: (item[0].start, item[0].end, item[0].label_))
+        if "scores" in attrs:
+            attrs["scores"] = [score for _, score in kept]
+        set_spans(doc, group, [span for span, _ in kept], attrs)
+
+    def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
+        """A short form replaces shorter entities, and one of another label; a longer one stays."""
+        kept = [ent for ent in ents if not self._is_vetoed(ent, short)]
+        added = []
+        for (start, end), origins in short.items():
+            touched = [ent for ent in kept if ent.start < end and start < ent.end]
+            labels = [(ents[origin.entity].label, ents[origin.entity].kb_id) for origin in origins]
+            if not origins or any(len(ent) > end - start for ent in touched):
+                continue
+            if any((ent.start, ent.end) == (start, end) and (ent.label, ent.kb_id) in labels for ent in touched):
+                continue
+            kept = [ent for ent in kept if ent not in touched]
+            ent = Span(doc, start, end, label=labels[0][0], kb_id=labels[0][1])
+            if ent.has_extension(_SCORE):
+                ent._.set(_SCORE, ents[origins[0].entity]._.get(_SCORE))
+            added.append(ent)
+        entities = sorted([*kept, *added], key=lambda ent: ent.start)
+        if entities != ents:
+            gone = [ent for ent in ents if ent not in entities and self._is_vetoed(ent, short)]
+            doc.set_ents(entities, blocked=blocked_tokens(doc), outside=gone, default="unmodified")

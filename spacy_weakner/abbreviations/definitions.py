@@ -1,0 +1,148 @@
+"""Definitions of abbreviations in a text, found as by Schwartz and Hearst, "A simple algorithm for identifying
+abbreviation definitions in biomedical text" (2003): each character of the short form stands in the long form, in order,
+and the first one begins a word."""
+
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+from spacy.tokens import Doc
+
+MIN_LENGTH, MAX_LENGTH = 2, 10
+_BRACKETS = {")": "(", "]": "["}
+# Behind these, brackets hold something else: "(MTX; 10 mg)", "(HF, n = 20)".
+_SEPARATORS = frozenset(";,:=")
+# Two short forms: "CPA / EE".
+_JOINED = frozenset("/+&")
+# More tokens are a phrase. ("5-FU" has three where hyphens are tokens.)
+_MAX_TOKENS = 5
+Bounds = Tuple[int, int]
+
+
+class Definition(NamedTuple):
+    """A short form and its long form: first token, and the token behind the last."""
+
+    short: Bounds
+    long: Bounds
+
+
+def find_definitions(doc: Doc, min_length: int = MIN_LENGTH, max_length: int = MAX_LENGTH) -> List[Definition]:
+    """Find what a Doc defines: "long form (SF)" and "SF (long form)".
+
+    doc (Doc): The Doc.
+    min_length (int): Characters of the shortest short form.
+    max_length (int): Characters of the longest one.
+    RETURNS (List[Definition]): The definitions, in the order of their short forms.
+    """
+    found = []
+    for first, last in _brackets(doc):
+        end = next((i for i in range(first, last) if doc[i].text in _SEPARATORS), last)
+        inside, before = (first, end), (_sentence_start(doc, first - 1), first - 1)
+        if is_short_form(doc, inside, min_length, max_length):
+            long = _long_form(doc, inside, before)
+            if long is not None:
+                found.append(Definition(inside, long))
+                continue
+        short = (_word_start(doc, *before), first - 1)
+        if is_short_form(doc, short, min_length, max_length):
+            long = _long_form(doc, short, inside)
+            # All of what the brackets hold: else they tell more than what the short form stands for.
+            if long == inside:
+                found.append(Definition(short, long))
+    return sorted(found)
+
+
+def short_forms(doc: Doc, definition: Definition) -> Iterator[Tuple[str, ...]]:
+    """The ways in which a text may write a short form: its visible tokens, in the singular and in the plural.
+
+    doc (Doc): The Doc.
+    definition (Definition): The definition.
+    YIELDS (Tuple[str, ...]): Words.
+    """
+    words = _words(doc, definition.short)
+    yield words
+    last = words[-1]
+    if last.isupper():
+        yield (*words[:-1], f"{last}s")
+    elif last.endswith("s") and last[:-1].isupper():
+        yield (*words[:-1], last[:-1])
+
+
+def is_short_form(doc: Doc, bounds: Bounds, min_length: int, max_length: int) -> bool:
+    """True if some tokens may be a short form: few characters, one of them in upper case, and no two joined forms."""
+    words = _words(doc, bounds)
+    text = "".join(words)
+    return (
+        0 < len(words) <= _MAX_TOKENS
+        and min_length <= len(text) <= max_length
+        and text[0].isalnum()
+        and any(map(str.isupper, text))
+        and not _JOINED.intersection(words)
+    )
+
+
+def _brackets(doc: Doc) -> Iterator[Bounds]:
+    """What stands in brackets, inner ones too: its first token, and the closing bracket."""
+    opened: List[Tuple[str, int]] = []
+    for token in doc:
+        if token.text in _BRACKETS.values():
+            opened.append((token.text, token.i))
+        elif token.text in _BRACKETS and opened and opened[-1][0] == _BRACKETS[token.text]:
+            yield opened.pop()[1] + 1, token.i
+        elif token.is_sent_start:
+            opened.clear()
+
+
+def _sentence_start(doc: Doc, i: int) -> int:
+    """The first token of the sentence, or of the brackets, that a token stands in."""
+    depth = 0
+    while i > 0:
+        text = doc[i - 1].text
+        depth += (text in _BRACKETS) - (text in _BRACKETS.values())
+        if depth < 0 or (doc[i].is_sent_start and not depth):
+            break
+        i -= 1
+    return i
+
+
+def _word_start(doc: Doc, start: int, end: int) -> int:
+    """The first token of the word that ends before `end`: tokens without white space between them."""
+    i = max(end - 1, start)
+    while i > start and not doc[i - 1].whitespace_ and not doc[i - 1].is_space:
+        i -= 1
+    return i
+
+
+def _words(doc: Doc, bounds: Bounds) -> Tuple[str, ...]:
+    return tuple(token.text for token in doc[bounds[0] : bounds[1]] if not token.is_space)
+
+
+def _long_form(doc: Doc, short: Bounds, within: Bounds) -> Optional[Bounds]:
+    """The shortest long form that ends where `within` ends."""
+    text = "".join(_words(doc, short))
+    if text.endswith("s") and text[:-1].isupper():
+        text = text[:-1]  # a plural; its "s" need not stand in the long form
+    letters = [character.casefold() for character in text if character.isalnum()]
+    n_words = min(len(letters) + 5, 2 * len(letters))
+    i, words = within[1], 0
+    if i > within[0] and doc[i - 1].text in _SEPARATORS:
+        return None
+    left, depth = list(letters), 0
+    while i > within[0] and words < n_words:
+        i -= 1
+        if doc[i].is_space:
+            continue
+        depth += (doc[i].text in _BRACKETS) - (doc[i].text in _BRACKETS.values())
+        words += not doc[i].is_punct
+        word = doc[i].text.casefold()
+        if word == text.casefold():
+            return None
+        place = len(word)
+        while left:
+            # The first letter begins a word, the others stand anywhere.
+            place = word.rfind(left[-1], 0, place) if len(left) > 1 else (0 if place and word[0] == left[0] else -1)
+            if place < 0:
+                break
+            left.pop()
+        if not left:
+            start = _word_start(doc, within[0], i + 1)
+            return (start, within[1]) if not depth and len(doc[start : within[1]].text) > len(text) else None
+    return None

@@ -1,0 +1,110 @@
+"""Where a document defines an abbreviation of an entity, its short form names the same entity."""
+
+from itertools import groupby
+from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from spacy.tokens import Doc
+
+from ..ty import Entity
+from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds, Definition, find_definitions, short_forms
+
+Form = Tuple[str, ...]
+
+
+class Origin(NamedTuple):
+    """The entity that a short form stands for: the number of its sentence, and its own there."""
+
+    doc: int
+    entity: int
+
+
+class Expansion(NamedTuple):
+    """What definitions tell of one sentence.
+
+    definitions (List[Definition]): Those that stand in it.
+    short (Dict[Bounds, List[Origin]]): Short forms, each with the entities that it stands for.
+    """
+
+    definitions: List[Definition]
+    short: Dict[Bounds, List[Origin]]
+
+
+def expand(
+    docs: Sequence[Doc],
+    entities: Sequence[Sequence[Entity]],
+    min_length: int = MIN_LENGTH,
+    max_length: int = MAX_LENGTH,
+) -> List[Expansion]:
+    """Find the short forms of a document.
+
+    docs (Sequence[Doc]): The sentences of one document, or the document as one Doc.
+    entities (Sequence[Sequence[Entity]]): What is found in each without definitions; overlaps are allowed.
+    min_length (int): Characters of the shortest short form.
+    max_length (int): Characters of the longest one.
+    RETURNS (List[Expansion]): One per Doc. A short form whose long form is no entity stands for nothing.
+    """
+    definitions = [find_definitions(doc, min_length, max_length) for doc in docs]
+    if not any(definitions):
+        return [Expansion([], {}) for _ in docs]
+    forms: Dict[Form, List[Origin]] = {}
+    for n, doc in enumerate(docs):
+        for definition in definitions[n]:
+            origins = [Origin(n, i) for i in _entities_at(doc, entities[n], definition.long)]
+            for form in short_forms(doc, definition):
+                # Defined twice, it stands for what is an entity.
+                forms[form] = forms.get(form) or origins
+    return [Expansion(own, _find(doc, forms)) for doc, own in zip(docs, definitions, strict=True)]
+
+
+def expand_documents(
+    docs: Sequence[Doc], entities: Sequence[Sequence[Entity]], document_of: Callable[[Doc], object]
+) -> List[List[Entity]]:
+    """Add the short forms of documents to what was found in their sentences.
+
+    docs (Sequence[Doc]): Sentences; those of one document follow each other.
+    entities (Sequence[Sequence[Entity]]): What was found in each.
+    document_of (Callable[[Doc], object]): The document of a sentence; None: it is one by itself.
+    RETURNS (List[List[Entity]]): What was found, with short forms, sorted.
+    """
+    result: List[List[Entity]] = []
+    numbered = enumerate(docs)
+    for _, group in groupby(numbered, lambda item: document_of(item[1]) or item[0]):
+        numbers, sentences = zip(*group, strict=True)
+        found = [list(entities[n]) for n in numbers]
+        for own, expansion in zip(found, expand(sentences, found), strict=True):
+            added: Set[Entity] = {
+                (*bounds, found[origin.doc][origin.entity][2])
+                for bounds, origins in expansion.short.items()
+                for origin in origins
+            }
+            kept = [entity for entity in own if expansion.short.get(entity[:2], True)]
+            result.append(sorted({*kept, *added}))
+    return result
+
+
+def _entities_at(doc: Doc, entities: Sequence[Entity], long: Bounds) -> List[int]:
+    """The longest entities that end where a long form ends. Before them it has no function word: a "target of
+    rapamycin" is no rapamycin, a "metastatic breast cancer" is a breast cancer."""
+    ending = [(entity[0], i) for i, entity in enumerate(entities) if entity[1] == long[1]]
+    first = min(ending, default=(0, 0))[0]
+    if any(token.is_stop for token in doc[long[0] : first]):
+        return []
+    return [i for start, i in ending if start == first]
+
+
+def _find(doc: Doc, forms: Dict[Form, List[Origin]]) -> Dict[Bounds, List[Origin]]:
+    """All places of the short forms in a Doc; of those that overlap the longest."""
+    by_first: Dict[str, List[Form]] = {}
+    for form in sorted(forms, key=len, reverse=True):
+        by_first.setdefault(form[0], []).append(form)
+    tokens = [token for token in doc if not token.is_space]
+    found: Dict[Bounds, List[Origin]] = {}
+    i = 0
+    while i < len(tokens):
+        for form in by_first.get(tokens[i].text, ()):
+            if tuple(token.text for token in tokens[i : i + len(form)]) == form:
+                found[tokens[i].i, tokens[i + len(form) - 1].i + 1] = forms[form]
+                i += len(form) - 1
+                break
+        i += 1
+    return found

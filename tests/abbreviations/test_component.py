@@ -1,0 +1,125 @@
+"""The component: what it writes to Docs, its settings, and how it is stored."""
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_weakner.abbreviations.expansion import expand_documents
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores, set_source, weak_group
+from spacy_weakner.errors import WeaknerError
+
+TEXT = "Congestive heart failure (CHF) was seen. CHF and MTX (methotrexate). CHFs, MTX and the CG (control group)."
+TERMS = [("DISEASE", "heart failure"), ("DRUG", "methotrexate"), ("GENE", "CG")]
+SHORT = ["CHF", "CHF", "MTX", "CHFs", "MTX"]
+
+
+def make_nlp(annotate_ents=True, **settings):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": annotate_ents}).add_terms(TERMS)
+    nlp.add_pipe("abbreviations", config=settings)
+    return nlp
+
+
+def test_short_forms_are_entities_where_their_long_forms_are():
+    doc = make_nlp()(TEXT)
+    found = [(ent.text, ent.label_) for ent in doc.ents]
+    long = [("heart failure", "DISEASE"), ("methotrexate", "DRUG"), ("CG", "GENE")]
+    short = [(text, "DRUG" if text == "MTX" else "DISEASE") for text in SHORT]
+    assert sorted(found) == sorted([*long, *short])
+    assert [(str(a), str(b)) for a, b in doc._.abbreviations] == [
+        ("CHF", "Congestive heart failure"),
+        ("MTX", "methotrexate"),
+        ("CG", "control group"),
+    ]
+
+
+def test_a_short_form_that_stands_for_no_entity_is_none_if_definitions_veto():
+    assert "CG" in [ent.text for ent in make_nlp()(TEXT).ents]
+    doc = make_nlp(veto=True)(TEXT)
+    assert "CG" not in [ent.text for ent in doc.ents]
+    assert {token.ent_iob_ for token in doc if token.text == "CG"} == {"O"}
+
+
+def test_a_function_word_before_the_entity_makes_it_something_else():
+    nlp = make_nlp()
+    assert [ent.text for ent in nlp("The clinical history of heart failure (CHF).").ents] == ["heart failure"]
+
+
+def test_label_id_and_score_are_those_of_the_long_form():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations")
+    doc = nlp.make_doc("heart failure (HF), so HF")
+    doc.ents = [Span(doc, 0, 2, "DISEASE", kb_id="D6333")]
+    if not Span.has_extension("weakner_score"):
+        Span.set_extension("weakner_score", default=None)
+    doc.ents[0]._.weakner_score = 0.75
+    doc = nlp(doc)
+    assert [(e.text, e.label_, e.kb_id_, e._.weakner_score) for e in doc.ents] == [
+        (text, "DISEASE", "D6333", 0.75) for text in ("heart failure", "HF", "HF")
+    ]
+
+
+def test_longer_entities_stay_and_shorter_ones_and_other_labels_give_way():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations")
+    words = ["heart", "failure", "(", "HF", ")", ";", "HF", "in", "HF", "clinic", ";", "x"]
+    doc = Doc(nlp.vocab, words=words)
+    doc.ents = [Span(doc, 0, 2, "D"), Span(doc, 6, 7, "GENE"), Span(doc, 8, 10, "PLACE")]
+    assert doc_entities(nlp(doc)) == [(0, 2, "D"), (3, 4, "D"), (6, 7, "D"), (8, 10, "PLACE")]
+
+
+def test_tokens_of_which_nothing_is_known_stay_so():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations")
+    doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")", "and", "more"])
+    doc.set_ents([Span(doc, 0, 2, "D")], blocked=[doc[6:7]], outside=[doc[2:3]], default="missing")
+    doc = nlp(doc)
+    assert [token.ent_iob_ for token in doc] == ["B", "I", "O", "B", "", "", "B"]
+    assert doc[6].ent_type_ == ""
+
+
+def test_a_source_is_extended_with_its_scores_and_attributes():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations", config={"source": "list"})
+    doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")", "and", "HF"])
+    set_source(doc, "list", [(0, 2, "A"), (0, 2, "B"), (6, 7, "B")], [0.5, 0.25, None], reliability=0.9)
+    doc = nlp(doc)
+    group = weak_group("list")
+    assert group_entities(doc, group) == [(0, 2, "A"), (0, 2, "B"), (3, 4, "A"), (3, 4, "B"), (6, 7, "A"), (6, 7, "B")]
+    assert group_scores(doc, group) == [0.5, 0.25, 0.5, 0.25, 0.5, None]
+    assert doc.spans[group].attrs["reliability"] == 0.9
+    assert not doc.ents
+
+
+def test_pipe_equals_one_by_one_and_empty_docs_are_no_trouble():
+    nlp = make_nlp()
+    texts = ["", " ", "(", "A", TEXT, "A (A)", ""]
+    together = [(doc_entities(doc), len(doc._.abbreviations)) for doc in nlp.pipe(texts)]
+    assert together == [(doc_entities(doc), len(doc._.abbreviations)) for doc in map(nlp, texts)]
+
+
+def test_it_returns_from_bytes_and_disk(tmp_path):
+    nlp = make_nlp(veto=True, min_length=3)
+    nlp.to_disk(tmp_path)
+    expected = doc_entities(nlp(TEXT))
+    for again in (spacy.load(tmp_path), make_nlp(veto=True, min_length=3).from_bytes(nlp.to_bytes())):
+        assert doc_entities(again(TEXT)) == expected
+    doc = nlp(TEXT)
+    copy = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    assert [(a.text, b.text) for a, b in copy._.abbreviations] == [(a.text, b.text) for a, b in doc._.abbreviations]
+
+
+@pytest.mark.parametrize("settings", [{"min_length": 0}, {"min_length": 5, "max_length": 4}])
+def test_lengths_out_of_range(settings):
+    with pytest.raises(WeaknerError):
+        make_nlp(**settings)
+
+
+def test_sentences_of_a_document_share_its_definitions():
+    vocab = spacy.blank("en").vocab
+    rows = [("a", "heart failure ( HF )"), ("a", "so HF"), ("b", "HF"), (None, "heart failure ( HF )"), (None, "HF")]
+    docs = [Doc(vocab, words=text.split(), user_data={"document": document}) for document, text in rows]
+    entities = [[(0, 2, "D")], [], [], [(0, 2, "D")], [(0, 1, "X")]]
+    found = expand_documents(docs, entities, lambda doc: doc.user_data["document"])
+    assert found == [[(0, 2, "D"), (3, 4, "D")], [(1, 2, "D")], [], [(0, 2, "D"), (3, 4, "D")], [(0, 1, "X")]]
+    assert expand_documents(docs[:1], [[]], lambda doc: None) == [[]]
