@@ -7,7 +7,7 @@ import numpy
 import pytest
 import spacy
 import srsly
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import logger
 
@@ -45,6 +45,35 @@ def test_borders_that_are_always_wrong_are_repaired():
     assert pipe.choice == "combined" and pipe.report.reach == 1.0
     assert f1(docs, decide(pipe, docs)) == 1.0
     assert f1(docs, decide(make(borders(80), border=0), docs)) < 0.6
+
+
+def found(doc):
+    return [(ent.text.split(), ent.label_, round(ent._.weakner_score, 9)) for ent in doc.ents]
+
+
+@pytest.mark.parametrize("gap", ["\n", "  ", "\u00a0"])
+@pytest.mark.parametrize("world", [borders, noisy])
+def test_white_space_makes_no_difference(world, gap):
+    pipe = make(world(80))
+    for doc in map(without_gold, world(20, seed=1)):
+        words = [text for token in doc for text in (gap, token.text)]
+        groups = {}
+        for name, group in doc.spans.items():
+            scores = [[score] for score in group.attrs.get("scores", ())] or [[]] * len(group)
+            spans = zip(group, scores, strict=True)
+            groups[name.replace(":", "__")] = [(2 * s.start + 1, 2 * s.end, s.label_, *score) for s, score in spans]
+        assert found(pipe(doc_of(words, **groups))) == found(pipe(doc))
+
+
+def test_a_text_gives_what_its_sentences_give():
+    pipe, sentences = make(noisy(80)), [without_gold(doc) for doc in noisy(8, seed=1)]
+    text = Doc.from_docs(sentences)
+    for token in text:
+        token.is_sent_start = token.i % len(sentences[0]) == 0
+    for name in sentences[0].spans:
+        scores = [score for doc in sentences for score in doc.spans[name].attrs.get("scores", ())]
+        text.spans[name].attrs.update({"scores": scores} if scores else {})
+    assert found(pipe(text)) == [entity for doc in sentences for entity in found(pipe(doc))]
 
 
 def test_a_source_is_believed_for_the_label_that_it_is_right_about():
