@@ -173,7 +173,7 @@ def part_table(arguments: argparse.Namespace) -> Dict[str, Any]:
         "tokenise_and_build_s": round(total, 2),
         "build_s": round(median(seconds), 2),
         "store_s": round(time.process_time() - started, 2),
-        "file_mb": round((arguments.work / f"table-{arguments.attr}" / "terms.table").stat().st_size / 1e6, 1),
+        "file_mb": round((arguments.work / f"table-{arguments.attr}" / "terms.safetensors").stat().st_size / 1e6, 1),
         "new_strings": len(nlp.vocab.strings) - strings,
     }
 

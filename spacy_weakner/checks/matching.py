@@ -8,9 +8,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..aggregation.policies import Candidate, resolve
-from ..gazetteer_ruler.columns import folded
 from ..gazetteer_ruler.component import GazetteerRuler
-from ..gazetteer_ruler.forms import normal_form
+from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import Term
 from ..labeling.preparing import ruler_settings
 from ..labeling.sources import Source

@@ -11,8 +11,7 @@ from typing import AbstractSet, Dict, List, Sequence, Set
 from zlib import crc32
 
 from ..errors import WeaknerError
-from ..gazetteer_ruler.columns import folded
-from ..gazetteer_ruler.forms import normal_form
+from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
 from ..labeling.sources import Source
 from .findings import Findings, listed, plural

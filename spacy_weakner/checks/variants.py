@@ -6,9 +6,8 @@ from typing import Dict, List, Sequence, Set
 from spacy.language import Language
 
 from ..corpus.sentences import sentence_key
-from ..gazetteer_ruler.columns import folded
 from ..gazetteer_ruler.component import GazetteerRuler
-from ..gazetteer_ruler.forms import FORM, normal_form
+from ..gazetteer_ruler.forms import FORM, folded, normal_form
 from ..gazetteer_ruler.terms import Term
 from ..labeling.sources import Source
 from .findings import Findings, listed, plural

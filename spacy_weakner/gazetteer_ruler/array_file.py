@@ -1,120 +1,89 @@
-"""Named arrays in one file that is mapped into memory, not read: no pickle, nothing in it is executed.
-
-8 bytes   magic
-4 bytes   length of the header, little-endian
-4 bytes   CRC-32 of the header, little-endian
-header    JSON: {"meta": {...}, "arrays": [{"name", "dtype", "size", "offset", "crc32"}, ...], "length": ...}
-arrays    one-dimensional, little-endian, each at an offset that is a multiple of 64
-"""
+"""Named arrays in a file in the safetensors format, which is mapped into memory instead of read. Its metadata holds one
+key more, with checksums of the arrays: the format has none."""
 
 import io
 import json
 import mmap
 import os
-import struct
 import zlib
 from pathlib import Path
-from typing import IO, Any, Dict, List, NamedTuple, Tuple, Union
+from typing import IO, Any, Dict, NamedTuple, Union
 
 import numpy
 
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, parse_json
 
-MAGIC = b"wknrarr1"
-DTYPES = ("<u1", "<u2", "<u4", "<u8")
-_ALIGNMENT = 64
-_PREFIX = len(MAGIC) + 8
+_DTYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8"}
+_KEY = "spacy_weakner"
+_ALIGNMENT = 8
 _MISSING = "a pipeline without this file is incomplete: copy the pipeline again, or initialise it anew"
 
 Arrays = Dict[str, numpy.ndarray]
 
 
-class _Item(NamedTuple):
-    name: str
+class _Stored(NamedTuple):
     dtype: str
-    size: int
-    offset: int
+    start: int
+    end: int
     crc32: int
 
 
 class ArrayFile:
-    """Arrays that were stored together, with a description. They are checked when they are asked for.
+    """Arrays that were stored together. Each is checked against its checksum when it is looked up.
 
-    meta (Dict[str, Any]): What else was stored: anything JSON can hold.
+    meta (Dict[str, Any]): What else was stored, as JSON.
     """
 
     def __init__(self, buffer: Union[bytes, mmap.mmap], name: str) -> None:
-        """Check the header, and that every array lies within the contents.
+        """Read the header.
 
         buffer (Union[bytes, mmap.mmap]): The contents.
         name (str): What to call it in error messages.
-        RAISES (WeaknerError): If the header is malformed or does not fit the contents.
+        RAISES (WeaknerError): If the header is malformed.
         """
         self._buffer = buffer
         self._name = name
-        text = self._header()
+        begin = 8 + int.from_bytes(buffer[:8], "little")
         try:
-            header = parse_json(text)
-            self.meta: Dict[str, Any] = dict(header["meta"])
-            self._items = {item["name"]: _Item(**item) for item in header["arrays"]}
-            length = header["length"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            header = parse_json(buffer[8:begin])
+            described = header.pop("__metadata__")[_KEY]
+            text, crc32 = described[8:], int(described[:8], 16)
+            if zlib.crc32(text.encode("utf-8")) != crc32:
+                raise self.damaged("wrong checksum of the header")
+            described = parse_json(text)
+            self.meta: Dict[str, Any] = described["meta"]
+            self._arrays = {}
+            for key, checksum in described["crc32"].items():
+                start, end = header[key]["data_offsets"]
+                self._arrays[key] = _Stored(
+                    _DTYPES[header[key]["dtype"]], int(begin + start), int(begin + end), checksum
+                )
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise self.damaged(f"unexpected header: {error}") from error
+        length = max((stored.end for stored in self._arrays.values()), default=begin)
         if length != len(buffer):
             raise self.damaged(f"{len(buffer)} bytes instead of {length}")
-        for item in self._items.values():
-            self._check_bounds(item)
 
-    def __getitem__(self, name: str) -> numpy.ndarray:
-        """Get an array, read-only, after a check of its contents against the stored checksum.
+    def get(self, name: str, dtype: str) -> numpy.ndarray:
+        """Look up an array.
 
         name (str): Its name.
-        RETURNS (numpy.ndarray): A view of the file.
-        RAISES (WeaknerError): If there is none, or it is damaged.
+        dtype (str): The type that it must have, such as "<u4".
+        RETURNS (numpy.ndarray): A read-only view of the file.
+        RAISES (WeaknerError): If it is missing, of another type, or damaged.
         """
-        item = self._items.get(name)
-        if item is None:
-            raise self.damaged(f"no array '{name}'")
-        view = numpy.frombuffer(self._buffer, dtype=item.dtype, count=item.size, offset=item.offset)
-        if zlib.crc32(view.data) != item.crc32:
+        stored = self._arrays.get(name)
+        if stored is None or stored.dtype != dtype:
+            raise self.damaged(f"no array '{name}' of the type {dtype}")
+        count = (stored.end - stored.start) // numpy.dtype(dtype).itemsize
+        try:
+            view = numpy.frombuffer(self._buffer, dtype=dtype, count=max(0, count), offset=stored.start)
+        except (OverflowError, ValueError) as error:
+            raise self.damaged(f"'{name}' lies outside of it") from error
+        if zlib.crc32(view.data) != stored.crc32:
             raise self.damaged(f"wrong checksum of '{name}'")
         return view
-
-    def typed(self, name: str, dtype: str) -> numpy.ndarray:
-        """Get an array as `[]` does, and check its type.
-
-        name (str): Its name.
-        dtype (str): One of `DTYPES`.
-        RETURNS (numpy.ndarray): A view of the file.
-        RAISES (WeaknerError): If there is none, it is of another type, or it is damaged.
-        """
-        view = self[name]
-        if view.dtype != numpy.dtype(dtype):
-            raise self.damaged(f"'{name}' is of the type {view.dtype.str} instead of {dtype}")
-        return view
-
-    def _header(self) -> bytes:
-        start = self._buffer[:_PREFIX]
-        if len(start) < _PREFIX or not start.startswith(MAGIC):
-            raise self.damaged("it does not begin as such a file does")
-        length, crc32 = struct.unpack_from("<II", start, len(MAGIC))
-        header = self._buffer[_PREFIX : _PREFIX + length]
-        if len(header) < length:
-            raise self.damaged("the header is cut off")
-        if zlib.crc32(header) != crc32:
-            raise self.damaged("wrong checksum of the header")
-        return header
-
-    def _check_bounds(self, item: _Item) -> None:
-        numbers = (item.size, item.offset, item.crc32)
-        if item.dtype not in DTYPES or any(type(n) is not int or n < 0 for n in numbers):
-            raise self.damaged(f"unexpected header of '{item.name}'")
-        if item.offset % _ALIGNMENT or item.offset + item.size * int(item.dtype[2:]) > len(self._buffer):
-            raise self.damaged(f"'{item.name}' lies outside of it")
-
-    def __deepcopy__(self, memo: Any) -> "ArrayFile":
-        return self  # nothing in it ever changes
 
     def damaged(self, reason: str) -> WeaknerError:
         """RETURNS (WeaknerError): The error to raise if the contents are not what they should be."""
@@ -122,12 +91,7 @@ class ArrayFile:
 
 
 def open_arrays(path: Path) -> ArrayFile:
-    """Map a file into memory. It may be replaced (renamed over) or removed while it is in use.
-
-    path (Path): The file.
-    RETURNS (ArrayFile): Its arrays.
-    RAISES (WeaknerError): If it does not exist or is malformed.
-    """
+    """Map a file into memory. It may be replaced (renamed over) or removed while it is in use."""
     with existing(path, _MISSING).open("rb") as file_:
         if os.fstat(file_.fileno()).st_size == 0:
             return ArrayFile(b"", str(path))
@@ -153,36 +117,21 @@ def dump_arrays(meta: Dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def _write(stream: IO[bytes], meta: Dict[str, Any], arrays: Arrays) -> None:
-    header, offsets = _layout(meta, arrays)
-    stream.write(header)
-    for array, offset in zip(arrays.values(), offsets, strict=True):
-        stream.write(b"\0" * (offset - stream.tell()))
-        stream.write(_little(array).data)
-
-
-def _layout(meta: Dict[str, Any], arrays: Arrays) -> Tuple[bytes, List[int]]:
-    """What stands before the arrays, and where each of them goes. Offsets depend on the header's length, which depends
-    on the offsets: it is padded to what the longest offsets could need."""
-    little = {name: _little(array) for name, array in arrays.items()}
-    crcs = [zlib.crc32(array.data) for array in little.values()]
-
-    def render(start: int) -> Tuple[bytes, List[int]]:
-        offsets, end = [], start
-        for array in little.values():
-            offsets.append(-(-end // _ALIGNMENT) * _ALIGNMENT)
-            end = offsets[-1] + array.nbytes
-        items = [
-            _Item(name, array.dtype.str.replace("|", "<"), array.size, offset, crc)._asdict()
-            for (name, array), offset, crc in zip(little.items(), offsets, crcs, strict=True)
-        ]
-        text = json.dumps({"meta": meta, "arrays": items, "length": max(end, start)})
-        return text.encode("utf-8"), offsets
-
-    longest = len(render(1 << 40)[0])
-    text, offsets = render(_PREFIX + longest)
-    text = text.ljust(longest)
-    return MAGIC + struct.pack("<II", longest, zlib.crc32(text)) + text, offsets
-
-
-def _little(array: numpy.ndarray) -> numpy.ndarray:
-    return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    # Not by the library, which copies all arrays first.
+    # As the format demands: without gaps, the arrays with the largest items first, so that all are aligned.
+    arrays = {name: numpy.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for name, a in arrays.items()}
+    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    header: Dict[str, Any] = {}
+    end = 0
+    for name in names:
+        start, end = end, end + arrays[name].nbytes
+        dtype = f"U{8 * arrays[name].itemsize}"
+        header[name] = {"dtype": dtype, "shape": [arrays[name].size], "data_offsets": [start, end]}
+    described = json.dumps({"meta": meta, "crc32": {name: zlib.crc32(arrays[name].data) for name in names}})
+    checksum = zlib.crc32(described.encode("utf-8"))
+    text = json.dumps({"__metadata__": {_KEY: f"{checksum:08x}{described}"}, **header}).encode("utf-8")
+    text += b" " * (-len(text) % _ALIGNMENT)
+    stream.write(len(text).to_bytes(8, "little"))
+    stream.write(text)
+    for name in names:
+        stream.write(arrays[name].data)

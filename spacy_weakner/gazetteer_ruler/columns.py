@@ -1,4 +1,4 @@
-"""All terms of a list, tokenised, in columns: a million terms take tens of megabytes, and a file can hold them."""
+"""All terms of a list, tokenized, in columns: a million terms take tens of megabytes, and a file can hold them."""
 
 from array import array
 from dataclasses import dataclass
@@ -10,24 +10,22 @@ import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays
-from .forms import normal_form
-from .hash_table import Ids
+from .forms import folded
 from .terms import Term
-from .trie import Index
+from .trie import Ids, Index
 
 Rows = NDArray[Any]
+# The columns of a file, and the types of their values.
+_FLAT = {"labels": "<u4", "characters": "<u4", "cased": "<u1", "variant_of": "<u4"}
+_RAGGED = {"text": "<u1", "ids": "<u8", "exact": "<u8", "variants": "<u8"}
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Rows of different length.
+    """Rows of different length."""
 
-    values (Rows): All of them, one row behind the other.
-    offsets (Ids): Shape (n_rows + 1,): where a row begins.
-    """
-
-    values: Rows
-    offsets: Ids
+    values: Rows  # all of them, one row behind the other
+    offsets: Ids  # shape (n_rows + 1,): where each row begins
 
     @classmethod
     def of(cls, values: Any, lengths: Any, dtype: str) -> "Ragged":
@@ -53,13 +51,7 @@ class Ragged:
 
 
 class TableSettings(NamedTuple):
-    """What decides which terms are matched, and how.
-
-    acronym_length (int): The longest acronym that must match in exact case; 0 for none.
-    stop (List[str]): Terms that are not matched.
-    min_length (int): Number of characters below which a term is not matched.
-    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first", or nothing ("drop").
-    """
+    """Settings of the component that decide which terms are matched, and how."""
 
     acronym_length: int
     stop: List[str]
@@ -68,20 +60,13 @@ class TableSettings(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Rows by what the settings say about them.
+    """Rows by how they are matched, or why they are not."""
 
-    plain (Index): Matched on the component's attribute.
-    exact (Index): Matched in exact case.
-    short (Index): Skipped: too few characters.
-    stop (Index): Skipped: on the stop list.
-    empty (Index): Skipped: no tokens.
-    """
-
-    plain: Index
-    exact: Index
-    short: Index
-    stop: Index
-    empty: Index
+    plain: Index  # matched on the component's attribute
+    exact: Index  # matched in exact case
+    short: Index  # skipped: too few characters
+    stop: Index  # skipped: on the stop list
+    empty: Index  # skipped: no tokens
 
     def sizes(self) -> Dict[str, int]:
         """The number of rows of each kind."""
@@ -90,7 +75,7 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TermColumns:
-    """Terms with their tokens: all that matching needs, so that nothing is tokenised twice.
+    """Terms with their tokens: all that matching needs, so that nothing is tokenized twice.
 
     names (Tuple[str, ...]): The labels.
     labels (Rows): Shape (n_terms,): number of each term's label.
@@ -119,9 +104,6 @@ class TermColumns:
         """The number of terms."""
         return len(self.labels)
 
-    def __deepcopy__(self, memo: Any) -> "TermColumns":
-        return self  # nothing in it ever changes
-
     def terms(self) -> Iterator[Term]:
         """All terms, in the order in which they were added."""
         for row, (label, cased) in enumerate(zip(self.labels.tolist(), self.cased.tolist(), strict=True)):
@@ -133,11 +115,7 @@ class TermColumns:
         return sorted(self.names[label] for label in numpy.unique(self.labels))
 
     def plus(self, other: "TermColumns") -> "TermColumns":
-        """These terms, then others that are not among them.
-
-        other (TermColumns): The others.
-        RETURNS (TermColumns): All of them, each once.
-        """
+        """These terms, then others that are not among them; each once."""
         numbers = {name: number for number, name in enumerate(dict.fromkeys((*self.names, *other.names)))}
         moved = numpy.asarray([numbers[name] for name in other.names], dtype="uint32")
         both = TermColumns(
@@ -181,11 +159,7 @@ class TermColumns:
         )
 
     def select(self, settings: TableSettings) -> Selection:
-        """Apply the settings of the component.
-
-        settings (TableSettings): The settings.
-        RETURNS (Selection): Each row under one kind.
-        """
+        """Sort all rows by how the settings treat them; each is of one kind."""
         short = self.characters < settings.min_length
         stopped = numpy.zeros(len(self), dtype=bool)
         if settings.stop:
@@ -204,66 +178,36 @@ class TermColumns:
     # Storage
 
     def to_arrays(self) -> Arrays:
-        """RETURNS (Arrays): The columns, for `ArrayFile`."""
-        return {
-            "labels": self.labels,
-            "characters": self.characters,
-            "cased": self.cased,
-            "text": self.text.values,
-            "text_offsets": self.text.offsets,
-            "ids": self.ids.values,
-            "ids_offsets": self.ids.offsets,
-            "variants": self.variants.values,
-            "variants_offsets": self.variants.offsets,
-            "variant_of": self.variant_of,
-            "exact": self.exact.values,
-            "exact_offsets": self.exact.offsets,
-        }
+        """The columns, for a file."""
+        arrays: Arrays = {name: getattr(self, name) for name in _FLAT}
+        for name in _RAGGED:
+            rows: Ragged = getattr(self, name)
+            arrays.update({name: rows.values, f"{name}_offsets": rows.offsets})
+        return arrays
 
     @classmethod
     def from_arrays(cls, file_: ArrayFile, names: Sequence[str]) -> "TermColumns":
-        """Take the arrays of a file, without copying them.
-
-        file_ (ArrayFile): The file.
-        names (Sequence[str]): The labels.
-        RETURNS (TermColumns): The columns.
-        RAISES (WeaknerError): If they are damaged, or do not fit each other.
-        """
-        labels, characters = file_.typed("labels", "<u4"), file_.typed("characters", "<u4")
-        cased = file_.typed("cased", "<u1")
-        text, ids, exact, variants = (
-            Ragged(file_.typed(name, dtype), file_.typed(f"{name}_offsets", "<u8"))
-            for name, dtype in (("text", "<u1"), ("ids", "<u8"), ("exact", "<u8"), ("variants", "<u8"))
-        )
-        variant_of = file_.typed("variant_of", "<u4")
-        sound = len(characters) == len(cased) == len(labels) and (not len(labels) or int(labels.max()) < len(names))
-        sound = sound and (not len(variant_of) or int(variant_of.max()) < len(labels))
-        for rows, n in ((text, len(labels)), (ids, len(labels)), (exact, len(labels)), (variants, len(variant_of))):
-            offsets = rows.offsets
-            sound = sound and len(offsets) == n + 1 and int(offsets[0]) == 0
-            sound = sound and int(offsets[-1]) == len(rows.values) and bool((offsets[1:] >= offsets[:-1]).all())
-        if not (sound and ids.values.all() and exact.values.all() and variants.values.all()):
-            raise file_.damaged("the columns of the terms do not fit each other")
-        return cls(tuple(names), labels, text, characters, cased, ids, exact, variants, variant_of)
+        """Use the arrays of a file, without copying them."""
+        columns: Dict[str, Any] = {name: file_.get(name, dtype) for name, dtype in _FLAT.items()}
+        for name, dtype in _RAGGED.items():
+            columns[name] = Ragged(file_.get(name, dtype), file_.get(f"{name}_offsets", "<u8"))
+        if int(columns["labels"].max(initial=0)) >= max(1, len(names)):
+            raise file_.damaged("a term has a label without a name")
+        return cls(tuple(names), **columns)
 
 
 class ColumnBuilder:
-    """Collects tokenised terms."""
+    """Collects tokenized terms."""
 
     def __init__(self) -> None:
         self._names: Dict[str, int] = {}
-        self._labels = array("I")
-        self._characters = array("I")
+        self._labels, self._characters, self._variant_of = array("I"), array("I"), array("I")
         self._cased = bytearray()
-        self._text = bytearray()
-        self._text_lengths = array("I")
-        self._ids = array("Q")
-        self._ids_lengths = array("I")
-        self._exact = array("Q")
-        self._exact_lengths = array("I")
-        self._variants = array("Q")
-        self._variants_lengths = array("I")
-        self._variant_of = array("I")
+        # Values and lengths of rows.
+        self._text, self._text_lengths = bytearray(), array("I")
+        self._ids, self._ids_lengths = array("Q"), array("I")
+        self._exact, self._exact_lengths = array("Q"), array("I")
+        self._variants, self._variants_lengths = array("Q"), array("I")
 
     def add(self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = ()) -> None:
         """Add a term.
@@ -290,26 +234,20 @@ class ColumnBuilder:
         self._exact_lengths.append(len(exact))
 
     def columns(self) -> TermColumns:
-        """RETURNS (TermColumns): What was added, each term once. Nothing can be added after that."""
+        """What was added, each term once. Nothing can be added after that."""
         return TermColumns(
             tuple(self._names),
-            numpy.asarray(self._labels, dtype="uint32"),
-            Ragged.of(numpy.frombuffer(self._text, dtype="uint8"), self._text_lengths, "uint8"),
-            numpy.asarray(self._characters, dtype="uint32"),
-            numpy.frombuffer(self._cased, dtype="uint8"),
-            Ragged.of(self._ids, self._ids_lengths, "uint64"),
-            Ragged.of(self._exact, self._exact_lengths, "uint64"),
-            Ragged.of(self._variants, self._variants_lengths, "uint64"),
-            numpy.asarray(self._variant_of, dtype="uint32"),
+            labels=numpy.asarray(self._labels, dtype="uint32"),
+            characters=numpy.asarray(self._characters, dtype="uint32"),
+            cased=numpy.frombuffer(self._cased, dtype="uint8"),
+            variant_of=numpy.asarray(self._variant_of, dtype="uint32"),
+            text=Ragged.of(numpy.frombuffer(self._text, dtype="uint8"), self._text_lengths, "uint8"),
+            ids=Ragged.of(self._ids, self._ids_lengths, "uint64"),
+            exact=Ragged.of(self._exact, self._exact_lengths, "uint64"),
+            variants=Ragged.of(self._variants, self._variants_lengths, "uint64"),
         ).unique()
 
 
 def has_inner_capital(text: str) -> bool:
     """Whether there is an upper-case letter after the first character, as in "AIDS" and "pH"."""
     return any(character.isupper() for character in text[1:])
-
-
-def folded(text: str) -> str:
-    """What a stop list compares: the normal form without white space, since corpora that come split ("5 - FU") have
-    more of it than terms."""
-    return "".join(normal_form(text).split())

@@ -27,15 +27,13 @@ from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
-from .hash_table import Ids
-from .home import Home
 from .table import AMBIGUITY, Matches, TermTable
 from .terms import Term, TermSource, iter_terms, term_row
-from .tokenizing import attr_values, raw_values, tokenize_terms
-from .trie import Index
+from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
+from .trie import Ids, Index
 
 ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
-TABLE_FILE = "terms.table"
+TABLE_FILE = "terms.safetensors"
 SOURCE_FILE = "terms.jsonl"
 
 
@@ -47,11 +45,11 @@ class GazetteerRuler(BatchPipe):
     conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
 
     A term that is given as a token pattern of ORTH or TEXT matches in exact case only.
-    Terms are tokenised like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
+    Terms are tokenized like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
     lemmas ignore case. Settings are applied when terms are added or loaded; `attr` stays fixed after that.
 
-    A stored pipeline holds the compiled table (`terms.table`), which is mapped into memory when it is loaded, and
+    A stored pipeline holds the compiled table (`terms.safetensors`), which is mapped into memory when it is loaded, and
     the terms as a list beside it (`terms.jsonl`).
 
     vocab (Vocab): The shared vocabulary.
@@ -65,8 +63,8 @@ class GazetteerRuler(BatchPipe):
     min_length (int): Terms with fewer characters are not matched.
     ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
         an acronym in exact case comes before the others), or nothing ("drop").
-    reliability (Optional[float]): Probability that a match is right, as far as you know; stored with the span group
-        for the stages that combine sources.
+    reliability (Optional[float]): Estimated probability that a match is right; stored with the span group for the
+        stages that combine sources.
     annotate_ents (bool): Write `doc.ents` too. A term list is then a pipeline that finds entities; what weak labels are
         made for does not want it.
     policy (str): Which of the matches that overlap are entities, as in `aggregate --method union`: the "longest" first,
@@ -74,7 +72,7 @@ class GazetteerRuler(BatchPipe):
     overwrite (Union[bool, str]): Whether entities that stand in `doc.ents` already are replaced. If not they are kept,
         and matches fill the rest. "shorter": the longest of both are kept; of equally long ones, the match.
     scorer (Optional[Callable]): The scoring method, used where entities are written.
-    nlp (Optional[Language]): The pipeline whose tokenizer tokenises terms, if none is given with them.
+    nlp (Optional[Language]): The pipeline whose tokenizer tokenizes terms, if none is given with them.
     RAISES (WeaknerError): If a setting is out of range.
     """
 
@@ -117,7 +115,7 @@ class GazetteerRuler(BatchPipe):
         self.policy = policy
         self.overwrite = overwrite
         self.scorer = scorer
-        self._home = Home(nlp)
+        self._pipeline = PipelineReference(nlp)
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
         self._given_labels: List[str] = []
         self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
@@ -233,7 +231,7 @@ class GazetteerRuler(BatchPipe):
         """Read the terms, in place of any from before. Without `terms`, those that were added before stay.
 
         get_examples (Optional[Callable[[], Iterable[Example]]]): Not used.
-        nlp (Optional[Language]): The pipeline whose tokenizer tokenises the terms; None: the one that the component was
+        nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
             created in.
         terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or what `add_terms`
             takes.
@@ -262,7 +260,7 @@ class GazetteerRuler(BatchPipe):
         terms (TermSource): A list of strings, of pairs (label, term), in the order of `Term`, or of rows
             `{"label", "term"}`, mixed as you like; a dictionary from labels to lists of terms (not from terms to
             labels: a term may have several); or a reader's result.
-        nlp (Optional[Language]): The pipeline whose tokenizer tokenises the terms; None: the one that the component was
+        nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
             created in.
         label (Optional[str]): Label of the terms that come without one.
         RAISES (WeaknerError): If a term is malformed or has no label, or the settings rule out all of them.
@@ -295,17 +293,17 @@ class GazetteerRuler(BatchPipe):
         return TableSettings(self.acronym_length, list(self.stop), self.min_length, self.ambiguity)
 
     def _tokenized(self, terms: TermSource, label: Optional[str], nlp: Optional[Language]) -> TermColumns:
-        self._home = self._home if nlp is None else Home(nlp)
-        home = self._home()
-        if home is None:
+        self._pipeline = self._pipeline if nlp is None else PipelineReference(nlp)
+        pipeline = self._pipeline()
+        if pipeline is None:
             raise WeaknerError(Errors.WK672.format(name=self.name))
         # Lemmas come from the components before this one; if it stands in no pipeline, from all of them.
-        names = [name for name, _ in home.pipeline]
-        own = next((i for i, (_, pipe) in enumerate(home.pipeline) if pipe is self), len(names))
-        given = Progress(iter_terms(terms, self.name, label), desc=self.source, unit="term")
-        return tokenize_terms(given, home, self.attr, names[own:], self.name)
+        names = [name for name, _ in pipeline.pipeline]
+        position = next((i for i, (_, pipe) in enumerate(pipeline.pipeline) if pipe is self), len(names))
+        read = Progress(iter_terms(terms, self.name, label), desc=self.source, unit="term")
+        return tokenize_terms(read, pipeline, self.attr, names[position:], self.name)
 
-    # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
+    # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise the terms.
@@ -315,7 +313,7 @@ class GazetteerRuler(BatchPipe):
         """
         serializers = {
             "cfg": lambda: srsly.json_dumps(self._cfg()),
-            "terms": lambda: self._table.to_bytes({}),
+            "terms": lambda: self._table.to_bytes(),
         }
         data: bytes = util.to_bytes(serializers, exclude)
         return data
@@ -352,7 +350,7 @@ class GazetteerRuler(BatchPipe):
         exclude (Iterable[str]): What to leave as it is: "cfg", "terms".
         RETURNS (GazetteerRuler): The component itself.
         RAISES (WeaknerError): If a file is missing or damaged, the list of terms was changed since the table was
-            compiled, or the terms were tokenised for another `attr`.
+            compiled, or the terms were tokenized for another `attr`.
         """
         loaded: Dict[str, Any] = {}
         deserializers = {
@@ -382,7 +380,7 @@ class GazetteerRuler(BatchPipe):
         return table
 
     def _cfg(self) -> Dict[str, Any]:
-        # attr is no setting here: it says what the stored tokens are.
+        # attr describes the stored tokens.
         return {"attr": self.attr, "labels": self.label_data}
 
     def _parsed(self, data: bytes) -> Any:
@@ -390,7 +388,7 @@ class GazetteerRuler(BatchPipe):
             cfg = parse_json(data)
         except ValueError as error:
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"'cfg' is no JSON ({error})")) from error
-        if not _is_sound(cfg):
+        if not _is_valid(cfg):
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' holds other things than its labels"))
         return cfg
 
@@ -416,7 +414,7 @@ def _compared_tokens(docs: Sequence[Doc], begins: Index, values: Ids) -> Index:
     return numpy.flatnonzero(~dropped)
 
 
-def _is_sound(cfg: Any) -> bool:
+def _is_valid(cfg: Any) -> bool:
     labels = cfg.get("labels") if isinstance(cfg, dict) else None
     return isinstance(labels, list) and all(map(is_text, labels)) and "attr" in cfg
 

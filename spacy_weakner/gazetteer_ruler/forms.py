@@ -1,4 +1,4 @@
-"""Words as a term list sees them: variants of characters, and case, make no difference."""
+"""Normal forms of words: variants of characters, and case, make no difference."""
 
 import re
 import unicodedata
@@ -7,11 +7,11 @@ from typing import Collection, Dict, Iterator
 import numpy
 from spacy.strings import StringStore, get_string_id
 
-from .hash_table import Ids
+from .trie import Ids
 
 # Name of the attribute, beside those of spaCy.
 FORM = "FORM"
-# Words that are remembered, so that a stream of text needs no more and more memory.
+# Words in a cache, so that its memory stays bounded on a stream of text.
 CAPACITY = 100_000
 # Languages in which I is the capital of a dotless i.
 _DOTLESS = ("tr", "az")
@@ -25,25 +25,22 @@ _CASED = re.compile(r"\.|\d[^\W\d_]")
 
 def normal_form(text: str, lang: str = "") -> str:
     """Compatibility composition (NFKC), plain apostrophes and hyphens, no case ("STRASSE" is "Straße"); no soft
-    hyphens, zero-width signs and marks of direction.
-
-    text (str): A word or a phrase.
-    lang (str): Code of its language.
-    RETURNS (str): The form; empty if nothing of it is visible.
-    """
+    hyphens, zero-width signs and marks of direction. Empty if nothing of the text is visible."""
     if text.isascii() and lang not in _DOTLESS:
         return text.lower()
     return _lower(_plain(text), lang).casefold()
 
 
-def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]:
-    """Spellings of a term that a tokenizer may split in another way than the term itself.
+def folded(term: str) -> str:
+    """What a stop list compares: the normal form without white space, since corpora that come split ("5 - FU") have
+    more of it than terms."""
+    return "".join(normal_form(term).split())
 
-    text (str): The term.
-    lang (str): Code of the language.
-    exceptions (Collection[str]): The words that the tokenizer splits by a rule of their own, in normal form.
-    YIELDS (str): Spellings with plain and typographic signs, and in other case, where that can make a difference.
-    """
+
+def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]:
+    """Spellings of a term that a tokenizer may split in another way than the term itself: with plain and typographic
+    signs and, where that can make a difference, in other case. Exceptions are the words that the tokenizer splits by a
+    rule of their own, in normal form."""
     plain = _plain(text)
     form = normal_form(text, lang)
     spellings = [plain]
@@ -71,11 +68,8 @@ def _lower(text: str, lang: str) -> str:
 
 
 class Forms:
-    """Looks up the normal forms of words, as hashes, and remembers them.
-
-    lang (str): Code of the language.
-    cased (bool): Keep case, for terms that match in exact case.
-    """
+    """Looks up the normal forms of words, as hashes, and caches them; with their case, for terms that match in exact
+    case, if `cased`."""
 
     def __init__(self, lang: str, cased: bool = False) -> None:
         self.lang = lang
@@ -83,12 +77,7 @@ class Forms:
         self._known: Dict[int, int] = {}
 
     def __call__(self, orths: Ids, strings: StringStore) -> Ids:
-        """Look up words.
-
-        orths (Ids): Shape (n_words,): their ids.
-        strings (StringStore): Their strings.
-        RETURNS (Ids): Shape (n_words,): hashes of their forms; 0 if nothing of a word is visible.
-        """
+        """The hashes of the forms of words, given by their ORTH; 0 if nothing of a word is visible."""
         keys = orths.tolist()
         known = self._known
         missing = {key for key in keys if key not in known}

@@ -1,27 +1,21 @@
 """The compiled table of a term list: terms, what the settings make of them, and the tries that find them."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Union
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
 from .columns import Ragged, TableSettings, TermColumns
-from .hash_table import Ids
-from .trie import Hits, Index, Trie
+from .trie import Hits, Ids, Index, Trie
 
 AMBIGUITY = ("all", "first", "drop")
 
 
 class Matches(NamedTuple):
-    """Matches in a batch of sequences, sorted by sequence, start, end and label; a row for each label.
-
-    sequences (Index): Number of the sequence.
-    starts (Index): First token.
-    ends (Index): Token behind the last.
-    labels (Index): Number of the label.
-    """
+    """Matches in a batch of sequences, sorted by sequence, start, end and label; a row for each label. A label is a
+    number in the sorted list of names."""
 
     sequences: Index
     starts: Index
@@ -30,12 +24,13 @@ class Matches(NamedTuple):
 
 
 class TermTable:
-    """Finds terms. What it finds never changes once it is made.
+    """Finds terms; immutable.
 
     settings (TableSettings): What it was compiled with.
-    names (List[str]): Labels in the order of their numbers in matches: sorted.
+    names (Sequence[str]): Labels in the order of their numbers in matches: sorted.
     plain (Trie): Terms that are matched on the component's attribute.
     exact (Trie): Terms that are matched on ORTH.
+    columns (Union[TermColumns, ArrayFile]): All terms, or the file from which to read them when they are needed.
     """
 
     def __init__(
@@ -46,11 +41,6 @@ class TermTable:
         exact: Trie,
         columns: Union[TermColumns, ArrayFile],
     ) -> None:
-        """Initialise a table from its parts; see `build` and `from_file`.
-
-        settings, names, plain, exact: See above.
-        columns (Union[TermColumns, ArrayFile]): All terms, or the file from which to read them when they are needed.
-        """
         self.settings = settings
         self.names = list(names)
         self.plain = plain
@@ -61,12 +51,7 @@ class TermTable:
 
     @classmethod
     def build(cls, columns: TermColumns, settings: TableSettings) -> "TermTable":
-        """Compile a table.
-
-        columns (TermColumns): The terms.
-        settings (TableSettings): Which of them are matched.
-        RETURNS (TermTable): The table.
-        """
+        """Compile a table."""
         selection = columns.select(settings)
         names = sorted(columns.names)
         places = {name: number for number, name in enumerate(names)}
@@ -80,21 +65,21 @@ class TermTable:
         others = numpy.flatnonzero(numpy.isin(columns.variant_of, selection.plain))
         every = columns.ids.take(selection.plain).plus(columns.variants.take(others))
         owners = numpy.concatenate([selection.plain, columns.variant_of[others]])
-        in_order = numpy.argsort(owners, kind="stable")  # which label is the first, the order of the terms says
+        in_order = numpy.argsort(owners, kind="stable")  # the order of the terms decides which label is the first
         plain = trie(every.take(in_order), owners[in_order])
         exact = trie(columns.exact.take(selection.exact), selection.exact)
         return cls(settings, names, plain, exact, columns)
 
     @property
     def columns(self) -> TermColumns:
-        """RETURNS (TermColumns): The terms. Those of a stored table are read from it when they are needed."""
+        """All terms. Those of a stored table are read from it when they are needed."""
         if isinstance(self._columns, ArrayFile):
             self._columns = TermColumns.from_arrays(self._columns, _names(self._columns))
         return self._columns
 
     @property
     def labels(self) -> List[str]:
-        """RETURNS (List[str]): Labels of the phrases that are looked up, sorted."""
+        """Labels of the phrases that are looked up, sorted."""
         numbers = {int(n) for trie in (self.plain, self.exact) for n in trie.labels()}
         return [self.names[n] for n in sorted(numbers)]
 
@@ -134,43 +119,31 @@ class TermTable:
     # Storage
 
     def to_file(self, path: Path, meta: Dict[str, Any]) -> None:
-        """Write the table, whole or not at all.
+        """Write the table with more metadata, whole or not at all."""
+        write_arrays(path, *self._stored(meta))
 
-        path (Path): The file.
-        meta (Dict[str, Any]): What to store with it.
-        """
-        write_arrays(path, {**meta, **self._meta()}, self._arrays())
+    def to_bytes(self) -> bytes:
+        """The contents of such a file."""
+        return dump_arrays(*self._stored({}))
 
-    def to_bytes(self, meta: Dict[str, Any]) -> bytes:
-        """As `to_file`, but gives the contents."""
-        return dump_arrays({**meta, **self._meta()}, self._arrays())
+    def _stored(self, meta: Dict[str, Any]) -> Tuple[Dict[str, Any], Arrays]:
+        arrays = {**self.plain.to_arrays("plain"), **self.exact.to_arrays("exact"), **self.columns.to_arrays()}
+        return {**meta, "labels": list(self.columns.names), "settings": self.settings._asdict()}, arrays
 
     @classmethod
     def from_file(cls, file_: ArrayFile, settings: TableSettings) -> "TermTable":
-        """Take a table from a file, without reading what matching does not need. If it was compiled with other
-        settings, it is compiled anew from the terms in the file.
+        """Use a stored table; compile it anew if it was compiled with other settings.
 
-        file_ (ArrayFile): The file.
-        settings (TableSettings): The settings.
-        RETURNS (TermTable): The table.
         RAISES (WeaknerError): If the file is damaged.
         """
         if file_.meta.get("settings") != settings._asdict():
             return cls.build(TermColumns.from_arrays(file_, _names(file_)), settings)
-        names, plain, exact = sorted(_names(file_)), Trie.from_arrays(file_, "plain"), Trie.from_arrays(file_, "exact")
-        used = numpy.concatenate([plain.set_labels, exact.set_labels])
-        if len(used) and int(used.max()) >= len(names):
-            raise file_.damaged("there are more labels than names of them")
+        names = sorted(_names(file_))
+        plain, exact = (Trie.from_arrays(file_, name, len(names)) for name in ("plain", "exact"))
         return cls(settings, names, plain, exact, file_)
 
-    def _meta(self) -> Dict[str, Any]:
-        return {"labels": list(self.columns.names), "settings": self.settings._asdict()}
-
-    def _arrays(self) -> Arrays:
-        return {**self.plain.to_arrays("plain"), **self.exact.to_arrays("exact"), **self.columns.to_arrays()}
-
     def __deepcopy__(self, memo: Any) -> "TermTable":
-        return self
+        return self  # nothing in it ever changes
 
     def __getstate__(self) -> Dict[str, Any]:
         # A mapped file cannot be sent to another process, its contents can.
@@ -192,11 +165,7 @@ def _sorted(hits: Hits, n_labels: int) -> Hits:
 
 
 def _unambiguous(hits: Hits) -> Hits:
-    """Leave out phrases with several labels.
-
-    hits (Hits): Sorted hits.
-    RETURNS (Hits): Those that share place and length with no other.
-    """
+    """Of sorted hits those that share place and length with no other: phrases with one label."""
     same = (hits.places[1:] == hits.places[:-1]) & (hits.lengths[1:] == hits.lengths[:-1])
     alone = numpy.ones(len(hits.places), dtype=bool)
     alone[1:] &= ~same

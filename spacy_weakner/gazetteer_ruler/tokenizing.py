@@ -1,7 +1,8 @@
 """Terms and texts as values of the attribute that is compared."""
 
+import weakref
 from contextlib import nullcontext
-from typing import Any, Iterable, Iterator, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -12,10 +13,10 @@ from ..corpus.tags import BoolMask
 from ..errors import Errors, WeaknerError
 from .columns import ColumnBuilder, TermColumns, has_inner_capital
 from .forms import FORM, Forms, normal_form, variants
-from .hash_table import Ids
 from .terms import Term
+from .trie import Ids
 
-# Terms that are tokenised together; what the vocabulary learns from them is forgotten afterwards.
+# Terms that are tokenized together.
 _BATCH = 20_000
 # Attributes that ignore case, and are known without a pipeline.
 CASELESS = (FORM, "LOWER")
@@ -29,13 +30,9 @@ def raw_values(doc: Doc, attr: Any) -> Ids:
 
 
 def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
-    """Values of the attribute that is compared.
+    """Values of the attribute that is compared, one per token.
 
-    doc (Doc): The Doc.
-    attr (str): The attribute.
     name (str): Name of the component, for the error message.
-    forms (Forms): Looks up normal forms.
-    RETURNS (Ids): One per token.
     RAISES (WeaknerError): If `attr` is LEMMA and the Doc has no lemmas.
     """
     if attr == FORM:
@@ -50,25 +47,19 @@ def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
 
 
 def exact_values(doc: Doc, attr: str, cased: Forms) -> Ids:
-    """Values that are compared in exact case.
-
-    doc (Doc): The Doc.
-    attr (str): The attribute that is compared otherwise.
-    cased (Forms): Looks up normal forms with their case.
-    RETURNS (Ids): One per token.
-    """
+    """Values that are compared in exact case, one per token; `attr` is what is compared otherwise."""
     orths = raw_values(doc, "ORTH")
     return cased(orths, doc.vocab.strings) if attr == FORM else orths
 
 
 def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str], name: str) -> TermColumns:
-    """Tokenise terms as texts are.
+    """Tokenize terms as texts are.
 
     terms (Iterable[Term]): The terms.
     nlp (Language): The pipeline.
     attr (str): The attribute that is compared.
-    later (Sequence[str]): Components of the pipeline that do not come before the one whose terms these are.
-    name (str): Its name.
+    later (Sequence[str]): Components of the pipeline that do not come before the one that looks up the terms.
+    name (str): Name of that one.
     RETURNS (TermColumns): All terms.
     RAISES (WeaknerError): If `attr` is LEMMA and a term has no lemmas.
     """
@@ -76,25 +67,25 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     builder, forms, cased = ColumnBuilder(), Forms(lang), Forms(lang, cased=True)
     exceptions = frozenset(normal_form(key, lang) for key in getattr(nlp.tokenizer, "rules", None) or ())
     for batch in minibatch(terms, size=_BATCH):
-        # What the vocabulary and the tokenizer's cache learn from terms is forgotten at the end of the zone.
+        # The end of the zone removes what the vocabulary and the tokenizer's cache got from the terms.
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):
                 ids = attr_values(doc, attr, name, forms)
-                words = _are_words(doc, ids)
-                cases = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
-                orths = exact_values(doc, attr, cased)[words] if cases else None
+                visible = _are_visible(doc, ids)
+                may_be_exact = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
+                orths = exact_values(doc, attr, cased)[visible] if may_be_exact else None
                 others = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
                     for other in map(nlp.make_doc, sorted(spellings)):
                         values = attr_values(other, attr, name, forms)
-                        others.append(values[_are_words(other, values)])
-                builder.add(term, ids[words], orths, others)
+                        others.append(values[_are_visible(other, values)])
+                builder.add(term, ids[visible], orths, others)
     return builder.columns()
 
 
-def _are_words(doc: Doc, ids: Ids) -> BoolMask:
-    """Which tokens are neither white space nor, by their value 0, no words, whatever the tokenizer meant."""
+def _are_visible(doc: Doc, ids: Ids) -> BoolMask:
+    """Which tokens are visible: neither white space nor of the value 0."""
     return (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
 
 
@@ -105,3 +96,22 @@ def _term_docs(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[
         return
     for doc, term in nlp.pipe(((term.text, term) for term in terms), as_tuples=True, disable=list(later)):
         yield term, doc
+
+
+class PipelineReference:
+    """The pipeline that a component was created in, while it lives. It is not pickled with the component; in a copy of
+    the pipeline it is the copy."""
+
+    def __init__(self, nlp: Optional[Language] = None) -> None:
+        self._nlp = None if nlp is None else weakref.ref(nlp)
+
+    def __call__(self) -> Optional[Language]:
+        """The pipeline, if there is one."""
+        return None if self._nlp is None else self._nlp()
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "PipelineReference":
+        nlp = self()
+        return PipelineReference(memo.get(id(nlp), nlp))
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return PipelineReference, ()

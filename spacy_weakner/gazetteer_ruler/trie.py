@@ -6,29 +6,84 @@ Ids are 64-bit values of token attributes; tokens that occur in no phrase are le
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays
-from .hash_table import HashTable, Ids, Ints
 
-_HALF = numpy.uint64(32)
+Ids = NDArray[numpy.uint64]
+Ints = NDArray[numpy.uint32]
 Index = NDArray[numpy.int64]
+
+# Odd, near 2**64 / golden ratio: spreads keys that lie close together (Knuth, The Art of Computer Programming 3, 6.4).
+_SPREAD = numpy.uint64(0x9E3779B97F4A7C15)
+_HALF = numpy.uint64(32)
 
 
 class Hits(NamedTuple):
-    """Where phrases were found, in no particular order; a row for each label.
+    """Where phrases were found, in no particular order; a row for each label."""
 
-    places (Index): Index of the first token.
-    lengths (Index): Number of tokens.
-    labels (Index): Number of the label.
-    """
-
-    places: Index
+    places: Index  # of the first token
     lengths: Index
     labels: Index
+
+
+@dataclass(frozen=True, eq=False)
+class HashTable:
+    """A map from uint64 keys to uint32 values, neither of them 0, that looks up many keys at once, by open addressing.
+    If a slot is taken, those 1, 1 + 2, 1 + 2 + 3, ... behind it are tried: with a power of two as the number of slots
+    that reaches them all. A key of 0 is an empty slot."""
+
+    keys: Ids
+    values: Ints
+
+    @classmethod
+    def build(cls, keys: Ids, values: Optional[Ints] = None) -> "HashTable":
+        """Fill a table; the default values are 1, 2 and so on. At least half of the slots stay empty, so that few slots
+        are tried."""
+        if values is None:
+            values = numpy.arange(1, len(keys) + 1, dtype="uint32")
+        n_slots = 1 << max(3, (2 * len(keys) - 1).bit_length())
+        table = cls(numpy.zeros(n_slots, dtype="uint64"), numpy.zeros(n_slots, dtype="uint32"))
+        slots = table._slots(keys)
+        pending, step = numpy.arange(len(keys)), 0
+        while len(pending):
+            free = pending[table.keys[slots[pending]] == 0]
+            # Of keys that want the same slot the first gets it: the last assignment counts.
+            table.keys[slots[free[::-1]]] = keys[free[::-1]]
+            settled = table.keys[slots[pending]] == keys[pending]
+            placed = pending[settled]
+            table.values[slots[placed]] = values[placed]
+            pending = pending[~settled]
+            step += 1
+            slots[pending] = (slots[pending] + step) & (n_slots - 1)
+        return table
+
+    def find(self, keys: Ids) -> Ints:
+        """The values of keys; 0 for those that are not in the table."""
+        slots = self._slots(keys)
+        occupants = self.keys[slots]
+        hit = occupants == keys
+        found = numpy.where(hit, self.values[slots], numpy.uint32(0))
+        # Where another key sits, other slots are tried, until the key is found or a slot is empty.
+        rows = numpy.flatnonzero(~hit & (occupants != 0))
+        slots, step = slots[rows], 0
+        while len(rows):
+            step += 1
+            slots = (slots + step) & (len(self.keys) - 1)
+            occupants = self.keys[slots]
+            hit = occupants == keys[rows]
+            found[rows[hit]] = self.values[slots[hit]]
+            continued = ~hit & (occupants != 0)
+            rows, slots = rows[continued], slots[continued]
+        return found
+
+    def _slots(self, keys: Ids) -> NDArray[numpy.int64]:
+        spread = (keys * _SPREAD) >> _HALF
+        slots: NDArray[numpy.int64] = ((spread * numpy.uint64(len(self.keys))) >> _HALF).astype("int64")
+        return slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +110,12 @@ class Trie:
 
     @classmethod
     def build(cls, ids: Ids, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":
-        """Build a trie, one level at a time.
+        """Build a trie, one level at a time. It is the same for phrases in any order, unless the first label counts.
 
         ids (Ids): Ids of all tokens of all phrases; none is 0.
         offsets (Index): Shape (n_phrases + 1,): where a phrase begins in `ids`. None is empty.
         labels (Index): Shape (n_phrases,): number of its label.
-        only_first (bool): Whether a phrase with several labels keeps the first of them only.
-        RETURNS (Trie): The trie; the same for phrases in any order, unless the first label counts.
+        only_first (bool): True if a phrase with several labels keeps the first of them only.
         """
         vocabulary, tokens = numpy.unique(ids, return_inverse=True)
         steps = tokens.astype("uint64") + numpy.uint64(1)
@@ -101,22 +155,15 @@ class Trie:
         """The number of phrases; one with two labels counts once."""
         return int(numpy.count_nonzero(self.label_sets))
 
-    def __deepcopy__(self, memo: Any) -> "Trie":
-        return self  # nothing in it ever changes
-
     def labels(self) -> Index:
-        """RETURNS (Index): The numbers of the labels that phrases have."""
+        """The numbers of the labels that phrases have."""
         used = numpy.zeros(len(self.set_offsets) - 1, dtype=bool)
         used[self.label_sets] = True
         sizes = numpy.diff(self.set_offsets.astype("int64"))
         return numpy.unique(self.set_labels[numpy.repeat(used, sizes)]).astype("int64")
 
     def find(self, ids: Ids) -> Hits:
-        """Find all phrases, those that overlap included.
-
-        ids (Ids): Ids of the tokens, of any number of sequences with a 0 behind each: no phrase reaches beyond a 0.
-        RETURNS (Hits): The hits.
-        """
+        """Find all phrases, those that overlap included. A 0 stands behind every sequence: no phrase goes beyond it."""
         tokens = self.tokens.find(ids)
         nodes = self.roots[tokens]
         at = numpy.flatnonzero(nodes)
@@ -135,9 +182,9 @@ class Trie:
             nodes = self.edges.find((nodes.astype("uint64") << _HALF) | following)
             at, nodes = _where(nodes != 0, at, nodes)
             depth += 1
-        return self._labelled(_joined(places), _joined(lengths), _joined(sets))
+        return self._labeled(_joined(places), _joined(lengths), _joined(sets))
 
-    def _labelled(self, places: Index, lengths: Index, sets: Index) -> Hits:
+    def _labeled(self, places: Index, lengths: Index, sets: Index) -> Hits:
         """Replace each set by the labels in it."""
         first = self.set_offsets[sets].astype("int64")
         sizes = self.set_offsets[sets + 1].astype("int64") - first
@@ -148,57 +195,41 @@ class Trie:
     # Storage
 
     def to_arrays(self, name: str) -> Arrays:
-        """RETURNS (Arrays): The arrays, for `ArrayFile`; names begin with `name`."""
-        return {
-            f"{name}.token_keys": self.tokens.keys,
-            f"{name}.token_values": self.tokens.values,
-            f"{name}.roots": self.roots,
-            f"{name}.edge_keys": self.edges.keys,
-            f"{name}.edge_values": self.edges.values,
-            f"{name}.inner": numpy.asarray([self.inner], dtype="uint32"),
-            f"{name}.label_sets": self.label_sets,
-            f"{name}.set_offsets": self.set_offsets,
-            f"{name}.set_labels": self.set_labels,
+        """The arrays, for a file; their names begin with `name`."""
+        arrays: Arrays = {
+            "token_keys": self.tokens.keys,
+            "token_values": self.tokens.values,
+            "roots": self.roots,
+            "edge_keys": self.edges.keys,
+            "edge_values": self.edges.values,
+            "inner": numpy.asarray([self.inner], dtype="uint32"),
+            "label_sets": self.label_sets,
+            "set_offsets": self.set_offsets,
+            "set_labels": self.set_labels,
         }
+        return {f"{name}.{key}": array for key, array in arrays.items()}
 
     @classmethod
-    def from_arrays(cls, file_: ArrayFile, name: str) -> "Trie":
-        """Take the arrays of a file, without copying them.
-
-        file_ (ArrayFile): The file.
-        name (str): What `to_arrays` was given.
-        RETURNS (Trie): The trie.
-        RAISES (WeaknerError): If the arrays are damaged, or do not fit each other, so that a look-up could go astray.
-        """
+    def from_arrays(cls, file_: ArrayFile, name: str, n_labels: int) -> "Trie":
+        """Use the arrays of a file, without copying them. Their values are checked only where they are indices."""
 
         def ints(part: str) -> Ints:
-            return file_.typed(f"{name}.{part}", "<u4")
+            return file_.get(f"{name}.{part}", "<u4")
 
-        tokens = HashTable(file_.typed(f"{name}.token_keys", "<u8"), ints("token_values"))
-        edges = HashTable(file_.typed(f"{name}.edge_keys", "<u8"), ints("edge_values"))
-        roots, inner, label_sets = ints("roots"), ints("inner"), ints("label_sets")
-        set_offsets, set_labels = ints("set_offsets"), ints("set_labels")
-        n_nodes = len(label_sets) - 1
-        sound = (
-            len(inner) == 1
-            and len(roots) > 0
-            and n_nodes >= 0
-            and len(set_offsets) > 0
-            and tokens.is_sound(len(roots) - 1)
-            and edges.is_sound(n_nodes)
-            # Parents come before their children: there is no way round in circles.
-            and bool(((edges.keys >> _HALF < edges.values) | (edges.values == 0)).all())
-            # No phrase begins with what is no token: what stands behind a sequence, too.
-            and int(roots[0]) == 0
-            and int(roots.max()) <= n_nodes
-            and int(label_sets.max()) < len(set_offsets) - 1
-            and int(set_offsets[0]) == 0
-            and bool((set_offsets[1:] >= set_offsets[:-1]).all())
-            and int(set_offsets[-1]) == len(set_labels)
+        tokens = HashTable(file_.get(f"{name}.token_keys", "<u8"), ints("token_values"))
+        edges = HashTable(file_.get(f"{name}.edge_keys", "<u8"), ints("edge_values"))
+        roots, label_sets, set_offsets, set_labels = map(ints, ("roots", "label_sets", "set_offsets", "set_labels"))
+        bounds = (
+            (tokens.values, len(roots)),
+            (edges.values, len(label_sets)),
+            (roots, len(label_sets)),
+            (label_sets, len(set_offsets) - 1),
+            (set_offsets, len(set_labels) + 1),
+            (set_labels, n_labels),
         )
-        if not sound:
+        if any(int(values.max(initial=0)) >= max(bound, 1) for values, bound in bounds):
             raise file_.damaged(f"the arrays of '{name}' do not fit each other")
-        return cls(tokens, roots, edges, int(inner[0]), label_sets, set_offsets, set_labels)
+        return cls(tokens, roots, edges, int(ints("inner")[0]), label_sets, set_offsets, set_labels)
 
 
 class _LabelSets(NamedTuple):

@@ -58,9 +58,9 @@ class LabelFile:
         index = open_arrays(folder / _INDEX.format(key))
         self.n_rows: int = index.meta["rows"]
         self.repeated: int = index.meta["repeated"]
-        self._hashes = index["hashes"]
-        self._lines = index["lines"]
-        self._offsets = index["offsets"]
+        self._hashes = index.get("hashes", "<u8")
+        self._lines = index.get("lines", "<u4")
+        self._offsets = index.get("offsets", "<u8")
         unpacked = folder / _UNPACKED.format(key)
         self._file = (unpacked if unpacked.exists() else path).open("rb")
 

@@ -16,7 +16,6 @@ from typing import Any, Callable, Dict, List, Tuple
 import spacy
 import srsly
 
-from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
 from spacy_weakner.project.rules import Facts, Settings
 
 from . import exports, questions
@@ -113,26 +112,6 @@ def _made(make: Callable[[Path], Any]) -> Callable[[], Files]:
 # What is within
 
 
-def _forged_table(random: Random, data: bytes) -> bytes:
-    """A table with right checksums and wrong contents."""
-    file_ = ArrayFile(data, "table")
-    meta, arrays = file_.meta, {name: file_[name].copy() for name in file_._items}
-    for _ in range(random.choice([1, 1, 2, 5])):
-        name = random.choice(list(arrays))
-        array, way = arrays[name], random.random()
-        if way < 0.2:
-            changed = mutate_json(random, meta)
-            meta = {**(changed if isinstance(changed, dict) else {}), "source_crc32": file_.meta["source_crc32"]}
-        elif way < 0.35:
-            arrays[name] = array[: random.randint(0, len(array))].copy()
-        elif way < 0.45:
-            arrays[name] = array.astype(random.choice(["<u1", "<u4", "<u8"]))
-        elif len(array):
-            limit = 1 << min(63, 8 * array.itemsize - 1)
-            array[random.randrange(len(array))] = random.choice([0, 1, 2, 5, limit - 1, random.randrange(limit)])
-    return dump_arrays(meta, arrays)
-
-
 def _json_inside(random: Random, data: bytes) -> bytes:
     """JSON or msgpack that is sound as such."""
     for load, dump in ((json.loads, json.dumps), (srsly.msgpack_loads, srsly.msgpack_dumps)):
@@ -209,7 +188,7 @@ CONFIG = '[paths]\ntrain = "x"\n\n[training]\nmax_steps = 10\nseed = ${vars.seed
 _LABEL = ("label", "@gold.spacy", f"@{OUT}.spacy")
 _AGGREGATE = command("aggregate", "@gold.spacy", f"@{OUT}.spacy")
 _CHECK = ("check", "--output", f"@{OUT}.json")
-_TABLE = "nlp/gazetteer_ruler/terms.table"
+_TABLE = "nlp/gazetteer_ruler/terms.safetensors"
 _RUN = function(_run_pipeline)
 _FROM_SPACY = command("convert", "@gold.spacy", f"@{OUT}.jsonl")
 _PIPELINE = _made(_pipeline)
@@ -243,7 +222,6 @@ _KINDS = [
     Kind("receipt", f"{OUT}.spacy.json", _AGGREGATE, _made(_aggregated), kept=True),
     Kind("receipt-inside", f"{OUT}.spacy.json", _AGGREGATE, _made(_aggregated), _json_inside, kept=True),
     Kind("table", _TABLE, _RUN, _PIPELINE, mutate_binary),
-    Kind("table-forged", _TABLE, _RUN, _PIPELINE, _forged_table),
     Kind("cfg-ruler", "nlp/gazetteer_ruler/cfg", _RUN, _PIPELINE, _json_inside),
     Kind("cfg-head", "nlp/crf_ner/cfg", _RUN, _PIPELINE, _json_inside),
     Kind("config-pipeline", "nlp/config.cfg", _RUN, _PIPELINE),

@@ -44,7 +44,7 @@ def test_component_alone_in_another_vocab(tmp_path):
 
 def test_stored_form_is_readable(tmp_path):
     make_nlp(terms=TERMS[-2:]).get_pipe("gazetteer_ruler").to_disk(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cfg", "terms.jsonl", "terms.table"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cfg", "terms.jsonl", "terms.safetensors"]
     rows = [json.loads(line) for line in (tmp_path / "terms.jsonl").read_text().splitlines()]
     assert rows == [{"label": "Disease", "term": "AIDS"}, {"label": "Measure", "term": "pH"}]
     assert json.loads((tmp_path / "cfg").read_text()) == {"attr": "FORM", "labels": ["Disease", "Measure"]}
@@ -226,7 +226,7 @@ def test_edited_list_of_terms(tmp_path, old, new):
         spacy.load(folder.parent)
 
 
-@pytest.mark.parametrize("name", ["cfg", "terms.jsonl", "terms.table"])
+@pytest.mark.parametrize("name", ["cfg", "terms.jsonl", "terms.safetensors"])
 def test_missing_file(tmp_path, name):
     folder = stored(tmp_path)
     (folder / name).unlink()
@@ -243,14 +243,14 @@ def test_missing_folder(tmp_path):
 @pytest.mark.parametrize("place", [0, 10, 20, 500, -5])
 def test_damaged_table(tmp_path, place):
     folder = stored(tmp_path)
-    data = bytearray((folder / "terms.table").read_bytes())
+    data = bytearray((folder / "terms.safetensors").read_bytes())
     data[place] ^= 1
-    (folder / "terms.table").write_bytes(data)
+    (folder / "terms.safetensors").write_bytes(data)
 
     def load_and_use_all():
         spacy.load(folder.parent).get_pipe("gazetteer_ruler").terms  # noqa: B018
 
-    with pytest.raises(WeaknerError, match=r"WK210.*terms\.table"):
+    with pytest.raises(WeaknerError, match=r"WK210.*terms\.safetensors"):
         load_and_use_all()
 
 
@@ -258,11 +258,11 @@ def test_failing_load_changes_nothing(tmp_path):
     folder = stored(tmp_path)
     nlp = make_nlp(terms=[Term("X", "nothing")])
     ruler = nlp.get_pipe("gazetteer_ruler")
-    (folder / "terms.table").write_bytes(b"")
+    (folder / "terms.safetensors").write_bytes(b"")
     with pytest.raises(WeaknerError, match="WK210"):
         ruler.from_disk(folder)
     data = make_nlp().get_pipe("gazetteer_ruler").to_bytes()
-    for broken in (data[: len(data) // 2], data.replace(b"wknrarr1", b"wknrarr2")):
+    for broken in (data[: len(data) // 2], data.replace(b"data_offsets", b"data_offset_")):
         with pytest.raises((WeaknerError, ValueError)):
             ruler.from_bytes(broken)
     assert ruler.terms == [Term("X", "nothing")]

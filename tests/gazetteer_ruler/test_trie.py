@@ -1,6 +1,4 @@
-"""Finding phrases against a search for every phrase at every place."""
-
-import copy
+"""Finding phrases against a search for every phrase at every place, and the hash table against a dictionary."""
 
 import numpy
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
-from spacy_weakner.gazetteer_ruler.trie import Trie
+from spacy_weakner.gazetteer_ruler.trie import HashTable, Trie
 
 from .util import naive_find
 
@@ -35,6 +33,10 @@ def find(trie, *sequences):
         start = place - int(begins[i])
         found[i].append((start, start + length, label))
     return [sorted(rows) for rows in found]
+
+
+def stored(arrays):
+    return ArrayFile(dump_arrays({}, arrays), "the file")
 
 
 @st.composite
@@ -64,8 +66,7 @@ def test_find_equals_naive_search(case, only_first):
 def test_stored_form_finds_the_same(case):
     phrases, sequences = case
     trie = make_trie(phrases)
-    file_ = ArrayFile(dump_arrays({}, trie.to_arrays("t")), "t")
-    assert find(Trie.from_arrays(file_, "t"), *sequences) == find(trie, *sequences)
+    assert find(Trie.from_arrays(stored(trie.to_arrays("t")), "t", 5), *sequences) == find(trie, *sequences)
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,80 +130,107 @@ def test_first_label_is_that_of_the_first_phrase():
     assert find(make_trie(phrases, only_first=True), [1, 2]) == [[(0, 1, 1), (0, 2, 2)]]
 
 
-def test_copies_share_the_arrays():
-    trie = make_trie([((1,), 0)])
-    assert copy.deepcopy(trie) is trie
-
-
-# Files whose checksums are right, but whose arrays lead astray
+# Files whose checksums are right, but whose arrays do not fit each other
 
 PHRASES = [((1, 2, 3), 0), ((1, 2), 1), ((4,), 2), ((4,), 0)]
-
-
-def arrays_with(part, change):
-    arrays = {name: array.copy() for name, array in make_trie(PHRASES).to_arrays("t").items()}
-    arrays[f"t.{part}"] = change(arrays[f"t.{part}"])
-    return ArrayFile(dump_arrays({}, arrays), "the file")
-
-
-def put(place, value):
-    def change(array):
-        array[place] = value
-        return array
-
-    return change
-
-
-def fill(array):
-    array[array == 0] = numpy.arange(100, 100 + (array == 0).sum())
-    return array
-
-
-def put_first_used(value):
-    def change(array):
-        array[numpy.flatnonzero(array)[0]] = value
-        return array
-
-    return change
-
-
-def test_unchanged_arrays_are_accepted():
-    trie = Trie.from_arrays(arrays_with("inner", lambda array: array), "t")
-    assert find(trie, [1, 2, 3, 4]) == [naive_find(PHRASES, [1, 2, 3, 4])]
 
 
 @pytest.mark.parametrize(
     "part, change",
     [
-        ("token_keys", fill),  # looking up another token would never end
-        ("edge_keys", fill),
-        ("token_keys", put(slice(None), 0)),
-        ("token_keys", lambda array: array[:-1]),
-        ("token_values", lambda array: array[:4]),
-        ("token_values", put_first_used(9)),
-        ("token_values", fill),
-        ("edge_values", put_first_used(2**32 - 1)),
-        ("edge_values", put_first_used(1)),  # back to the parent: round in circles
-        ("roots", put(0, 1)),  # a phrase would begin behind the last token
-        ("roots", put(1, 99)),
-        ("roots", lambda array: array[:0]),
-        ("roots", lambda array: array[:-1]),
-        ("inner", lambda array: array[:0]),
-        ("inner", lambda array: numpy.repeat(array, 2)),
-        ("label_sets", put(1, 9)),
-        ("label_sets", lambda array: array[:0]),
-        ("label_sets", lambda array: array[:-1]),
-        ("set_offsets", put(0, 1)),
-        ("set_offsets", put(2, 5)),  # they decrease
-        ("set_offsets", put(-1, 99)),
-        ("set_offsets", lambda array: array[:-1]),
-        ("set_offsets", lambda array: array[:0]),
-        ("set_labels", lambda array: array[:-1]),
-        ("roots", lambda array: array.astype("uint64")),
-        ("token_keys", lambda array: array.astype("uint32")),
+        ("token_values", lambda array: array * 9),
+        ("edge_values", lambda array: array * 99),
+        ("roots", lambda array: array * 99),
+        ("label_sets", lambda array: array * 9),
+        ("set_offsets", lambda array: array + 9),
+        ("set_labels", lambda array: array + 3),
         ("set_labels", lambda array: array.astype("uint8")),
+        ("token_keys", lambda array: array.astype("uint32")),
     ],
 )
-def test_arrays_that_lead_astray_are_refused(part, change):
+def test_indices_out_of_bounds_are_refused(part, change):
+    arrays = make_trie(PHRASES).to_arrays("t")
+    assert find(Trie.from_arrays(stored(arrays), "t", 3), [1, 2, 3, 4]) == [naive_find(PHRASES, [1, 2, 3, 4])]
+    arrays[f"t.{part}"] = change(arrays[f"t.{part}"])
     with pytest.raises(WeaknerError, match=r"WK210.*the file"):
-        Trie.from_arrays(arrays_with(part, change), "t")
+        Trie.from_arrays(stored(arrays), "t", 3)
+
+
+# The hash table
+
+IDS = st.integers(min_value=1, max_value=2**64 - 1)
+VALUES = st.integers(min_value=1, max_value=2**32 - 1)
+INVERSE = pow(0x9E3779B97F4A7C15, -1, 2**64)
+
+
+def ids(values):
+    return numpy.asarray(values, dtype="uint64")
+
+
+def ints(values):
+    return numpy.asarray(values, dtype="uint32")
+
+
+def colliding(n, place=0):
+    """Keys that all want the same slot: their product with the multiplier begins with the same 32 bits."""
+    return [((place << 32) + low) * INVERSE % 2**64 for low in range(1, n + 1)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(IDS, VALUES), st.lists(IDS | st.just(0)))
+def test_find_equals_dict(items, others):
+    table = HashTable.build(ids(list(items)), ints(list(items.values())))
+    keys = [*items, *others]
+    assert table.find(ids(keys)).tolist() == [items.get(key, 0) for key in keys]
+
+
+def test_many_keys():
+    keys = numpy.unique(numpy.random.RandomState(0).randint(1, 200_000, size=60_000)).astype("uint64")
+    table = HashTable.build(keys)
+    expected = dict(zip(keys.tolist(), range(1, len(keys) + 1), strict=True))
+    every = numpy.arange(200_000, dtype="uint64")
+    assert table.find(every).tolist() == [expected.get(key, 0) for key in every.tolist()]
+
+
+@pytest.mark.parametrize("place", [0, 1 << 31, (1 << 32) - 1])
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 8, 9, 100])
+def test_keys_that_want_the_same_slot(n, place):
+    keys, absent = colliding(n, place), colliding(2 * n, place)[n:]
+    table = HashTable.build(ids(keys))
+    assert len(set(table._slots(ids(keys + absent)).tolist())) == 1
+    assert table.find(ids(keys)).tolist() == list(range(1, n + 1))
+    assert not table.find(ids(absent)).any()
+
+
+def test_colliding_keys_among_others():
+    keys = colliding(20) + colliding(20, 1 << 30) + list(range(1, 500))
+    table = HashTable.build(ids(keys))
+    assert table.find(ids(keys[::-1])).tolist() == list(range(len(keys), 0, -1))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 31, 32, 33])
+def test_at_least_half_of_the_slots_are_empty(n):
+    table = HashTable.build(numpy.arange(1, n + 1, dtype="uint64"))
+    assert len(table.keys) >= max(8, 2 * n)
+    assert numpy.count_nonzero(table.keys) == n
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_probing_reaches_every_slot(step):
+    # One free slot is left, and wherever it is, looking up another key ends there.
+    keys = numpy.arange(1, 9, dtype="uint64")
+    keys[step] = 0
+    table = HashTable(keys, keys.astype("uint32"))
+    assert not table.find(numpy.arange(100, 200, dtype="uint64")).any()
+
+
+def test_empty_table_and_empty_query():
+    table = HashTable.build(ids([]))
+    assert table.find(ids([0, 1, 2**64 - 1])).tolist() == [0, 0, 0]
+    assert table.find(ids([])).tolist() == []
+
+
+@pytest.mark.parametrize("key", [1, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
+def test_extreme_keys(key):
+    table = HashTable.build(ids([key]), ints([2**32 - 1]))
+    assert table.find(ids([0, key, key ^ 2])).tolist() == [0, 2**32 - 1, 0]

@@ -9,8 +9,7 @@ from spacy.tokens import Doc, Span
 from ...aggregation.policies import Candidate, resolve
 from ...corpus import weak
 from ...corpus.gold import Gold
-from ...gazetteer_ruler.columns import folded
-from ...gazetteer_ruler.forms import FORM, normal_form
+from ...gazetteer_ruler.forms import FORM, folded, normal_form
 from ...ty import Entities, Entity
 
 # Corpora that come split have white space around punctuation, and around Chinese and Japanese characters, which the
