@@ -181,7 +181,7 @@ def test_a_stage_in_a_log(clock, capsys, tmp_path, monkeypatch):
     def slow(*args):
         clock.seconds += 2
 
-    monkeypatch.setattr("spacy_weakner.labeling.combine.set_entities", slow)
+    monkeypatch.setattr("spacy_weakner.labeling.aggregate.set_entities", slow)
     aggregate(tmp_path / "in", tmp_path / "out", progress=True)
     assert lines(capsys) == [
         "aggregate: 25 % (1 of 4 shards), 0:08, 0:24 to go",

@@ -12,8 +12,8 @@ from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
+from ..labeling.label import Label, LabelConfig
 from ..labeling.sources import read_sources
-from ..labeling.stage import Label, Plan
 from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..runtime.devices import on_device
@@ -129,7 +129,7 @@ def suggest(
     check_output([input_path, *map(Path, exclude)], [output_path])
     check_there(output_path, overwrite)
     nlp = blank_pipeline(lang, tokenizer)
-    plan = Plan(
+    config = LabelConfig(
         input_path=input_path,
         output_path=output_path,
         sources=[] if sources is None else read_sources(sources),
@@ -139,11 +139,11 @@ def suggest(
         sentences=sentences,
         shard_size=BLOCK,
         only_matched=False,
-        exclude=[],
+        exclude=[existing(Path(path)) for path in exclude],
         gpu_id=gpu_id,
     )
     with on_device(gpu_id):
-        reader = _Reader(plan, nlp, Label(plan, {}, nlp, exclude=[existing(Path(path)) for path in exclude]))
+        reader = _Reader(config, nlp, Label(config, {}, nlp))
         scorer = Scorer([Model(name) for name in model])
         pool = Pool(POOL * n, n, seed)
         for sentence in Progress(reader.read(scorer), desc="suggest", unit="sentence", enabled=progress):
@@ -172,8 +172,8 @@ def suggest(
 class _Reader:
     """Reads the corpus in blocks, each in memory zones of its own."""
 
-    def __init__(self, plan: Plan, nlp: Language, stage: Label) -> None:
-        self.plan = plan
+    def __init__(self, config: LabelConfig, nlp: Language, stage: Label) -> None:
+        self.config = config
         self.nlp = nlp
         self.stage = stage
         self.counts: Counter[str] = Counter()
@@ -183,15 +183,14 @@ class _Reader:
         return self.stage.stats.excluded
 
     def read(self, scorer: Scorer) -> Iterator[Sentence]:
-        plan = self.plan
-        inputs = plan.inputs(self.nlp)
+        inputs = self.config.inputs(self.nlp)
         self.stage.open()
         try:
             for block in inputs:
                 with memory_zones([*self.stage.zones(), *(model.nlp for model in scorer.models)]):
                     yield from scorer.score(self.stage(self._wanted(block.read(self.nlp.vocab)[0])))
                 if scorer.is_deaf:
-                    raise WeaknerError(_nothing_to_tell_by(plan.input_path, [m.name for m in scorer.models]))
+                    raise WeaknerError(_nothing_to_tell_by(self.config.input_path, [m.name for m in scorer.models]))
         finally:
             self.stage.close()
 

@@ -12,7 +12,7 @@ from ..corpus.rows import MISALIGNED
 from ..errors import check_choice, check_range
 from ..files import existing
 from ..labeling.label import TERMS_SOURCE
-from ..labeling.sources import Source
+from ..labeling.sources import TermSource
 from .completeness import check_annotated
 from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
@@ -140,7 +140,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):
-            source = Source(TERMS_SOURCE, "terms", str(there["terms"]), term_label=settings.term_label)
+            source = TermSource(name=TERMS_SOURCE, path=str(there["terms"]), term_label=settings.term_label)
             counts = check_terms(source, where, settings.lang, seen, findings)
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:

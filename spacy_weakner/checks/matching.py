@@ -11,8 +11,7 @@ from ..aggregation.policies import Candidate, resolve
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import Term
-from ..labeling.preparing import ruler_settings
-from ..labeling.sources import Source
+from ..labeling.sources import TermSource
 from .corpora import Sentence
 
 SENTENCES = 1_000  # gold sentences that are looked at, evenly spread
@@ -50,11 +49,11 @@ class Counts(NamedTuple):
     wrong: "Counter[str]"
 
 
-def count_in_texts(terms: Sequence[Term], source: Source, seen: Seen) -> "Counter[str]":
+def count_in_texts(terms: Sequence[Term], source: TermSource, seen: Seen) -> "Counter[str]":
     """Count the matches of doubtful terms in texts without annotation.
 
     terms (Sequence[Term]): The terms.
-    source (Source): The list's settings.
+    source (TermSource): The list's settings.
     seen (Seen): The texts.
     RETURNS (Counter[str]): Matches by folded text.
     """
@@ -67,14 +66,14 @@ def count_in_texts(terms: Sequence[Term], source: Source, seen: Seen) -> "Counte
 
 
 def count_in_gold(
-    doubtful: Sequence[Term], terms: Sequence[Term], source: Source, gold: Sequence[Sentence], seen: Seen
+    doubtful: Sequence[Term], terms: Sequence[Term], source: TermSource, gold: Sequence[Sentence], seen: Seen
 ) -> Counts:
     """Count how often doubtful terms match right and wrong beside all others of the list, of which the longest match
     counts. Matches with labels that the gold does not have are left out: it does not tell whether they are wrong.
 
     doubtful (Sequence[Term]): The terms.
     terms (Sequence[Term]): All terms of the list.
-    source (Source): The list's settings.
+    source (TermSource): The list's settings.
     gold (Sequence[Sentence]): Completely annotated sentences.
     seen (Seen): The pipeline.
     RETURNS (Counts): The counts.
@@ -122,12 +121,12 @@ def _longest(matches: Sequence[Tuple[int, int, str]]) -> List[Tuple[int, int, st
     return [match for match in matches if match[:2] in places]
 
 
-def _ruler(terms: Sequence[Term], source: Source, seen: Seen) -> Optional[GazetteerRuler]:
+def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[GazetteerRuler]:
     """A ruler of the terms that have something visible; None if none has."""
     visible = [term for term in terms if normal_form(term.text).strip()]
     if not visible:
         return None
-    settings = {**ruler_settings(source), "min_length": 1, "stop": []}
+    settings = {**source.ruler_settings(), "min_length": 1, "stop": []}
     ruler = GazetteerRuler(seen.nlp.vocab, source.name, nlp=seen.nlp, **settings)
     ruler.add_terms(visible)
     return ruler

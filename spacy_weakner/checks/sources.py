@@ -10,8 +10,16 @@ from spacy.util import get_package_path
 from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import parse_row
 from ..corpus.rows import DEFAULT_SOURCE, RowError, weak_lists
-from ..labeling.mentions import read_mentions
-from ..labeling.sources import CORPUS, Source, declared_source, read_sections
+from ..labeling.alignment import read_mentions
+from ..labeling.sources import (
+    CorpusSource,
+    PatternSource,
+    PipelineSource,
+    Source,
+    TermSource,
+    declared_source,
+    read_sections,
+)
 from .corpora import Problems
 from .findings import Findings, listed
 from .labels import Column, nearest
@@ -48,13 +56,13 @@ def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: O
 def _labels(
     source: Source, where: str, lang: str, seen: Seen, findings: Findings, text: Optional[Path]
 ) -> Tuple[Optional[Dict[str, Optional[int]]], str]:
-    if source.kind == "terms":
+    if isinstance(source, TermSource):
         return dict(check_terms(source, where, lang, seen, findings)), "term"
-    if source.kind == "pipeline":
+    if isinstance(source, PipelineSource):
         return _pipeline_labels(source), "entity"
-    if source.kind == "patterns":
+    if isinstance(source, PatternSource):
         return _pattern_labels(Path(source.path), where, findings), "pattern"
-    if source.kind == CORPUS:
+    if isinstance(source, CorpusSource):
         is_json = text is not None and file_format(text) == "jsonl"
         return _own_labels(source, text, where, findings) if text is not None and is_json else None, "entity"
     return _answer_labels(source, where, findings), "entity"

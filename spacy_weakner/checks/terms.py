@@ -13,7 +13,7 @@ from zlib import crc32
 from ..errors import WeaknerError
 from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
-from ..labeling.sources import Source
+from ..labeling.sources import TermSource
 from .findings import Findings, listed, plural
 from .language import stop_words
 from .matching import Counts, Seen, count_in_gold, count_in_texts
@@ -34,10 +34,10 @@ _DIGIT = re.compile(r"[^\W_]")
 _LABELS = 0.2  # share of different values below which a column is one of labels
 
 
-def check_terms(source: Source, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
+def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
     """Check a term list.
 
-    source (Source): The list, and how it will be used.
+    source (TermSource): The list, and how it will be used.
     where (str): Option and file, or the section of the source.
     lang (str): Language, for its stop words.
     seen (Seen): The texts.
@@ -73,7 +73,9 @@ def _number(term: Term) -> int:
     return crc32(folded(term.text).encode("utf-8", "surrogatepass"))
 
 
-def _check_kinds(terms: Sequence[Term], where: str, source: Source, lang: str, seen: Seen, findings: Findings) -> None:
+def _check_kinds(
+    terms: Sequence[Term], where: str, source: TermSource, lang: str, seen: Seen, findings: Findings
+) -> None:
     kinds: Dict[str, List[Term]] = {}
     stops = {folded(word) for word in stop_words(lang)}
     for term in terms:

@@ -9,7 +9,7 @@ from ..corpus.sentences import sentence_key
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import FORM, folded, normal_form
 from ..gazetteer_ruler.terms import Term
-from ..labeling.sources import Source
+from ..labeling.sources import TermSource
 from .findings import Findings, listed, plural
 
 _WORD = re.compile(r"\w+")
@@ -17,12 +17,12 @@ _SHOWN, _BATCH = 5, 1000
 
 
 def check_variants(
-    terms: Sequence[Term], source: Source, where: str, nlp: Language, texts: Sequence[str], findings: Findings
+    terms: Sequence[Term], source: TermSource, where: str, nlp: Language, texts: Sequence[str], findings: Findings
 ) -> None:
     """Count the terms that only a variant finds.
 
     terms (Sequence[Term]): The terms.
-    source (Source): The list, and how it will be used.
+    source (TermSource): The list, and how it will be used.
     where (str): Option and file, or the section of the source.
     nlp (Language): Its vocabulary and tokenizer are used.
     texts (Sequence[str]): Texts to find them in.

@@ -107,8 +107,8 @@ def aggregate_cli(
             msg.warn("The label model has not quite converged; its result can be used")
         if report.gold:
             msg.info(f"Gold moved to the span group 'gold': {report.gold} documents")
-        if report.unlabelled:
-            msg.warn(f"Documents that no source has looked at: {report.unlabelled}")
+        if report.unlabeled:
+            msg.warn(f"Documents that no source has looked at: {report.unlabeled}")
         if report.unanswered:
             names = ", ".join(report.unanswered)
             msg.warn(

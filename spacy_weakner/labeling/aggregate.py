@@ -1,43 +1,75 @@
-"""Makes `doc.ents` of what the weak sources say: by a policy for conflicts, by votes, or by a label model."""
+"""Makes `doc.ents` of the labels of weak sources: by a policy for conflicts, by votes, or by a label model."""
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 import srsly
+from spacy.tokens import Doc
+from spacy.util import minibatch
 from spacy.vocab import Vocab
 
+from ..aggregation.decoding import Floats
 from ..aggregation.fitting import MAX_DOCS, Prepared, prepare
 from ..aggregation.learned import from_json, to_json
+from ..aggregation.methods import Combined, combine
 from ..aggregation.observations import Belief
-from ..aggregation.policies import POLICIES
+from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
+from ..corpus.entities import set_entities
+from ..corpus.gold import keep_gold, missing_tokens
+from ..corpus.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, parse_json, write_text
 from ..runtime.hashes import hash_file, hash_settings, hash_text
 from ..runtime.lock import holding
 from ..runtime.shards import Part, Shards
 from ..runtime.spread import Spread
-from .combine import AggregateCounts, Combine, Distributions, Proposals
+from ..runtime.stage import Report, Stage
+from ..ty import Entity
 
 UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")
 UNMATCHED = ("missing", "outside", "confident")
 MIN_PROBABILITY = 0.9
+BATCH_SIZE = 256
+
+
+@dataclass
+class AggregateCounts(Report):
+    """What is counted beside the fields of `Report`.
+
+    unlabeled (int): Docs that none of the sources has looked at; all their tokens are missing.
+    gold (int): Docs whose gold entities were moved to the span group "gold".
+    candidates (int): Different candidates (same span and label counted once).
+    entities (Counter[str]): Entities per label.
+    tokens (int): Tokens written.
+    missing (int): Tokens about which nothing is known.
+    answers (Counter[str]): Docs that each source has looked at.
+    """
+
+    unlabeled: int = 0
+    gold: int = 0
+    candidates: int = 0
+    entities: "Counter[str]" = field(default_factory=Counter)
+    tokens: int = 0
+    missing: int = 0
+    answers: "Counter[str]" = field(default_factory=Counter)
 
 
 @dataclass
 class AggregateReport(AggregateCounts):
-    """What was aggregated: what `AggregateCounts` tells, and what was learned for it.
+    """`AggregateCounts`, and what was learned.
 
-    beliefs (Tuple[Belief, ...]): How good the sources were held to be: by gold or declared (method "weighted", token by
-        token), or by how they agree (method "label_model"). Empty if all shards were finished already.
+    beliefs (Tuple[Belief, ...]): Accuracy of the sources: by gold or declared (method "weighted", token by token), or
+        by how they agree (method "label_model"). Empty if all shards were finished already.
     fitted_docs (int): Docs that this was estimated from.
     iterations (int): Iterations of the label model.
-    converged (bool): Whether these were enough.
+    converged (bool): True if these were enough.
     """
 
     beliefs: Tuple[Belief, ...] = ()
@@ -47,8 +79,7 @@ class AggregateReport(AggregateCounts):
 
     @property
     def unanswered(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): Sources that were asked for, or that the method has learned about, and that have
-        looked at no Doc: what is written says nothing about them."""
+        """RETURNS (Tuple[str, ...]): Sources to use, given or learned about, that have looked at no Doc."""
         return tuple(source for source, n in self.answers.items() if not n)
 
 
@@ -98,27 +129,25 @@ def aggregate(
     soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
     gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
         weights from. (Do not measure the result on the same gold.)
-    fit_on (Optional[Path]): Labelled text that "label_model" is fitted on, so that dev and test are labelled
+    fit_on (Optional[Path]): Labelled text that "label_model" is fitted on, so that dev and test are labeled
         by what was learned there and no Doc of theirs is learned from; None: the input. Sources that are not in it are
         not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
-    max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labelled.
+    max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labeled.
     seed (int): Seed of that draw.
     model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
     workers, ray: See `runtime.spread.Spread`. What the method has to learn is learned here.
     progress (bool): Show how far it has come.
-    RETURNS (AggregateReport): What was aggregated.
+    RETURNS (AggregateReport): The counts, and what was learned.
     RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
     """
     input_path = Path(input_path)
     spread = Spread(workers, ray)
-    _check_method(
-        method, policy=policy, soft=soft, unmatched=unmatched, gold=gold, fit_on=fit_on, model_output=model_output
-    )
+    _check_method(method, policy=policy, soft=soft, unmatched=unmatched, model_output=model_output)
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
     _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
-    stage: Combine
+    stage: Aggregation
     if method == UNION:
         policy, unmatched = policy or "longest", unmatched or "missing"
         stage = Proposals({**settings, "policy": policy, "unmatched": unmatched})
@@ -138,7 +167,7 @@ def aggregate(
     spread.check(shards)
     if model_output is not None:
         check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
-        made_from = hash_settings({**settings, "method": method})
+        made_from = hash_settings(settings)
         if not _is_from(Path(model_output), made_from):
             stage.open()
     counts = spread.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
@@ -158,7 +187,7 @@ def aggregate(
 
 
 def _is_from(model: Path, made_from: str) -> bool:
-    """Whether what was learned about the sources stands in a file, learned by the same settings from the same."""
+    """True if a file holds what was learned about the sources by the same settings from the same corpus."""
     if not model.exists():
         return False
     try:
@@ -168,11 +197,7 @@ def _is_from(model: Path, made_from: str) -> bool:
 
 
 def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards; see `runtime.tasks`.
-
-    task (Dict[str, Any]): What `aggregate` has to say.
-    part (Part): The part.
-    """
+    """Make one part of the shards of what `_hand_over` has prepared; see `runtime.tasks`."""
 
     def learned() -> Prepared:
         return from_json(parse_json(Path(task["learned"]).read_bytes()))
@@ -182,8 +207,8 @@ def run_worker(task: Dict[str, Any], part: Part) -> None:
     Shards(stage.name, Path(task["input_path"]), Path(task["output_path"]), part=part).run(stage)
 
 
-def _hand_over(stage: Combine, input_path: Path, output_path: Path, folder: Path) -> Dict[str, Any]:
-    """Learn what there is to learn, once, and write it down for those that make the shards."""
+def _hand_over(stage: "Aggregation", input_path: Path, output_path: Path, folder: Path) -> Dict[str, Any]:
+    """Learn once, and write down what was learned for other processes; gives what `run_worker` takes."""
     stage.open()
     path = folder / "learned.json"
     if stage.prepared is not None:
@@ -209,9 +234,6 @@ def _check_method(method: str, **settings: Any) -> None:
         "policy": (UNION,),
         "soft": voting,
         "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
-        # Methods that learn nothing from gold or text pay no attention to them, so that they may always be given.
-        "gold": METHODS,
-        "fit_on": METHODS,
         "model_output": ("weighted", "label_model"),
     }
     for setting, value in settings.items():
@@ -235,3 +257,93 @@ def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
         raise WeaknerError(Errors.WK301.format(path=path))
     source = next(s for s in sources or () if s not in seen)
     raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(seen))))
+
+
+class Aggregation(Stage[AggregateCounts]):
+    """Base of both stages."""
+
+    name = "aggregate"
+    report = AggregateCounts
+
+    def __init__(self, settings: Dict[str, Any]) -> None:
+        super().__init__(settings, Vocab())
+        self.prepared: Optional[Prepared] = None  # what was learned
+
+    def _begin(self, doc: Doc, sources: Iterable[str]) -> None:
+        """Put gold aside, and count which sources have looked at a Doc."""
+        self.stats.gold += keep_gold(doc)
+        for source in sources:
+            self.stats.answers[source] += weak.weak_group(source) in doc.spans
+
+    def _write(
+        self, doc: Doc, entities: Sequence[Entity], known: Sequence[bool], soft: Optional[weak.SoftLabels] = None
+    ) -> None:
+        set_entities(doc, entities, known)
+        weak.set_weak(doc)
+        # What was estimated, completed or suspected of earlier labels does not hold for these.
+        weak.set_confidence(doc, None)
+        weak.set_tags(doc, None)
+        weak.set_soft_labels(doc, soft)
+        weak.remove_group(doc, weak.MATCHED_GROUP)
+        weak.remove_group(doc, weak.SUSPECT_GROUP)
+        self.stats.tokens += len(doc)
+        self.stats.missing += len(missing_tokens(doc))
+        self.stats.entities.update(label for _, _, label in entities)
+
+
+class Proposals(Aggregation):
+    """Takes all that any source proposes; a policy decides conflicts."""
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        policy, sources = self.settings["policy"], self.settings["sources"]
+        for doc in docs:
+            there = weak.weak_sources(doc)
+            used = there if sources is None else [source for source in sources if source in there]
+            self._begin(doc, used if sources is None else sources)
+            candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
+            known = [bool(used) and self.settings["unmatched"] == "outside"] * len(doc)
+            if policy == "drop":
+                for c in contested(candidates):
+                    known[c.start : c.end] = [False] * (c.end - c.start)
+            self._write(doc, resolve(candidates, policy, used), known)
+            self.stats.unlabeled += not used
+            self.stats.candidates += len({c.entity for c in candidates})
+            yield doc
+
+
+class Distributions(Aggregation):
+    """Takes the most probable entities by votes or a label model. `learn` learns what the method needs."""
+
+    def __init__(self, settings: Dict[str, Any], learn: Callable[[], Prepared]) -> None:
+        super().__init__(settings)
+        self.learn = learn
+
+    def open(self) -> None:
+        if self.prepared is None:
+            self.prepared = self.learn()
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        assert self.prepared is not None
+        method, names, scheme = self.prepared.method, self.prepared.names, self.prepared.scheme
+        for batch in minibatch(docs, BATCH_SIZE):
+            for doc in batch:
+                self._begin(doc, names)
+            for doc, combined in zip(batch, combine(method, batch, names, scheme), strict=True):
+                if combined is None:
+                    self._write(doc, [], [False] * len(doc))
+                    self.stats.unlabeled += 1
+                else:
+                    soft = self._soft_labels(combined, scheme) if self.settings["soft"] else None
+                    self._write(doc, combined.entities, self._known(combined.probabilities), soft)
+                    self.stats.candidates += combined.candidates
+                yield doc
+
+    def _known(self, probabilities: Floats) -> List[bool]:
+        if self.settings["unmatched"] == "confident":
+            known: List[bool] = (probabilities[:, 0] >= self.settings["min_probability"]).tolist()
+            return known
+        return [self.settings["unmatched"] == "outside"] * len(probabilities)
+
+    def _soft_labels(self, combined: Combined, scheme: TagScheme) -> weak.SoftLabels:
+        probabilities: Any = combined.probabilities.astype("float32")
+        return weak.SoftLabels(scheme.tags, scheme.name, probabilities)

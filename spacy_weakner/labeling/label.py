@@ -1,26 +1,54 @@
-"""Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass."""
+"""Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass.
 
-from dataclasses import fields
+`label` reads the declarations of sources (`sources.py`) and runs the stage `Label` over the shards, here or in workers.
+For each source the stage has a labeler (`labelers.py`; `imported.py` and `alignment.py` for labels made elsewhere).
+"""
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpus.formats.reading import Reading, sentence_keys
+from ..corpus.sentences import sentence_key
+from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..pipelines import blank_pipeline, load_pipeline
+from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.hashes import check_regular, hash_path
+from ..runtime.inputs import ShardInput
 from ..runtime.lock import locked
-from ..runtime.shards import WHOLE, Part
+from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.spread import Spread
-from .report import LabelReport, make_report
-from .sources import SettingError, Source, make_source, read_sources
-from .stage import Label, Plan, hand_over
+from ..runtime.stage import Stage
+from ..scratch import scratch_folder
+from .imported import AnswersLabeler, FileLabeler
+from .labelers import CorpusLabeler, Labeler, PatternLabeler, PipelineLabeler, TermLabeler
+from .report import LabelCounts, LabelReport, make_report
+from .sources import DEFAULTS, KINDS, SettingError, Source, make_source, read_sources
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
-# Settings that say nothing. (What the silence of a source means by default depends on its kind.)
-_DEFAULTS = {field.name: field.default for field in fields(Source) if field.name != "complete"}
+BATCH_SIZE = 1000
+# By kind of source; see `sources.KINDS`.
+LABELERS: Dict[str, Type[Labeler[Any]]] = {
+    "terms": TermLabeler,
+    "pipeline": PipelineLabeler,
+    "patterns": PatternLabeler,
+    "file": FileLabeler,
+    "answers": AnswersLabeler,
+    "corpus": CorpusLabeler,
+}
+_EXCLUDED = "excluded.json"
+_BASE = "base"
 
 
 def label(
@@ -78,14 +106,15 @@ def label(
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
     **settings (Any): Settings of the single source, such as `attr` and `reliability`; see `sources.Source`.
-    RETURNS (LabelReport): What was labelled.
+    RETURNS (LabelReport): What was labeled.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
         pipeline writes span groups but not what was to be taken, or never writes the group that was to be taken.
     """
     if sum(given is not None for given in (sources, terms, pipeline)) != 1:
         raise WeaknerError(Errors.WK303)
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-    settings = {key: value for key, value in settings.items() if key not in _DEFAULTS or value != _DEFAULTS[key]}
+    # A default states nothing. (Which one "complete" has depends on the kind of source.)
+    settings = {key: v for key, v in settings.items() if key == "complete" or v != DEFAULTS.get(key, ...)}
     if sources is not None:
         for setting in (*([] if source is None else ["source"]), *settings):
             raise WeaknerError(Errors.WK309.format(setting=setting))
@@ -97,7 +126,7 @@ def label(
     for path in (input_path, *exclude, *(source.file for source in declared if source.file is not None)):
         check_regular(Path(path))
     check_output(map(Path, exclude), [Path(output_path)])
-    plan = Plan(
+    config = LabelConfig(
         input_path=Path(input_path),
         output_path=Path(output_path),
         sources=declared,
@@ -107,15 +136,14 @@ def label(
         sentences=sentences,
         shard_size=shard_size,
         only_matched=only_matched,
-        exclude=[hash_path(existing(Path(path))) for path in exclude],
+        exclude=[existing(Path(path)) for path in exclude],
         gpu_id=spread.gpu_there,
     )
     part = WHOLE if shard is None else Part.parse(shard)
     with locked(Path(output_path), part), on_device(spread.gpu_here):
-        made_with, nlp = plan.settings(), blank_pipeline(lang, tokenizer)
-        stage = Label(plan, made_with, nlp, exclude=exclude)
-        preparing = partial(hand_over, plan, made_with, exclude)
-        counts = spread.run(plan.shards(nlp, part), stage, preparing, progress=progress)
+        made_with, nlp = config.settings(), blank_pipeline(lang, tokenizer)
+        stage, hand_over = Label(config, made_with, nlp), partial(_hand_over, config, made_with)
+        counts = spread.run(config.shards(nlp, part), stage, hand_over, progress=progress)
         return make_report(declared, counts, part)
 
 
@@ -126,11 +154,133 @@ def _single_source(
     if name is None:
         name = Path(path).resolve().name if terms is None else TERMS_SOURCE
     try:
-        return make_source(name, {kind: path, **settings})
+        return make_source(name, {kind: path, **settings}, Path())
     except SettingError as error:
-        if error.key == "terms":
-            existing(Path(path))
-        elif error.key == "pipeline":
-            load_pipeline(path)
         message = Errors.WK005.format(setting=error.key, value=repr(error.value), expected=error.expected)
         raise WeaknerError(message) from None
+
+
+@dataclass(frozen=True)
+class LabelConfig:
+    """All that a worker needs; see `label`."""
+
+    input_path: Path
+    output_path: Path
+    sources: List[Source]
+    lang: str
+    tokenizer: Optional[str]
+    format: Optional[str]
+    sentences: bool
+    shard_size: int
+    only_matched: bool
+    exclude: List[Path]
+    gpu_id: int
+
+    def settings(self) -> Dict[str, Any]:
+        """What the result depends on besides the input. (A shard's size shows in its input.)"""
+        settings = {key: getattr(self, key) for key in ("lang", "tokenizer", "format", "sentences", "only_matched")}
+        sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
+        return {**settings, "sources": sources, "exclude": exclude}
+
+    def inputs(self, nlp: Language) -> List[ShardInput]:
+        """What the shards are made from."""
+        reading = Reading(sentences=self.sentences)
+        return corpus_inputs(self.input_path, nlp, format=self.format, reading=reading, shard_size=self.shard_size)
+
+    def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
+        return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)
+
+    def keyed_sources(self) -> Iterator[Tuple[str, Source]]:
+        """The sources, with the name of what is prepared for each."""
+        for number, source in enumerate(self.sources, start=1):
+            yield f"source-{number}", source
+
+    def prepare(self, nlp: Language, folder: Path) -> None:
+        """Compile term lists and patterns, and index files with labels, once for all processes."""
+        keys = sorted(sentence_keys(self.exclude, nlp))
+        (folder / _EXCLUDED).write_text(json.dumps(keys), encoding="utf-8")
+        for key, source in self.keyed_sources():
+            LABELERS[source.kind].prepare(source, nlp, folder, key)
+
+    def to_json(self) -> Dict[str, Any]:
+        paths = {"input_path": str(self.input_path), "output_path": str(self.output_path), "exclude": []}
+        return {**vars(self), **paths, "sources": [source.to_json() for source in self.sources]}
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> "LabelConfig":
+        paths = {key: Path(data[key]) for key in ("input_path", "output_path")}
+        sources = [KINDS[source.pop("kind")](**source) for source in data["sources"]]
+        return cls(**{**data, **paths, "sources": sources})
+
+
+class Label(Stage[LabelCounts]):
+    """The stage.
+
+    config (LabelConfig): What to do.
+    settings (Dict[str, Any]): Those of the config.
+    nlp (Language): Its tokenizer splits the terms; the rulers of terms and patterns are its components.
+    folder (Optional[Path]): What `LabelConfig.prepare` has filled; None: that is done when it is opened.
+    """
+
+    name = "label"
+    report = LabelCounts
+
+    def __init__(
+        self, config: LabelConfig, settings: Dict[str, Any], nlp: Language, folder: Optional[Path] = None
+    ) -> None:
+        super().__init__(settings, nlp.vocab)
+        self.config = config
+        self.nlp = nlp
+        self.folder = folder
+        self._opened = ExitStack()
+
+    def open(self) -> None:
+        folder = self.folder
+        if folder is None:
+            folder = self._opened.enter_context(scratch_folder(self.config.output_path))
+            self.config.prepare(self.nlp, folder)
+        self._excluded = {*json.loads((folder / _EXCLUDED).read_text(encoding="utf-8"))}
+        self._labelers: List[Labeler[Any]] = []
+        for key, source in self.config.keyed_sources():
+            self._labelers.append(LABELERS[source.kind](source, self.nlp, folder, key))
+            self._opened.callback(self._labelers[-1].close)
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def zones(self) -> List[Language]:
+        return [self.nlp, *(labeler.nlp for labeler in self._labelers if labeler.nlp is not None)]
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        groups = [weak_group(source.name) for source in self.config.sources]
+        for labeler in self._labelers:
+            self.stats.by_source[labeler.source.name] = labeler.counts()
+        for batch in minibatch(filter(self._is_wanted, docs), BATCH_SIZE):
+            for labeler in self._labelers:
+                labeler.label(batch, self.stats.by_source[labeler.source.name])
+            for doc in batch:
+                matched = any(map(len, (doc.spans.get(group, ()) for group in groups)))
+                self.stats.unmatched += not matched
+                if matched or not self.config.only_matched:
+                    yield doc
+
+    def _is_wanted(self, doc: Doc) -> bool:
+        wanted = not self._excluded or sentence_key(doc.text) not in self._excluded
+        self.stats.excluded += not wanted
+        return wanted
+
+
+def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> Dict[str, Any]:
+    """Prepare the sources in a folder for other processes; gives what `run_worker` takes."""
+    nlp = blank_pipeline(config.lang, config.tokenizer)
+    config.prepare(nlp, folder)
+    nlp.to_disk(folder / _BASE)
+    return {"config": config.to_json(), "settings": settings, "folder": str(folder)}
+
+
+def run_worker(task: Dict[str, Any], part: Part) -> None:
+    """Make one part of the shards of what `_hand_over` has prepared; see `runtime.tasks`."""
+    config, folder = LabelConfig.from_json(task["config"]), Path(task["folder"])
+    nlp = load_pipeline(folder / _BASE)
+    with on_device(config.gpu_id):
+        config.shards(nlp, part).run(Label(config, task["settings"], nlp, folder))

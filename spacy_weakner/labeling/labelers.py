@@ -1,10 +1,11 @@
-"""What each kind of weak source runs, and how what it finds becomes its span group."""
+"""What each kind of weak source runs, and how the spans that it finds become its span group."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Generic, Iterable, Iterator, List, Optional, TypeVar
 
 from spacy.language import Language
+from spacy.matcher import Matcher
 from spacy.tokens import Doc, Span
 
 from ..corpus.docbin import bare_copy
@@ -21,50 +22,68 @@ from ..corpus.weak import (
     weak_group,
     weak_sources,
 )
+from ..errors import Errors, WeaknerError
+from ..files import parse_json, read_lines
+from ..gazetteer_ruler.terms import make_term_list
 from ..pipelines import load_pipeline
 from ..ty import Entity
-from .answering import AnswerFile
-from .importing import LabelFile
-from .mentions import Found
-from .preparing import PATTERN_SPANS, prepared_name
+from .alignment import Alignment
 from .report import SourceCounts
-from .sources import CORPUS, FILES, Source
+from .sources import CorpusSource, PatternSource, PipelineSource, ScoredSource, Source, TermSource
+
+# Where the rulers of patterns leave their spans.
+_PATTERN_SPANS = "spacy_weakner.spans"
+S = TypeVar("S", bound=Source)
 
 
-class Labeller(ABC):
-    """Asks a source about Docs, and writes what it says.
+class Labeler(ABC, Generic[S]):
+    """Runs a source over Docs. To make one, `prepare` must have run before, in this process or another.
 
     source (Source): The source.
-    nlp (Optional[Language]): The pipeline that it runs, if that is its own.
+    nlp (Language): The pipeline that `prepare` has got.
+    folder (Path): The folder that it has filled.
+    key (str): Name of what belongs to the source there: its own may hold what no file name can.
     """
 
+    # The pipeline that it runs, if that is its own.
     nlp: Optional[Language] = None
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: S, nlp: Language, folder: Path, key: str) -> None:
         self.source = source
 
+    @classmethod
+    def prepare(cls, source: S, nlp: Language, folder: Path, key: str) -> None:
+        """Do what is expensive, once for all processes.
+
+        source (Source): The source.
+        nlp (Language): A blank pipeline, which may get a component called `key`.
+        folder (Path): May get files whose names begin with `key`.
+        key (str): See above.
+        RAISES (WeaknerError): If something cannot be read.
+        """
+
     @abstractmethod
-    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterable[Optional[Found]]:
-        """Ask, without writing.
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterable[Optional[Alignment]]:
+        """Find spans, without writing them.
 
         docs (List[Doc]): The Docs.
         stats (SourceCounts): Where to count.
-        YIELDS (Optional[Found]): What it finds in each Doc; None if it has not looked at it.
+        YIELDS (Optional[Alignment]): The spans of each Doc; None if the source has not looked at it.
         """
 
     def counts(self) -> SourceCounts:
-        """RETURNS (SourceCounts): What is known before a shard is labelled."""
+        """RETURNS (SourceCounts): What is known before a shard is labeled."""
         return SourceCounts()
 
-    def close(self) -> None:  # noqa: B027
-        """Nothing more will be asked."""
+    def close(self) -> None:
+        """Close files."""
+
+    def declared(self, doc: Doc) -> Dict[str, Any]:
+        """What the source states of itself, for a Doc as it was before: arguments of `corpus.weak.set_source`."""
+        return {"reliability": self.source.reliability, "complete": self.source.complete}
 
     def label(self, docs: List[Doc], stats: SourceCounts) -> None:
-        """Write what the source finds to its span group, each span once.
-
-        docs (List[Doc]): The Docs.
-        stats (SourceCounts): Where to count.
-        """
+        """Write what the source finds to its span group, each span once."""
         for doc, found in zip(docs, self.find(docs, stats), strict=True):
             if found is None:
                 stats.docs_without_row += 1
@@ -72,41 +91,27 @@ class Labeller(ABC):
             else:
                 self._write(doc, found, stats)
 
-    def declared(self, doc: Doc, is_whole: bool) -> Dict[str, Any]:
-        """What the source declares of itself; see `corpus.weak.set_source`.
-
-        doc (Doc): The Doc, as it was before.
-        is_whole (bool): Whether nothing of what the source says of it was lost: silence may stand for that.
-        RETURNS (Dict[str, Any]): The arguments.
-        """
-        source = self.source
-        return {
-            "reliability": source.reliability,
-            "complete": source.complete and is_whole,
-            "terms": source.attr if source.kind == "terms" else None,
-        }
-
-    def _write(self, doc: Doc, found: Found, stats: SourceCounts) -> None:
-        source, entities, scores = self.source, found.entities, None
-        is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
-        if source.labels is not None or any(score is not None for score in found.scores):
+    def _write(self, doc: Doc, found: Alignment, stats: SourceCounts) -> None:
+        entities, scores = found.entities, None
+        if self.source.labels is not None or any(score is not None for score in found.scores):
             best = self._selected(found, stats)
             entities = sorted(best)
             scores = [best[entity] for entity in entities]
-        elif source.kind != "terms":  # whose matches are in order, each once
+        elif not isinstance(self.source, TermSource):  # whose matches are in order, each once
             entities = sorted({*entities})
-        set_source(
-            doc,
-            source.name,
-            entities,
-            None if scores is None or all(score is None for score in scores) else scores,
-            **self.declared(doc, is_whole),
-        )
+        if scores is not None and all(score is None for score in scores):
+            scores = None
+        declared = self.declared(doc)
+        # Where something was lost, silence may stand for that.
+        is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
+        declared["complete"] = declared["complete"] and is_whole
+        set_source(doc, self.source.name, entities, scores, **declared)
         stats.spans.update(label for _, _, label in entities)
 
-    def _selected(self, found: Found, stats: SourceCounts) -> Dict[Entity, Optional[float]]:
+    def _selected(self, found: Alignment, stats: SourceCounts) -> Dict[Entity, Optional[float]]:
         """Spans that labels and scores allow, by the names that labels are to have, each with its best score."""
-        labels, min_score = self.source.labels, self.source.min_score
+        labels = self.source.labels
+        min_score = self.source.min_score if isinstance(self.source, ScoredSource) else None
         best: Dict[Entity, Optional[float]] = {}
         for (start, end, label), score in zip(found.entities, found.scores, strict=True):
             if labels is not None and label not in labels:
@@ -120,118 +125,112 @@ class Labeller(ABC):
         return best
 
 
-class TermLabeller(Labeller):
-    """A term list.
+class TermLabeler(Labeler[TermSource]):
+    """Looks up a term list with a `gazetteer_ruler`."""
 
-    ruler (Any): Its `gazetteer_ruler`, which is only asked.
-    """
+    def __init__(self, source: TermSource, nlp: Language, folder: Path, key: str) -> None:
+        super().__init__(source, nlp, folder, key)
+        self._ruler: Any = nlp.get_pipe(key)
 
-    def __init__(self, source: Source, ruler: Any) -> None:
-        super().__init__(source)
-        self.ruler = ruler
+    @classmethod
+    def prepare(cls, source: TermSource, nlp: Language, folder: Path, key: str) -> None:
+        ruler: Any = nlp.add_pipe("gazetteer_ruler", name=key, config=source.ruler_settings())
+        ruler.name = source.name  # for messages and progress
+        ruler.initialize(lambda: [], nlp=nlp, terms=make_term_list(Path(source.path), label=source.term_label))
 
-    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Found]:
-        for entities in self.ruler.match_docs(docs):
-            yield Found(entities, [None] * len(entities))
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
+        for entities in self._ruler.match_docs(docs):
+            yield Alignment(entities, [None] * len(entities))
+
+    def declared(self, doc: Doc) -> Dict[str, Any]:
+        return {**super().declared(doc), "terms": self.source.attr}
 
 
-class PatternLabeller(TermLabeller):
-    """Patterns; the ruler is their `span_ruler`."""
+class PatternLabeler(Labeler[PatternSource]):
+    """Runs patterns with a `span_ruler`."""
 
-    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Found]:
+    def __init__(self, source: PatternSource, nlp: Language, folder: Path, key: str) -> None:
+        super().__init__(source, nlp, folder, key)
+        self._ruler: Any = nlp.get_pipe(key)
+
+    @classmethod
+    def prepare(cls, source: PatternSource, nlp: Language, folder: Path, key: str) -> None:
+        attr = None if source.attr == "ORTH" else source.attr
+        config = {"spans_key": _PATTERN_SPANS, "phrase_matcher_attr": attr}
+        ruler: Any = nlp.add_pipe("span_ruler", name=key, config=config)
+        probe = nlp.make_doc("x")
+        patterns = []
+        for number, line in enumerate(read_lines(Path(source.path)), start=1):
+            if line.strip():
+                try:
+                    patterns.append(_check_pattern(parse_json(line), probe))
+                except Exception as error:  # spaCy's matcher raises many kinds for a bad pattern or regex
+                    path = f"{source.path}, line {number}"
+                    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+                    raise WeaknerError(Errors.WK310.format(path=path, source=source.name, reason=reason)) from error
+        if not patterns:
+            raise WeaknerError(Errors.WK310.format(path=source.path, source=source.name, reason="no patterns"))
+        ruler.add_patterns(patterns)
+
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         # On copies: patterns could ask for entities, which may be gold. White space is layout, as it is for terms.
         for parts in [split_doc(bare_copy(doc)) for doc in docs]:
-            copies = self.ruler.pipe(part.doc for part in parts)
-            entities = merge_entities(parts, (group_entities(copy, PATTERN_SPANS) for copy in copies))
-            yield Found(entities, [None] * len(entities))
+            copies = self._ruler.pipe(part.doc for part in parts)
+            entities = merge_entities(parts, (group_entities(copy, _PATTERN_SPANS) for copy in copies))
+            yield Alignment(entities, [None] * len(entities))
 
 
-class PipelineLabeller(Labeller):
-    """A pipeline."""
+def _check_pattern(row: Any, probe: Doc) -> Dict[str, Any]:
+    """Try a row of spaCy's rulers, so that an error can name its line."""
+    if not isinstance(row, dict) or not isinstance(row.get("label"), str) or not row["label"].strip():
+        raise ValueError('expected {"label": ..., "pattern": ...}')
+    pattern = row.get("pattern")
+    if isinstance(pattern, list) and pattern:
+        matcher = Matcher(probe.vocab, validate=True)
+        matcher.add("pattern", [pattern])
+        matcher(probe)
+    elif not isinstance(pattern, str) or not pattern.strip():
+        raise ValueError("the pattern must be a phrase, or a list with one object per token")
+    return row
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
+
+class PipelineLabeler(Labeler[PipelineSource]):
+    """Runs a pipeline."""
+
+    def __init__(self, source: PipelineSource, nlp: Language, folder: Path, key: str) -> None:
+        super().__init__(source, nlp, folder, key)
         self.nlp: Language = load_pipeline(source.path)
 
-    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Found]:
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         wanted = self.source.spans_key
         # Bare copies, since components respect entities that are there, so that gold would come back as a prediction.
         for doc in self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs):
             stats.groups.update(key for key, group in doc.spans.items() if len(group) and key != wanted)
             if wanted is not None:
                 scores = [None if score is None else float(score) for score in group_scores(doc, wanted)]
-                yield Found(group_entities(doc, wanted), scores)
+                yield Alignment(group_entities(doc, wanted), scores)
             elif Span.has_extension("weakner_score"):
-                yield Found(doc_entities(doc), [ent._.weakner_score for ent in doc.ents])
+                yield Alignment(doc_entities(doc), [ent._.weakner_score for ent in doc.ents])
             else:
-                yield Found(doc_entities(doc), [None] * len(doc.ents))
+                yield Alignment(doc_entities(doc), [None] * len(doc.ents))
 
 
-class FileLabeller(Labeller):
-    """A file with labels.
+class CorpusLabeler(Labeler[CorpusSource]):
+    """Takes the labels that the corpus brings along under the name of the source."""
 
-    file_ (LabelFile): The file.
-    """
-
-    def __init__(self, source: Source, file_: LabelFile) -> None:
-        super().__init__(source)
-        self._file = file_
-
-    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Found]]:
-        for line, found, other_text in self._file.look_up(docs):
-            stats.other_text += other_text
-            if found is not None:
-                stats.used_rows.update([line])
-                stats.misaligned += found.misaligned
-                stats.not_found += found.not_found
-            yield found
-
-    def counts(self) -> SourceCounts:
-        return SourceCounts(rows=self._file.n_rows, repeated_rows=self._file.repeated)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class CorpusLabeller(Labeller):
-    """Labels that the corpus brings along under the name of the source."""
-
-    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Found]]:
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Alignment]]:
         group = weak_group(self.source.name)
         for doc in docs:
             if group in doc.spans:
-                yield Found(group_entities(doc, group), group_scores(doc, group))
+                yield Alignment(group_entities(doc, group), group_scores(doc, group))
             else:
                 stats.groups.update(weak_sources(doc))
                 yield None
 
-    def declared(self, doc: Doc, is_whole: bool) -> Dict[str, Any]:
-        name, said = self.source.name, super().declared(doc, is_whole)
-        reliability = said["reliability"]
+    def declared(self, doc: Doc) -> Dict[str, Any]:
+        name, reliability = self.source.name, self.source.reliability
         return {
             "reliability": get_reliability(doc, name) if reliability is None else reliability,
-            "complete": said["complete"] or is_complete(doc, name),
+            "complete": self.source.complete or is_complete(doc, name),
             "terms": terms_attr(doc, name),
         }
-
-
-def make_labeller(number: int, source: Source, nlp: Language, folder: Path) -> Labeller:
-    """Make a source ready to label.
-
-    number (int): Its number among the sources, from 0.
-    source (Source): The source.
-    nlp (Language): The pipeline that `prepare` has made.
-    folder (Path): The folder that it has filled.
-    RETURNS (Labeller): The labeller.
-    """
-    name = prepared_name(number)
-    if source.kind == "terms":
-        return TermLabeller(source, nlp.get_pipe(name))
-    if source.kind == "patterns":
-        return PatternLabeller(source, nlp.get_pipe(name))
-    if source.kind == CORPUS:
-        return CorpusLabeller(source)
-    if source.kind in FILES:
-        reader = AnswerFile if source.kind == "answers" else LabelFile
-        return FileLabeller(source, reader(Path(source.path), folder, name, source.name, source.misaligned))
-    return PipelineLabeller(source)

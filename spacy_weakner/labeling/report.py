@@ -10,33 +10,31 @@ from ..errors import Errors, WeaknerError
 from ..pipelines import load_pipeline
 from ..runtime.shards import WHOLE, Part
 from ..runtime.stage import Report, Statistics
-from .sources import Source
+from .sources import PipelineSource, Source
 
 Range = Tuple[int, int]
 
 
 class Lines:
-    """Line numbers, kept as ranges, as which they stand in receipts: "1-5000,7001".
-
-    ranges (Iterable[Range]): First and last line of each range.
-    """
+    """Line numbers, kept as ranges of a first and a last line, as which receipts have them: "1-5000,7001"."""
 
     def __init__(self, ranges: Iterable[Range] = ()) -> None:
-        self._ranges = _united(ranges)
+        self._ranges = [*ranges]
         self._new: Set[int] = set()
 
     def update(self, lines: Iterable[int]) -> None:
-        """Add lines.
-
-        lines (Iterable[int]): Their numbers.
-        """
         self._new.update(lines)
 
     @property
     def ranges(self) -> List[Range]:
-        """RETURNS (List[Range]): First and last line of each range."""
-        if self._new:
-            self._ranges, self._new = _united([*self._ranges, *((line, line) for line in self._new)]), set()
+        """RETURNS (List[Range]): In ascending order, none next to another."""
+        ranges, self._ranges = sorted([*self._ranges, *((line, line) for line in self._new)]), []
+        self._new.clear()
+        for first, last in ranges:
+            if self._ranges and first <= self._ranges[-1][1] + 1:
+                first, before = self._ranges.pop()
+                last = max(last, before)
+            self._ranges.append((first, last))
         return self._ranges
 
     def __eq__(self, other: object) -> bool:
@@ -49,40 +47,24 @@ class Lines:
         return Lines([*self.ranges, *other.ranges])
 
     def to_json(self) -> str:
-        """RETURNS (str): The ranges as text."""
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
 
     @classmethod
     def from_json(cls, text: str) -> "Lines":
-        """Read what `to_json` has made.
-
-        text (str): The ranges.
-        RETURNS (Lines): The lines.
-        """
         pairs = (part.partition("-") for part in text.split(",") if part)
         return cls((int(first), int(last or first)) for first, _, last in pairs)
 
 
-def _united(ranges: Iterable[Range]) -> List[Range]:
-    result: List[Range] = []
-    for first, last in sorted(ranges):
-        if result and first <= result[-1][1] + 1:
-            result[-1] = (result[-1][0], max(last, result[-1][1]))
-        else:
-            result.append((first, last))
-    return result
-
-
 @dataclass
 class SourceCounts(Statistics):
-    """What is counted of a source.
+    """Counts of a source.
 
     spans (Counter[str]): Its spans per label.
     left_out (Counter[str]): Spans left out since `labels` does not name their label, per label.
     low_scores (int): Spans left out since their score is lower than `min_score`.
     misaligned (int): Imported spans left out since they do not fit the tokens.
     not_found (int): Imported phrases that are not in their Docs.
-    docs_without_row (int): Docs about which the file says nothing; they have no group of this source.
+    docs_without_row (int): Docs without a row in the file; they have no group of this source.
     other_text (int): Docs that share their identifier with a row of another text, which was passed over.
     groups (Counter[str]): Docs with spans in another group than the one to take, per group; for labels of the corpus
         those of other sources, by their names.
@@ -105,7 +87,7 @@ class SourceCounts(Statistics):
     rows: int = 0
 
     def add(self, other: "SourceCounts") -> None:
-        # All shards tell the same of the file itself.
+        # All shards count the same rows of the file itself.
         rows, repeated = max(self.rows, other.rows), max(self.repeated_rows, other.repeated_rows)
         super().add(other)
         self.rows, self.repeated_rows = rows, repeated
@@ -113,11 +95,11 @@ class SourceCounts(Statistics):
 
 @dataclass
 class LabelCounts(Report):
-    """What is counted, beside what `Report` tells.
+    """What is counted beside the fields of `Report`.
 
     excluded (int): Docs left out because an excluded corpus holds the same sentence.
     unmatched (int): Docs without a match; they are written too, unless `only_matched` is set.
-    by_source (DefaultDict[str, SourceCounts]): What each source did.
+    by_source (DefaultDict[str, SourceCounts]): The counts of each source.
     """
 
     excluded: int = 0
@@ -127,12 +109,7 @@ class LabelCounts(Report):
 
 @dataclass
 class SourceReport(SourceCounts):
-    """What a source did: what `SourceCounts` tells.
-
-    name (str): Its name.
-    part (Part): What was labelled.
-    kind (str): See `Source`.
-    """
+    """`SourceCounts` with the name and the kind of the source, and what was labeled."""
 
     name: str = ""
     part: Part = WHOLE
@@ -140,24 +117,20 @@ class SourceReport(SourceCounts):
 
     @property
     def rows_without_doc(self) -> Optional[int]:
-        """RETURNS (Optional[int]): Rows of the file that belong to no Doc; None if only a part was labelled."""
+        """RETURNS (Optional[int]): Rows of the file that belong to no Doc; None if only a part was labeled."""
         # Not below 0: a repeated row can still be found by its text.
         return max(0, self.rows - len(self.used_rows)) if self.part == WHOLE else None
 
     @property
     def met_no_doc(self) -> bool:
-        """RETURNS (bool): Whether the file has rows, and none of them belongs to any Doc; False if only a part was
-        labelled.
-        """
+        """RETURNS (bool): True if the file has rows, none of which belongs to any Doc; False if only a part was
+        labeled."""
         return self.docs_without_row > 0 and self.rows > 0 and self.rows_without_doc == self.rows
 
 
 @dataclass
 class LabelReport(LabelCounts):
-    """What was labelled: what `LabelCounts` tells.
-
-    sources (List[SourceReport]): What each source did, in the order of their declarations.
-    """
+    """`LabelCounts` with a report of each source, in the order of their declarations."""
 
     sources: List[SourceReport] = field(default_factory=list)
 
@@ -177,32 +150,28 @@ def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> L
 
     sources (Sequence[Source]): The sources.
     counts (LabelCounts): What was counted.
-    part (Part): What was labelled.
+    part (Part): What was labeled.
     RETURNS (LabelReport): The report.
     RAISES (WeaknerError): If a pipeline has written span groups all over, but nothing of what was to be taken; or never
         writes the group that was to be taken.
     """
     reports = []
     for source in sources:
-        own = SourceReport(**vars(counts.by_source[source.name]), name=source.name, part=part, kind=source.kind)
-        if part == WHOLE and source.kind == "pipeline" and not (own.spans or own.left_out or own.low_scores):
-            _check_groups(source, list(own.groups))
-        reports.append(own)
+        report = SourceReport(**vars(counts.by_source[source.name]), name=source.name, part=part, kind=source.kind)
+        has_found = report.spans or report.left_out or report.low_scores
+        if part == WHOLE and isinstance(source, PipelineSource) and not has_found:
+            _check_groups(source, list(report.groups))
+        reports.append(report)
     return LabelReport(**vars(counts), sources=reports)
 
 
-def _check_groups(source: Source, groups: Sequence[str]) -> None:
-    """Refuse a choice that cannot be meant, of a source that has found nothing.
-
-    source (Source): The source.
-    groups (Sequence[str]): Other span groups that had spans.
-    RAISES (WeaknerError): If there are any, or if the source is a pipeline that never writes the group to take.
-    """
+def _check_groups(source: PipelineSource, groups: Sequence[str]) -> None:
+    """Of a pipeline that has found nothing: `groups` are other span groups that had spans."""
     if groups:
         what = "entities" if source.spans_key is None else f"spans in the group '{source.spans_key}'"
         raise WeaknerError(Errors.WK306.format(pipeline=source.path, what=what, groups=", ".join(groups)))
     if source.spans_key is not None:
-        # No group had a span. Whether there is an empty one, any Doc can tell.
+        # No group had a span. Any Doc shows whether there is an empty one.
         nlp = load_pipeline(source.path)
         written = sorted(nlp(Doc(nlp.vocab, words=["x"])).spans)
         if source.spans_key not in written:

@@ -14,104 +14,182 @@ settings. Paths are relative to the file's folder. Nothing in such a file is res
 
 import configparser
 import re
-from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Annotated, Any, ClassVar, Dict, Iterable, List, Literal, Mapping, Optional, Tuple, Type, Union
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from spacy.util import is_package
 from thinc.api import Config
 
-from ..corpus.rows import MISALIGNED, show
+from ..corpus.rows import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, parse_json, read_lines
-from ..gazetteer_ruler.forms import FORM
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
-KINDS = ("terms", "pipeline", "patterns", "file", "answers", "corpus")
-# Labels that were made before, for the texts that they name.
-FILES = ("file", "answers")
-# Labels that the corpus brings along, under the name of the source.
-CORPUS = "corpus"
-# Not LEMMA: terms are read by a blank pipeline, which gives no lemmas.
-ATTRS = (FORM, "ORTH", "LOWER", "NORM")
-# Of the samples of an answer: what fewer say, no majority says.
-MAJORITY = 0.5
-AMBIGUITY = ("all", "first", "drop")
 _TOP = "sources"
 # Sections that other values may refer to, as in spaCy's configs: ${paths.folder}
 _VARIABLES = ("paths", "vars")
+# Of the samples of a completion: what fewer have, no majority has.
+MAJORITY = 0.5
+_LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
+Text = Annotated[str, Field(pattern=r"\S")]
 
 
-@dataclass(frozen=True)
-class Source:
-    """A weak source.
+class Source(BaseModel):
+    """What all weak sources have. The description of a field is what an error says to expect.
 
+    kind (str): What it is; also the key of its path in a declaration.
     name (str): Its name; the span group is called `weak:<name>`.
-    kind (str): "terms", "pipeline", "patterns", "file", "answers" or "corpus".
-    path (str): The term list, the pipeline (a folder or an installed package), the patterns of spaCy's rulers, the file
-        with labels, or the answers of a language model that `ask` has written. "" for labels that the corpus itself
-        brings along under the name of the source: a name under "weak_ents", or "imported" where that is a plain list.
+    path (str): What it reads.
     reliability (Optional[float]): Probability that one of its spans is right, as its user sees it.
-    complete (bool): Whether its silence means "O". By default true for imported files, answers, and pipelines, except
-        for those that ask a language model: their silence can also be an answer that could not be read. Labels of the
-        corpus may also say so there themselves, and what their reliability is.
-    labels (Optional[Dict[str, str]]): What its labels are called here; spans with labels that are not named are left
-        out. None: all labels stay as they are.
-    attr (str): For terms: what they are compared by, as in `gazetteer_ruler` ("FORM", "ORTH", "LOWER", "NORM"). For
-        phrase patterns: the same but for "FORM"; "ORTH" by default.
-    acronym_length (int): For terms: those up to this length with inner upper case must match in exact case.
-    min_length (int): For terms: those with fewer characters are not matched.
-    stop (Tuple[str, ...]): For terms: those that are not to be matched, in any case and with any white space.
-    ambiguity (str): For terms: what a phrase with several labels gives: "all", the "first" in the order of the list, or
-        none ("drop"). This is decided before `labels` apply.
-    term_label (Optional[str]): For terms: the label of those that come without one.
-    spans_key (Optional[str]): For pipelines: the span group to take; None: `doc.ents`.
-    min_score (Optional[float]): For pipelines, files and labels of the corpus: spans with a lower score are left out;
-        spans without one stay. For answers, whose score is the share of samples that have the span, by default 0.5.
-    asked (Optional[str]): For answers: the question, as `ask` names it, if the file holds answers to several.
-    misaligned (str): For files and answers: what to do with spans that do not end at token borders: "drop", "error",
-        "expand" to the tokens that they touch, "contract" to those that they cover.
+    complete (bool): True if its silence means "O". The default for files, answers, and pipelines without language
+        models.
+    labels (Optional[Dict[str, str]]): What its labels are called here; spans with other labels are left out. None: all
+        labels stay as they are.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    kind: ClassVar[str]
     name: str
-    kind: str
-    path: str
-    reliability: Optional[float] = None
-    complete: bool = False
-    labels: Optional[Dict[str, str]] = None
-    attr: str = FORM
-    acronym_length: int = 5
-    min_length: int = 1
-    stop: Tuple[str, ...] = ()
-    ambiguity: str = "all"
-    term_label: Optional[str] = None
-    spans_key: Optional[str] = None
-    min_score: Optional[float] = None
-    misaligned: str = "drop"
-    asked: Optional[str] = None
+    path: str = ""
+    reliability: Optional[float] = Field(
+        default=None, gt=0, le=1, allow_inf_nan=False, description="null, or a number more than 0, up to 1"
+    )
+    complete: bool = Field(default=False, description="true or false")
+    labels: Optional[Dict[Text, Text]] = Field(
+        default=None, min_length=1, description='null, or names by label, like {"PERSON": "PER"}'
+    )
 
     def settings(self) -> Dict[str, Any]:
-        """What its labels depend on: all settings, and the contents of what it reads in place of the path.
+        """RETURNS (Dict[str, Any]): What its labels depend on: the contents of what it reads in place of the path."""
+        return {**self.to_json(), "path": hash_model(self.path) if self.path else ""}
 
-        RETURNS (Dict[str, Any]): What JSON can hold.
-        """
-        return asdict(self) if self.kind == CORPUS else {**asdict(self), "path": hash_model(self.path)}
+    def to_json(self) -> Dict[str, Any]:
+        return {"kind": self.kind, **self.model_dump()}
 
     @property
     def file(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The file that it reads, if it is one."""
-        return None if self.kind in ("pipeline", CORPUS) else Path(self.path)
+        return Path(self.path) if self.path else None
+
+
+class TermSource(Source):
+    """A term list.
+
+    attr (str): What terms are compared by, as in `gazetteer_ruler`. Not LEMMA: terms are read by a blank pipeline.
+    acronym_length (int): Terms up to this length with inner upper case must match in exact case.
+    min_length (int): Terms with fewer characters are not matched.
+    stop (Tuple[str, ...]): Terms that are not matched, in any case and with any white space.
+    ambiguity (str): What a phrase with several labels gives: "all", the "first" of the list, or none ("drop"). Decided
+        before `labels` apply.
+    term_label (Optional[str]): The label of terms that come without one.
+    """
+
+    kind = "terms"
+    attr: Literal["FORM", "ORTH", "LOWER", "NORM"] = Field(
+        default="FORM", description=f"one of FORM, ORTH, LOWER, NORM{_LEMMA}"
+    )
+    acronym_length: int = Field(default=5, ge=0, description="0 or more characters")
+    min_length: int = Field(default=1, ge=1, description="1 or more characters")
+    stop: Tuple[Text, ...] = Field(default=(), strict=False, description='a list of terms, like ["all"]')
+    ambiguity: Literal["all", "first", "drop"] = Field(default="all", description="one of all, first, drop")
+    term_label: Optional[Text] = Field(default=None, description="null, or a label")
+
+    def ruler_settings(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Settings of its `gazetteer_ruler`."""
+        names = ("attr", "acronym_length", "min_length", "ambiguity")
+        return {"source": self.name, "stop": list(self.stop), **{name: getattr(self, name) for name in names}}
+
+
+class PatternSource(Source):
+    """Patterns of spaCy's rulers.
+
+    attr (str): What phrase patterns are compared by.
+    """
+
+    kind = "patterns"
+    attr: Literal["ORTH", "LOWER", "NORM"] = Field(default="ORTH", description=f"one of ORTH, LOWER, NORM{_LEMMA}")
+
+
+class ScoredSource(Source):
+    """A source whose spans may have scores.
+
+    min_score (Optional[float]): Spans with a lower score are left out; spans without one stay.
+    """
+
+    min_score: Optional[float] = Field(default=None, allow_inf_nan=False, description="null, or a number")
+
+
+class PipelineSource(ScoredSource):
+    """A pipeline: a folder, or an installed package. It gets the bare tokens of each Doc.
+
+    spans_key (Optional[str]): The span group to take; None: `doc.ents`.
+    """
+
+    kind = "pipeline"
+    spans_key: Optional[Text] = Field(default=None, description="null, or the name of a span group")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _judge_silence(cls, data: Dict[str, Any]) -> Dict[str, Any]:
+        # The silence of a language model can also be a completion that could not be parsed.
+        return data if "complete" in data else {**data, "complete": not asks_language_model(data["path"])}
+
+    @property
+    def file(self) -> Optional[Path]:
+        return None
+
+
+class FileSource(ScoredSource):
+    """Labels that were made elsewhere, for the texts that they name.
+
+    misaligned (str): What to do with spans that do not end at token borders: "drop", "error", "expand" to the tokens
+        that they touch, "contract" to those that they cover.
+    """
+
+    kind = "file"
+    complete: bool = Field(default=True, description="true or false")
+    misaligned: Literal["drop", "error", "expand", "contract"] = Field(
+        default="drop", description="one of drop, error, expand, contract"
+    )
+
+
+class AnswersSource(FileSource):
+    """Completions of a language model that `ask` has written; a span's score is the share of samples that have it.
+
+    asked (Optional[str]): The prompt, as `ask` names it, if the file holds completions of several.
+    """
+
+    kind = "answers"
+    min_score: Optional[float] = Field(default=MAJORITY, allow_inf_nan=False, description="null, or a number")
+    asked: Optional[Text] = Field(default=None, description='null, or a question, like "1c9d2f60"')
+
+
+class CorpusSource(ScoredSource):
+    """Labels that the corpus brings along under the name of the source: a name under "weak_ents", or "imported" where
+    that is a plain list. There they may state their `reliability` and be `complete` themselves."""
+
+    kind = "corpus"
+
+
+# The kinds of sources. `label.LABELERS` has what each of them runs.
+KINDS: Dict[str, Type[Source]] = {
+    source.kind: source
+    for source in (TermSource, PipelineSource, PatternSource, FileSource, AnswersSource, CorpusSource)
+}
+# By setting, the default of the first kind that has it.
+DEFAULTS: Dict[str, Any] = {
+    key: field.default
+    for source in reversed(KINDS.values())
+    for key, field in source.model_fields.items()
+    if key not in ("name", "path")
+}
 
 
 class SettingError(Exception):
-    """What is wrong with a setting of a source; who declares the source adds the place.
-
-    key (str): The setting.
-    value (Any): Its value.
-    expected (str): What it should be.
-    """
+    """A setting of a source that is not `expected`; whoever reads the declaration adds the place."""
 
     def __init__(self, key: str, value: Any, expected: str) -> None:
         super().__init__(key, value, expected)
@@ -133,13 +211,7 @@ def read_sources(declared: Union[Path, str, Mapping[str, Any]]) -> List[Source]:
 
 
 def read_sections(declared: Union[Path, str, Mapping[str, Any]]) -> Tuple[str, Dict[str, Any], Path]:
-    """Read declarations without looking into them.
-
-    declared (Union[Path, str, Mapping[str, Any]]): See `read_sources`.
-    RETURNS (Tuple[str, Dict[str, Any], Path]): Where they stand, for messages; settings by name of the source; where
-        relative paths start.
-    RAISES (WeaknerError): If there are none, or the file cannot be read.
-    """
+    """Where declarations stand, for messages; settings by name of the source, unchecked; where relative paths start."""
     if isinstance(declared, Mapping):
         place, sections, folder = "sources", dict(declared), Path()
     else:
@@ -150,15 +222,7 @@ def read_sections(declared: Union[Path, str, Mapping[str, Any]]) -> Tuple[str, D
 
 
 def declared_source(place: str, name: str, settings: Any, folder: Path) -> Source:
-    """Check one declaration: `make_source`, with an error that names the place.
-
-    place (str): Where it stands.
-    name (str): Its name.
-    settings (Any): Its settings.
-    folder (Path): Where relative paths start.
-    RETURNS (Source): The source.
-    RAISES (WeaknerError): If it is malformed; the message names place, section and key.
-    """
+    """Check one declaration: `make_source`, with an error that names the place."""
     try:
         if not isinstance(settings, Mapping):
             raise SettingError(name, settings, f"a section [{_TOP}.<name>] around it")
@@ -169,150 +233,54 @@ def declared_source(place: str, name: str, settings: Any, folder: Path) -> Sourc
         raise WeaknerError(message) from None
 
 
-def make_source(name: str, settings: Mapping[str, Any], folder: Optional[Path] = None) -> Source:
-    """Check the declaration of one source.
-
-    name (str): Its name.
-    settings (Mapping[str, Any]): Its settings.
-    folder (Optional[Path]): Where relative paths start; None: the working folder.
-    RETURNS (Source): The source.
-    RAISES (SettingError): If something is wrong with them.
-    """
+def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
+    """Make a source of its settings; relative paths start at the folder. Raises a `SettingError`."""
     if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
         raise SettingError("source", name, "a name, without white space around it")
-    settings = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+    known = [*KINDS, *DEFAULTS]
     for key in settings:
-        if key not in _KEYS and key not in KINDS:
-            near = get_close_matches(str(key), [*_KEYS, *KINDS], n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise SettingError(key, settings[key], f"one of the keys {', '.join([*KINDS, *_KEYS])}{hint}")
+        if key not in known:
+            raise SettingError(key, settings[key], f"one of the keys {', '.join(known)}{_hint(key, known)}")
     given = [kind for kind in KINDS if settings.get(kind) is not None]
     if len(given) != 1:
-        key = given[-1] if given else KINDS[0]
+        key = given[-1] if given else next(iter(KINDS))
         raise SettingError(key, settings.get(key), f"exactly one of the keys {', '.join(KINDS)}")
-    kind = given[0]
-    for key in settings:
-        _check(key, settings[key], kind)
-    values = {key: settings[key] for key in settings if key not in KINDS}
-    values["stop"] = tuple(values.get("stop", ()))
-    path = "" if kind == CORPUS else _find(kind, settings[kind], Path() if folder is None else folder)
-    return Source(name=name, kind=kind, path=path, **{**usual_settings(kind, path), **values})
+    kind = KINDS[given[0]]
+    values = {key: value for key, value in settings.items() if key not in KINDS}
+    for key in values:
+        if key not in kind.model_fields:
+            others = " and ".join(other for other in KINDS if key in KINDS[other].model_fields)
+            raise SettingError(key, values[key], f"none for {kind.kind}: it belongs to {others}")
+    path = _find(kind, settings[kind.kind], folder)
+    try:
+        return kind(name=name, path=path, **values)
+    except ValidationError as error:
+        key = str(error.errors()[0]["loc"][0])
+        raise SettingError(key, values[key], kind.model_fields[key].description or "") from None
 
 
-def usual_settings(kind: str, path: str) -> Dict[str, Any]:
-    """Settings that a kind of source has if none are given, as far as they differ from those of `Source`.
-
-    kind (str): The kind.
-    path (str): What it reads.
-    RETURNS (Dict[str, Any]): The settings.
-    """
-    if kind == "patterns":
-        return {"attr": "ORTH"}
-    if kind == "answers":
-        return {"complete": True, "min_score": MAJORITY}
-    return {"complete": kind == "file" or (kind == "pipeline" and not asks_language_model(path))}
-
-
-def _check(key: str, value: Any, kind: str) -> None:
-    if key in KINDS:
-        if value is not None and not (value is True if key == CORPUS else _is_text(value)):
-            raise SettingError(key, value, "true" if key == CORPUS else "a path in quotes")
-        return
-    rule = _PATTERN_ATTR if (kind, key) == ("patterns", "attr") else _KEYS[key]
-    if kind not in rule.kinds:
-        raise SettingError(key, value, f"none for {kind}: it belongs to {' and '.join(rule.kinds)}")
-    if not rule.is_fine(value):
-        raise SettingError(key, value, rule.expected)
-
-
-def _find(kind: str, value: str, folder: Path) -> str:
+def _find(kind: Type[Source], value: Any, folder: Path) -> str:
+    if kind is CorpusSource:
+        if value is not True:
+            raise SettingError(kind.kind, value, "true")
+        return ""
+    value = str(value) if isinstance(value, Path) else value
+    if not isinstance(value, str) or not value.strip():
+        raise SettingError(kind.kind, value, "a path in quotes")
     path = folder / expand_home(value)
-    if path.exists() and (kind == "pipeline") == path.is_dir():
+    if kind is PipelineSource:
+        if path.is_dir() or is_package(value):
+            return str(path) if path.is_dir() else value
+        raise SettingError(kind.kind, value, f"the folder of a pipeline ({path}) or an installed one; there is neither")
+    if path.exists() and not path.is_dir():
         return str(path)
-    if kind == "pipeline":
-        if is_package(value):
-            return value
-        raise SettingError(kind, value, f"the folder of a pipeline ({path}) or an installed one; there is neither")
-    near = get_close_matches(path.name, [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else [], n=1)
-    hint = f" (did you mean '{near[0]}'?)" if near and not path.is_dir() else ""
-    raise SettingError(kind, value, f"a file, and there is none at {path}{hint}")
+    names = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() and not path.is_dir() else []
+    raise SettingError(kind.kind, value, f"a file, and there is none at {path}{_hint(path.name, names)}")
 
 
-# The rules
-
-
-class _Rule(NamedTuple):
-    kinds: Sequence[str]
-    is_fine: Callable[[Any], bool]
-    expected: str
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or _is_text(value)
-
-
-def _is_number_or_none(value: Any) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_reliability(value: Any) -> bool:
-    return value is None or (_is_number(value) and 0 < value <= 1)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_mapping(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, Mapping) and bool(value) and all(_is_text(k) and _is_text(v) for k, v in value.items())
-    )
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(map(_is_text, value))
-
-
-def _at_least(least: int) -> Callable[[Any], bool]:
-    def is_fine(value: Any) -> bool:
-        return type(value) is int and value >= least
-
-    return is_fine
-
-
-def _one_of(choices: Sequence[str], kinds: Sequence[str], hint: str = "") -> _Rule:
-    return _Rule(kinds, choices.__contains__, f"one of {', '.join(choices)}{hint}")
-
-
-_LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
-# spaCy's matcher knows its own attributes alone.
-_PATTERN_ATTR = _one_of([attr for attr in ATTRS if attr != FORM], ("patterns",), _LEMMA)
-_KEYS: Dict[str, _Rule] = {
-    "reliability": _Rule(KINDS, _is_reliability, "null, or a number more than 0, up to 1"),
-    "complete": _Rule(KINDS, _is_flag, "true or false"),
-    "labels": _Rule(KINDS, _is_mapping, 'null, or names by label, like {"PERSON": "PER"}'),
-    "attr": _one_of(ATTRS, ("terms", "patterns"), _LEMMA),
-    "acronym_length": _Rule(("terms",), _at_least(0), "0 or more characters"),
-    "min_length": _Rule(("terms",), _at_least(1), "1 or more characters"),
-    "stop": _Rule(("terms",), _are_texts, 'a list of terms, like ["all"]'),
-    "ambiguity": _one_of(AMBIGUITY, ("terms",)),
-    "term_label": _Rule(("terms",), _is_text_or_none, "null, or a label"),
-    "spans_key": _Rule(("pipeline",), _is_text_or_none, "null, or the name of a span group"),
-    "min_score": _Rule(("pipeline", *FILES, CORPUS), _is_number_or_none, "null, or a number"),
-    "misaligned": _one_of(MISALIGNED, FILES),
-    "asked": _Rule(("answers",), _is_text_or_none, 'null, or a question, like "1c9d2f60"'),
-}
-
-
-# The file
+def _hint(name: Any, names: Iterable[str]) -> str:
+    near = get_close_matches(str(name), [*names], n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def _read_file(path: Path) -> Dict[str, Any]:
@@ -332,9 +300,8 @@ def _read_file(path: Path) -> Dict[str, Any]:
         raise WeaknerError(Errors.WK307.format(path=path, reason=reason)) from error
     for section in config:
         if section not in (_TOP, *_VARIABLES):
-            near = get_close_matches(section, [_TOP, *_VARIABLES], n=1)
-            hint = f" (did you mean '{near[0]}'?)" if near else ""
-            raise WeaknerError(Errors.WK307.format(path=path, reason=f"unknown section [{section}]{hint}."))
+            reason = f"unknown section [{section}]{_hint(section, [_TOP, *_VARIABLES])}."
+            raise WeaknerError(Errors.WK307.format(path=path, reason=reason))
     return dict(config[_TOP])
 
 

@@ -8,12 +8,11 @@ from spacy.vocab import Vocab
 
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
 from ..corpus.weak import copy_group, weak_group
-from ..files import atomic_path
+from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..labeling.label import TERMS_SOURCE
-from ..labeling.preparing import ruler_settings
-from ..labeling.sources import Source, read_sources
+from ..labeling.sources import TermSource, read_sources
 from ..pipelines import blank_pipeline, load_pipeline
 
 RULER = "gazetteer_ruler"
@@ -32,23 +31,23 @@ class TermList(NamedTuple):
     pipeline: Path
 
 
-def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[Source]:
+def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[TermSource]:
     """The sources that are term lists: what a pipeline can carry with it.
 
     terms (Optional[Path]): A term list.
     sources (Optional[Union[Path, str]]): Or a file that declares sources.
-    RETURNS (List[Source]): Those that are term lists.
+    RETURNS (List[TermSource]): Those that are term lists.
     RAISES (WeaknerError): If something is malformed.
     """
     if sources is not None:
-        return [source for source in read_sources(sources) if source.kind == "terms"]
-    return [] if terms is None else read_sources({TERMS_SOURCE: {"terms": str(terms)}})
+        return [source for source in read_sources(sources) if isinstance(source, TermSource)]
+    return [] if terms is None else [TermSource(name=TERMS_SOURCE, path=str(existing(Path(terms))))]
 
 
-def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[TermList]:
+def make_lists(lists: List[TermSource], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[TermList]:
     """Make a pipeline of each term list: its matches are the entities, the longest first.
 
-    lists (List[Source]): The term lists.
+    lists (List[TermSource]): The term lists.
     folder (Path): Where they go.
     lang, tokenizer: See `convert`.
     RETURNS (List[TermList]): One pipeline per list.
@@ -57,7 +56,7 @@ def make_lists(lists: List[Source], folder: Path, *, lang: str, tokenizer: Optio
     for n, source in enumerate(lists, start=1):
         name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = blank_pipeline(lang, tokenizer)
-        settings = {**ruler_settings(source), "reliability": source.reliability, "annotate_ents": True}
+        settings = {**source.ruler_settings(), "reliability": source.reliability, "annotate_ents": True}
         ruler = nlp.add_pipe(RULER, config=settings)
         rows = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
         ruler.initialize(lambda: [], nlp=nlp, terms=rows)  # type: ignore[attr-defined]

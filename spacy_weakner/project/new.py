@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
@@ -17,7 +16,7 @@ from ..corpus.weak import weak_sources
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
-from ..labeling.sources import CORPUS, Source, read_sources, usual_settings
+from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 from .workshop import GOLD, VOTES, config_name
@@ -110,7 +109,7 @@ def init_project(
         raise own.error or WeaknerError(Errors.WK680)
     # Labels of the corpus are known to be right or wrong only where the gold brings them along too.
     judged = "gold" in files and (
-        any(each.kind != CORPUS for each in declared)
+        any(each.kind != CorpusSource.kind for each in declared)
         or bool({each.name for each in declared} & {*_own_sources(gold, lang, tokenizer, columns).names})
     )
     if transformer is not None and Path(transformer).is_dir():
@@ -227,12 +226,14 @@ def _declare(
         for source in found:
             if source.file is not None and text is not None and source.file.resolve() == Path(text).resolve():
                 raise WeaknerError(Errors.WK695.format(path=text, name=name, source=source.name))
-    single.update({name: {CORPUS: True} for name in own})
+    single.update({name: {CorpusSource.kind: True} for name in own})
     if single:
         found = [*read_sources(single), *found]
     if len(found) > 1:
         # Where the gold says nothing about a source, something has to.
-        found = [s if s.reliability is not None else replace(s, reliability=USUAL_RELIABILITY) for s in found]
+        found = [
+            s if s.reliability is not None else s.model_copy(update={"reliability": USUAL_RELIABILITY}) for s in found
+        ]
     names = [source.name for source in found]
     for name in names:
         if names.count(name) > 1:
@@ -241,7 +242,7 @@ def _declare(
 
 
 def _source_path(folder: Path, source: Source) -> str:
-    if source.kind == CORPUS:
+    if isinstance(source, CorpusSource):
         return ""
     # Pipelines may be installed packages.
     return _path_in(folder, Path(source.path)) if Path(source.path).exists() else source.path
@@ -249,14 +250,13 @@ def _source_path(folder: Path, source: Source) -> str:
 
 def _settings(source: Source) -> Dict[str, Any]:
     """What the declaration says: what is not the default, and what one may want to change."""
-    default = Source(name=source.name, kind=source.kind, path=source.path)
-    values = {key: getattr(source, key) for key in Source.__dataclass_fields__ if key not in ("name", "kind", "path")}
+    usual = type(source)(name=source.name, path=source.path)
     shown = _SHOWN.get(source.kind, ())
-    usual = usual_settings(source.kind, source.path)
+    values = source.model_dump(exclude={"name", "path"})
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in values.items()
-        if key in shown or value != usual.get(key, getattr(default, key))
+        if key in shown or value != getattr(usual, key)
     }
 
 

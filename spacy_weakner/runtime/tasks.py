@@ -13,7 +13,7 @@ STAGES = {
     "augment": "..relabel.augment",
     "complete": "..relabel.complete",
     "convert": "..conversion.in_parts",
-    "label": "..labeling.stage",
+    "label": "..labeling.label",
     "pick": "..relabel.pick",
 }
 

@@ -6,7 +6,7 @@ import spacy
 from spacy_weakner.checks.corpora import Sentence
 from spacy_weakner.checks.matching import Seen
 from spacy_weakner.checks.terms import check_terms
-from spacy_weakner.labeling.sources import Source
+from spacy_weakner.labeling.sources import TermSource
 
 from .conftest import found
 
@@ -15,7 +15,7 @@ NAMES = ["aspirin", "insulin", "ibuprofen", "warfarin", "heparin", "codeine", "m
 
 def check(path, findings, seen=None, **settings):
     seen = seen or Seen(spacy.blank("en"), 20)
-    return check_terms(Source("t", "terms", str(path), **settings), "--terms t", "en", seen, findings)
+    return check_terms(TermSource(name="t", path=str(path), **settings), "--terms t", "en", seen, findings)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_labels_of_large_lists_are_counted_in_all_of_it(write, findings, monkeyp
 )
 @pytest.mark.parametrize("attr, level", [("FORM", "info"), ("ORTH", "warning")])
 def test_terms_that_only_a_variant_finds(write, findings, term, texts, is_counted, attr, level):
-    source = Source("t", "terms", str(write("t.csv", ["label,term", f"D,{term}"])), attr=attr)
+    source = TermSource(name="t", path=str(write("t.csv", ["label,term", f"D,{term}"])), attr=attr)
     check_terms(source, "--terms t", "en", Seen(spacy.blank("en"), texts=texts), findings)
     messages = [message for message in found(findings, level) if "variants of characters" in message]
     assert len(messages) == is_counted

@@ -9,7 +9,7 @@ from spacy_weakner.cli.aggregate import aggregate_cli
 from spacy_weakner.cli.app import app
 from spacy_weakner.cli.convert import convert_cli
 from spacy_weakner.labeling.llm.config import AskConfig
-from spacy_weakner.labeling.sources import Source
+from spacy_weakner.labeling.sources import DEFAULTS
 
 COMMANDS = {
     "adapt": "encoder_tools.adapt",
@@ -36,8 +36,9 @@ def test_a_command_takes_what_its_function_takes(name):
     parameters = inspect.signature(function).parameters
     taken = {p.name: p.default for p in parameters.values() if p.name in options}
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        known = inspect.signature(AskConfig if name == "ask" else Source).parameters
-        taken.update({key: known[key].default for key in options if key in known and key not in taken})
+        settings = {p.name: p.default for p in inspect.signature(AskConfig).parameters.values()}
+        known = settings if name == "ask" else DEFAULTS
+        taken.update({key: known[key] for key in options if key in known and key not in taken})
     assert taken == {key: taken[key] if value is None and taken[key] == () else value for key, value in options.items()}
     left = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {*options}
     assert left == {"progress"}

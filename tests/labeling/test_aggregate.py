@@ -67,7 +67,7 @@ def test_report(tmp_path):
         make_doc({}),
     ]
     report, result = run(tmp_path, docs, unmatched="outside")
-    assert (report.docs, report.unlabelled, report.gold, report.candidates) == (3, 1, 1, 2)
+    assert (report.docs, report.unlabeled, report.gold, report.candidates) == (3, 1, 1, 2)
     assert (report.entities, report.tokens, report.missing, report.skipped) == ({"A": 1}, 18, 6, 0)
     assert [iob(doc) for doc in result] == ["BIOOOO", "OOOOOO", "------"]
 
@@ -162,7 +162,7 @@ def test_majority(tmp_path, settings, expected):
     report, (doc, empty, _) = run(tmp_path, docs, method="majority", **settings)
     assert iob(doc) == expected
     assert iob(empty) == "------"
-    assert report.unlabelled == 1 + (settings["sources"] == ["s"])
+    assert report.unlabeled == 1 + (settings["sources"] == ["s"])
     assert {s: weak.group_entities(doc, f"weak:{s}") for s in AGREED} == AGREED
     assert weak.is_weak(doc) and weak.get_confidence(doc) is None and weak.get_soft_labels(doc) is None
 
@@ -366,7 +366,7 @@ def test_resume_gives_the_same_bytes(tmp_path):
 def test_entities_do_not_depend_on_the_batch(tmp_path, monkeypatch):
     docs = random_docs(20)
     _, together = run(tmp_path, docs, method="label_model")
-    monkeypatch.setattr("spacy_weakner.labeling.combine.BATCH_SIZE", 3)
+    monkeypatch.setattr("spacy_weakner.labeling.aggregate.BATCH_SIZE", 3)
     (tmp_path / "out.spacy").unlink()
     _, apart = run(tmp_path, docs, method="label_model")
     assert [weak.doc_entities(doc) for doc in together] == [weak.doc_entities(doc) for doc in apart]

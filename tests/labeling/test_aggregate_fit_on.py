@@ -60,7 +60,7 @@ def test_sources_without_answers_are_counted(tmp_path, text):
     again = aggregate(tmp_path / "test.spacy", tmp_path / "out.spacy", method="label_model", fit_on=text)
     assert again.skipped == 1 and again.unanswered == ("fair",)
     report, docs = run(tmp_path, make_docs(6, 1, names=()), fit_on=text)
-    assert report.unanswered == ("bad", "fair", "good") and report.unlabelled == 6
+    assert report.unanswered == ("bad", "fair", "good") and report.unlabeled == 6
     assert not any(doc.has_annotation("ENT_IOB") for doc in docs)
 
 

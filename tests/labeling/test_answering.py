@@ -8,7 +8,7 @@ import spacy
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.labeling.agreement import vote
+from spacy_weakner.labeling.imported import vote
 from spacy_weakner.labeling.label import label
 from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.project.new import init_project

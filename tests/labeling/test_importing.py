@@ -9,10 +9,11 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.rows import RowError
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.labeling.importing import LabelFile, index_labels
+from spacy_weakner.labeling.alignment import align, align_mentions, letter_borders, read_mentions
+from spacy_weakner.labeling.imported import FileLabeler
 from spacy_weakner.labeling.label import label
-from spacy_weakner.labeling.mentions import align, find_mentions, letter_borders, read_mentions
 from spacy_weakner.labeling.report import Lines
+from spacy_weakner.labeling.sources import FileSource
 from spacy_weakner.runtime.shards import WHOLE
 
 NLP = spacy.blank("xx")
@@ -25,7 +26,7 @@ def make_doc(words, id_=None, spaces=None):
 
 
 def find(doc, row, misaligned="drop"):
-    return find_mentions(doc, read_mentions(row, "s"), misaligned)
+    return align_mentions(doc, read_mentions(row, "s"), misaligned)
 
 
 # Places
@@ -201,8 +202,7 @@ def test_malformed_rows_name_file_and_line(tmp_path, row, message):
     path = tmp_path / "llm.jsonl"
     path.write_text('\n{"text": "x", "ents": []}\n' + json.dumps(row) + "\n")
     with pytest.raises(WeaknerError, match=rf"WK103.*llm\.jsonl, line 3: .*{message}"):
-        index_labels(path, tmp_path, "k", "s")
-    assert sorted(f.name for f in tmp_path.iterdir()) == ["llm.jsonl"]
+        prepare(path)
 
 
 # Rows and Docs
@@ -211,13 +211,18 @@ def test_malformed_rows_name_file_and_line(tmp_path, row, message):
 def open_labels(folder, rows, name="llm.jsonl", newline="\n", prefix=""):
     data = (prefix + "".join(json.dumps(row, ensure_ascii=False) + newline for row in rows)).encode()
     (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    index_labels(folder / name, folder, "k", "s")
-    return LabelFile(folder / name, folder, "k", "s", "drop")
+    return FileLabeler(prepare(folder / name), NLP, folder, name)
 
 
-def look_up(file_, docs):
-    found = [lookup.found for lookup in file_.look_up(docs)]
-    file_.close()
+def prepare(path):
+    source = FileSource(name="s", path=str(path))
+    FileLabeler.prepare(source, NLP, path.parent, path.name)
+    return source
+
+
+def look_up(labeler, docs):
+    found = [labeler.look_up(doc).found for doc in docs]
+    labeler.close()
     return [None if f is None else [label for _, _, label in f.entities] for f in found]
 
 
@@ -241,16 +246,16 @@ def test_rows_are_found_by_id_or_text_in_any_order(tmp_path, name, newline, pref
         make_doc("other"),
     ]
     file_ = open_labels(tmp_path, rows, name, newline, prefix)
-    assert (file_.n_rows, file_.repeated) == (4, 0)
+    assert (file_.counts().rows, file_.counts().repeated_rows) == (4, 0)
     assert look_up(file_, docs) == [["U"], ["ID-B"], ["ONLY-ID"], ["ID-B"], ["TEXT-C"], None, None]
 
 
 def test_a_row_of_the_same_id_with_another_text_is_passed_over(tmp_path):
     rows = [{"id": "1", "text": "old text", "ents": [[0, 3, "X"]]}, {"text": "new text", "ents": [[0, 3, "Y"]]}]
     file_ = open_labels(tmp_path, rows)
-    (lookup,) = file_.look_up([make_doc("new|text", "1")])
+    lookup = file_.look_up(make_doc("new|text", "1"))
     assert (lookup.line, lookup.other_text) == (2, True)
-    (lookup,) = file_.look_up([make_doc("newest|text", "1")])
+    lookup = file_.look_up(make_doc("newest|text", "1"))
     assert lookup == (0, None, True)
     file_.close()
 
@@ -259,14 +264,8 @@ def test_of_repeated_rows_the_first_counts(tmp_path):
     rows = [{"text": "a", "ents": [["a", label]]} for label in "ABC"]
     rows += [{"id": "1", "text": "a", "ents": [["a", label]]} for label in "DE"]
     file_ = open_labels(tmp_path, rows)
-    assert (file_.n_rows, file_.repeated) == (2, 3)
+    assert (file_.counts().rows, file_.counts().repeated_rows) == (2, 3)
     assert look_up(file_, [make_doc("A"), make_doc("a"), make_doc("a", "1")]) == [["A"], ["A"], ["D"]]
-
-
-def test_equal_hashes_do_not_mix_rows_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.labeling.importing._hash", lambda key: 5)
-    rows = [{"text": word, "ents": [[word, word]]} for word in "abc"]
-    assert look_up(open_labels(tmp_path, rows), [make_doc(w) for w in "cbad"]) == [["c"], ["b"], ["a"], None]
 
 
 def test_lines_as_ranges():
@@ -282,10 +281,10 @@ def test_lines_as_ranges():
 def test_not_utf8_and_damaged(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a", "ents": []}\n{"text": "\xff", "ents": []}\n')
     with pytest.raises(WeaknerError, match=r"WK104.*line 2, byte 36"):
-        index_labels(tmp_path / "a.jsonl", tmp_path, "k", "s")
+        prepare(tmp_path / "a.jsonl")
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"x" * 1000)[:-12])
     with pytest.raises(WeaknerError, match="WK206"):
-        index_labels(tmp_path / "a.jsonl.gz", tmp_path, "k", "s")
+        prepare(tmp_path / "a.jsonl.gz")
 
 
 # The stage

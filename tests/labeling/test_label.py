@@ -233,8 +233,8 @@ def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
         ({}, "WK303"),
         ({"terms": "terms.jsonl", "pipeline": "model"}, "WK303"),
         ({"terms": "terms.jsonl", "source": ""}, "WK005.*source"),
-        ({"terms": "none.jsonl"}, "WK100"),
-        ({"pipeline": "none"}, "WK108"),
+        ({"terms": "none.jsonl"}, "WK005.*terms.*a file, and there is none"),
+        ({"pipeline": "none"}, "WK005.*pipeline.*there is neither"),
         ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
         ({"terms": "terms.jsonl", "lang": "qqq"}, "WK107"),
         ({"terms": "terms.jsonl", "attr": "SHAPE"}, "WK005.*attr"),
@@ -245,7 +245,8 @@ def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
         ({"terms": "terms.jsonl", "exclude": ["out/dev.txt"]}, "WK304"),
     ],
 )
-def test_errors(corpus, terms, tmp_path, monkeypatch, settings, message):
+@pytest.mark.usefixtures("pipeline", "terms")
+def test_errors(corpus, tmp_path, monkeypatch, settings, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WeaknerError, match=message):
         label(corpus, tmp_path / "out", **settings)

@@ -18,8 +18,7 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.heads.head import TrainableHead
-from spacy_weakner.labeling.label import label
-from spacy_weakner.labeling.stage import run_worker
+from spacy_weakner.labeling.label import label, run_worker
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.relabel.pick import pick
 from spacy_weakner.relabel.soft import predict_soft_labels

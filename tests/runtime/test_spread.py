@@ -19,8 +19,7 @@ from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
 from spacy_weakner.corpus.runs import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import parse_json
-from spacy_weakner.labeling.aggregate import _hand_over, aggregate
-from spacy_weakner.labeling.combine import Distributions
+from spacy_weakner.labeling.aggregate import Distributions, _hand_over, aggregate
 from spacy_weakner.relabel.augment import augment
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.relabel.pick import pick

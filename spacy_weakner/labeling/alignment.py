@@ -1,4 +1,4 @@
-"""Spans and phrases that a row of imported labels names, and where they are in a Doc.
+"""Mentions that a row of imported labels names, and their places in a Doc.
 
 Row and Doc hold the same text, but perhaps with other tokens, case and white space. So positions are counted in
 letters: characters of the text without case and white space.
@@ -22,33 +22,20 @@ _LARGEST = 1e300
 
 
 class Mention(NamedTuple):
-    """What a row says: a label at a place, or a label of a phrase wherever it stands.
-
-    label (str): The label.
-    score (Optional[float]): Its score, if it has one.
-    phrase (Optional[str]): The phrase; None: the place counts.
-    start (int): First letter.
-    end (int): Letter behind the last.
-    item (Any): What stands in the row, for messages.
-    """
+    """A label of a place, or of a phrase wherever it stands: then `start` and `end`, which count letters, are 0."""
 
     label: str
     score: Optional[float]
     phrase: Optional[str]
     start: int
     end: int
-    item: Any
+    item: Any  # the part of the row, for messages
 
 
-class Found(NamedTuple):
-    """Mentions as spans of a Doc.
-
-    entities (List[Entity]): The spans.
-    scores (List[Optional[float]]): One per span.
-    misaligned (int): Mentions left out because they do not end at token borders.
-    not_found (int): Phrases that are not in the Doc.
-    is_whole (Optional[bool]): Whether what could not be placed changes nothing; None: only if there is none.
-    """
+class Alignment(NamedTuple):
+    """Spans of a Doc, with a score for each. `misaligned` counts mentions that were left out since they do not end at
+    token borders, `not_found` phrases that are not in the Doc. `is_whole` is True if these change nothing; None: if
+    there are none."""
 
     entities: List[Entity]
     scores: List[Optional[float]]
@@ -58,19 +45,16 @@ class Found(NamedTuple):
 
 
 def row_text(row: Row) -> Optional[str]:
-    """The letters of a row's text or tokens; None if it has neither.
-
-    RAISES (RowError): If they are malformed.
-    """
-    if row.get("text") is not None:
-        if not isinstance(row["text"], str):
-            raise RowError(f"'text' must be a string, got {show(row['text'])}")
-        return sentence_key(row["text"])
-    if row.get("tokens") is None:
+    """The letters of a row's text or tokens; None if it has neither. Raises a `RowError` if they are malformed."""
+    text, tokens = row.get("text"), row.get("tokens")
+    if text is None and tokens is None:
         return None
-    if not isinstance(row["tokens"], list) or not all(isinstance(token, str) for token in row["tokens"]):
-        raise RowError(f"'tokens' must be a list of strings, got {show(row['tokens'])}")
-    return sentence_key("".join(row["tokens"]))
+    if text is None and isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
+        return sentence_key("".join(tokens))
+    if isinstance(text, str):
+        return sentence_key(text)
+    expected = "'tokens' must be a list of strings" if text is None else "'text' must be a string"
+    raise RowError(f"{expected}, got {show(tokens if text is None else text)}")
 
 
 def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
@@ -92,7 +76,7 @@ def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
         return None
     if not isinstance(items, list):
         raise RowError(f"'{what}' must be a list, got {show(items)}")
-    borders: Optional[List[int]] = None
+    borders: List[int] = []
     mentions = []
     for item in items:
         start, end, phrase, label, score = _parts(item, what)
@@ -102,25 +86,25 @@ def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
             raise RowError(f"{what}: the score must be a number that is not too large, got {show(item)}")
         first = last = 0
         if phrase is None:
-            borders = _row_borders(row, what) if borders is None else borders
-            first, last = _place(borders, start, end, item, what)
+            borders = borders or _row_borders(row, what)
+            first, last = _letters_between(borders, start, end, item, what)
         elif not isinstance(phrase, str) or not sentence_key(phrase):
             raise RowError(f"{what}: the phrase must be a string that is not empty, got {show(item)}")
         mentions.append(Mention(label, None if score is None else float(score), phrase, first, last, item))
     return mentions
 
 
-def find_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Found:
+def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Alignment:
     """Find mentions in a Doc. A phrase is found wherever it begins and ends at token borders: in its own case, or if it
     is nowhere in that, in any case.
 
     doc (Doc): The Doc.
     mentions (Sequence[Mention]): The mentions.
     misaligned (str): What to do with places that do not end at token borders; see `align`.
-    RETURNS (Found): The spans, in the order of the mentions.
+    RETURNS (Alignment): The spans, in the order of the mentions.
     RAISES (RowError): If a place does not end at token borders, and `misaligned` is "error".
     """
-    found = Found([], [])
+    found = Alignment([], [])
     words = [token.text for token in doc] if mentions else []
     letters = letter_borders(words)
     # Case can change how many letters there are, so each form of the text has its own borders.
@@ -185,9 +169,6 @@ def _occurrences(text: str, borders: Sequence[int], phrase: str) -> List[Tuple[i
     return places
 
 
-# Parts of rows
-
-
 def _find_list(row: Row, source: str) -> Tuple[Any, str]:
     if _WEAK in row:
         items = row[_WEAK]
@@ -195,9 +176,8 @@ def _find_list(row: Row, source: str) -> Tuple[Any, str]:
             return items, _WEAK
         if source in items or len(items) == 1:
             return items.get(source, next(iter(items.values()))), _WEAK
-        raise RowError(
-            f"weak_ents: labels of {', '.join(items) or 'nobody'}, but none of '{source}'. Rename the source"
-        )
+        names = ", ".join(items) or "nobody"
+        raise RowError(f"weak_ents: labels of {names}, but none of '{source}'. Rename the source")
     given = [key for key in _LISTS if row.get(key) is not None]
     if len(given) > 1:
         raise RowError(f"labels under both '{given[0]}' and '{given[1]}'. Keep those of the source, as 'weak_ents'")
@@ -232,13 +212,13 @@ def _is_number(value: Any) -> bool:
 def _row_borders(row: Row, what: str) -> List[int]:
     text, tokens = row.get("text"), row.get("tokens")
     if (text is None) == (tokens is None):
-        there = "neither 'text' nor 'tokens'" if text is None else "both 'text' and 'tokens'"
-        raise RowError(f"{what}: {there} in the row, so the unit of the offsets is not clear")
+        given = "neither 'text' nor 'tokens'" if text is None else "both 'text' and 'tokens'"
+        raise RowError(f"{what}: {given} in the row, so the unit of the offsets is not clear")
     row_text(row)
     return letter_borders(text or tokens or ())
 
 
-def _place(borders: Sequence[int], start: Any, end: Any, item: Any, what: str) -> Tuple[int, int]:
+def _letters_between(borders: Sequence[int], start: Any, end: Any, item: Any, what: str) -> Tuple[int, int]:
     if type(start) is not int or type(end) is not int:
         raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
     if not 0 <= start < end < len(borders):

@@ -1,0 +1,213 @@
+"""Labels made elsewhere (by an LLM, by GLiNER, by hand), put onto the Docs of a corpus.
+
+The file is JSONL in any order; rows are found by "id", or by their text. They are put into a database of SQLite, which
+processes share.
+"""
+
+import json
+import os
+import sqlite3
+from collections import Counter, deque
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpus.answers import ASKED, is_answer, is_torn
+from ..corpus.jsonl import at_line, read_rows
+from ..corpus.rows import Row, RowError, read_identifier
+from ..corpus.sentences import sentence_key
+from ..corpus.weak import get_id
+from ..errors import Errors, WeaknerError
+from ..ty import Entity
+from .alignment import Alignment, align_mentions, read_mentions, row_text
+from .labelers import Labeler
+from .report import SourceCounts
+from .sources import MAJORITY, AnswersSource, FileSource
+
+F = TypeVar("F", bound=FileSource)
+_TABLES = """
+CREATE TABLE rows (line INTEGER PRIMARY KEY, row TEXT);
+CREATE TABLE keys (key BLOB, line INTEGER, is_first BOOLEAN);
+"""
+_COUNTS = "SELECT count(*), count(DISTINCT key) FROM keys WHERE is_first"
+_FIND = "SELECT line, row FROM keys JOIN rows USING (line) WHERE key = ? ORDER BY line"
+
+
+class Lookup(NamedTuple):
+    """The row of a Doc: its line, from 1 (0: there is none), and its spans. `other_text` is True if the row with the
+    Doc's id was passed over because it has another text."""
+
+    line: int
+    found: Optional[Alignment]
+    other_text: bool = False
+
+
+class FileLabeler(Labeler[F]):
+    """Finds the rows of a file. Of several rows for a Doc the first in the file counts."""
+
+    def __init__(self, source: F, nlp: Language, folder: Path, key: str) -> None:
+        super().__init__(source, nlp, folder, key)
+        # Nothing writes to it any more; this works on file systems without locks.
+        uri = (folder / f"{key}.sqlite").resolve().as_uri()
+        self._rows = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+
+    @classmethod
+    def prepare(cls, source: F, nlp: Language, folder: Path, key: str) -> None:
+        path = Path(source.path)
+        with closing(sqlite3.connect(folder / f"{key}.sqlite")) as database, database:
+            database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
+            for line, row in read_rows(path):
+                with at_line(path, line):
+                    hashes = [_hash(row_key) for row_key in cls.row_keys(source, row)]
+                if hashes:
+                    database.execute("INSERT INTO rows VALUES (?, ?)", (line, json.dumps(row)))
+                    values = [(hash_, line, number == 0) for number, hash_ in enumerate(hashes)]
+                    database.executemany("INSERT INTO keys VALUES (?, ?, ?)", values)
+            database.execute("CREATE INDEX by_key ON keys (key, line)")
+
+    @classmethod
+    def row_keys(cls, source: F, row: Row) -> List[str]:
+        """The keys under which a row is found; none if it states that nobody has looked. Checks the whole row."""
+        mentions = read_mentions(row, source.name)
+        id_, text = read_identifier(row.get("id")), row_text(row)
+        if id_ is None and text is None:
+            raise RowError("neither 'id' nor 'text' nor 'tokens', so the row belongs to no document")
+        if mentions is None:
+            return []
+        return [*([] if id_ is None else [_id_key(id_)]), *([] if text is None else [_text_key(text)])]
+
+    def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Alignment]]:
+        for doc in docs:
+            lookup = self.look_up(doc)
+            stats.other_text += lookup.other_text
+            if lookup.found is not None:
+                stats.used_rows.update([lookup.line])
+                stats.misaligned += lookup.found.misaligned
+                stats.not_found += lookup.found.not_found
+            yield lookup.found
+
+    def look_up(self, doc: Doc) -> Lookup:
+        """Find the row of a Doc."""
+        text, id_ = sentence_key(doc.text), get_id(doc)
+        other_text = False
+        for line, row in self._rows_of(_id_key(id_)) if id_ is not None else ():
+            other_text = row_text(row) not in (None, text)
+            if not other_text:
+                return Lookup(line, self._align(doc, line, row))
+            break
+        for line, row in self._rows_of(_text_key(text)):
+            return Lookup(line, self._align(doc, line, row), other_text)
+        return Lookup(0, None, other_text)
+
+    def _rows_of(self, key: str) -> Iterator[Tuple[int, Row]]:
+        for line, row in self._rows.execute(_FIND, (_hash(key),)):
+            yield line, json.loads(row)
+
+    def _align(self, doc: Doc, line: int, row: Row) -> Alignment:
+        with at_line(Path(self.source.path), line):
+            return align_mentions(doc, read_mentions(row, self.source.name) or [], self.source.misaligned)
+
+    def counts(self) -> SourceCounts:
+        rows, different = self._rows.execute(_COUNTS).fetchone()
+        return SourceCounts(rows=different, repeated_rows=rows - different)
+
+    def close(self) -> None:
+        self._rows.close()
+
+
+class AnswersLabeler(FileLabeler[AnswersSource]):
+    """Lets the samples of a prompt vote: every row that `ask` has written is one. Texts without a completion that could
+    be parsed count as not looked at."""
+
+    @classmethod
+    def prepare(cls, source: AnswersSource, nlp: Language, folder: Path, key: str) -> None:
+        path = Path(source.path)
+        rows: Counter[str] = Counter()
+        models: Dict[str, str] = {}
+        if _is_torn(path):
+            raise WeaknerError(Errors.WK773.format(path=path))
+        for line, row in read_rows(path):
+            with at_line(path, line):
+                if not is_answer(row):
+                    reason = "this is no row of 'ask'. Declare the file as a source with file = ... instead of answers"
+                    raise RowError(reason)
+            rows[row[ASKED]] += 1
+            models[row[ASKED]] = str(row.get("model"))
+        if (len(rows) > 1 and source.asked is None) or (rows and source.asked not in (None, *rows)):
+            found = ", ".join(f'"{asked}" ({models[asked][:40]}, {n} rows)' for asked, n in rows.most_common(5))
+            raise WeaknerError(Errors.WK772.format(path=path, source=source.name, found=found))
+        super().prepare(source, nlp, folder, key)
+
+    @classmethod
+    def row_keys(cls, source: AnswersSource, row: Row) -> List[str]:
+        return super().row_keys(source, row) if source.asked in (None, row[ASKED]) else []
+
+    def look_up(self, doc: Doc) -> Lookup:
+        rows = [*self._rows_of(_text_key(sentence_key(doc.text)))]
+        samples = [self._align(doc, line, row) for line, row in rows]
+        return Lookup(rows[0][0], _agreement(samples)) if samples else Lookup(0, None)
+
+    def counts(self) -> SourceCounts:
+        return SourceCounts(rows=super().counts().rows)  # the samples of a text are no repetition
+
+
+def vote(samples: Sequence[Sequence[Entity]]) -> Tuple[List[Entity], List[float]]:
+    """Let samples vote, in two steps: mentions first, then their types (Xie et al., EMNLP 2023,
+    https://arxiv.org/abs/2310.10035).
+
+    samples (Sequence[Sequence[Entity]]): The entities of each: (start, end, label).
+    RETURNS (Tuple[List[Entity], List[float]]): Every mention of any sample with the label that most of those name that
+        have it (in a draw the one that was named first), in the order of the text; and for each the share of all
+        samples that have it, with whichever label.
+    """
+    labels: Dict[Tuple[int, int], Counter[str]] = {}
+    found: Counter[Tuple[int, int]] = Counter()
+    for sample in samples:
+        unique = dict.fromkeys(sample)
+        found.update({(start, end) for start, end, _ in unique})
+        for start, end, label in unique:
+            labels.setdefault((start, end), Counter())[label] += 1
+    places = sorted(labels)
+    # Of equal counts, most_common gives the one that came first.
+    entities = [(*place, labels[place].most_common(1)[0][0]) for place in places]
+    return entities, [found[place] / len(samples) for place in places]
+
+
+def _agreement(samples: List[Alignment]) -> Alignment:
+    entities, scores = vote([sample.entities for sample in samples])
+    n_lossy = sum(bool(sample.misaligned or sample.not_found) for sample in samples)
+    return Alignment(
+        entities,
+        [*scores],
+        misaligned=sum(sample.misaligned for sample in samples),
+        not_found=sum(sample.not_found for sample in samples),
+        # What was lost in fewer samples could not have won.
+        is_whole=n_lossy < MAJORITY * len(samples),
+    )
+
+
+def _is_torn(path: Path) -> bool:
+    """True if a killed process has left the last row unfinished."""
+    if path.suffix.lower() == ".gz":
+        return False
+    with path.open("rb") as lines:
+        if lines.seek(0, os.SEEK_END) and lines.seek(-1, os.SEEK_END) and lines.read(1) == b"\n":
+            return False
+        lines.seek(0)
+        return is_torn(next(iter(deque(lines, maxlen=1)), b""))
+
+
+def _id_key(id_: str) -> str:
+    return f"id {id_}"
+
+
+def _text_key(text: str) -> str:
+    return f"text {text}"
+
+
+def _hash(key: str) -> bytes:
+    return blake2b(key.encode("utf-8"), digest_size=16).digest()
