@@ -21,10 +21,11 @@ from experiment import MATCH, N_DEV, TOKENIZER, Experiment, Score, add_encoder, 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
+from spacy_weakner.needle.confidence import Calibration
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.runs.train import train_folds
 
@@ -182,8 +183,7 @@ class Needle(Experiment):
             calibration = self.calibration({"completed-token": "token"}.get(name, "sentence"))
             if name == "completed-again":
                 # Dev selects nothing in the second round, so that it can calibrate.
-                calibration = self.models / "calibration-again.json"
-                calibrate(calibration, [(initial, self.corpus("dev"))])
+                calibration = calibrate_confidence([(initial, self.corpus("dev"))]).calibration
             soft = name == "completed-soft"
             estimate = soft or name == "completed-estimated"
             how: Dict[str, Any] = {"rule": "auto" if name == "completed-auto" else "unmatched"}
@@ -192,15 +192,14 @@ class Needle(Experiment):
         print(name, report, flush=True)
         return path
 
-    def calibration(self, unit: str) -> Path:
+    def calibration(self, unit: str) -> Calibration:
         """Out-of-fold calibration on the strong sentences."""
-        path = self.models / f"calibration-{unit}.json"
-        if not path.exists():
-            config = config_file("crf_ner", self.size)
-            values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000, **self.tuned}
-            folds = train_folds(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
-            print(calibrate(path, [(fold.model, fold.corpus) for fold in folds], unit=unit), flush=True)
-        return path
+        config = config_file("crf_ner", self.size)
+        values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000, **self.tuned}
+        folds = train_folds(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
+        report = calibrate_confidence([(fold.model, fold.corpus) for fold in folds], unit=unit)
+        print(report, flush=True)
+        return report.calibration
 
     def make_corpora(self) -> None:
         """Make the corpora of this seed."""

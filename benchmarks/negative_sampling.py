@@ -23,7 +23,7 @@ from experiment import Experiment, add_encoder, load_weights, main, options, par
 from mask import mask
 from spacy.vocab import Vocab
 
-from spacy_weakner.calibration.bias import fit_bias
+from spacy_weakner.calibration.calibrate import calibrate
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.labeling.aggregate import aggregate
 
@@ -125,10 +125,9 @@ class NegativeSampling(Experiment):
         output, start = model.parent / "biased", Cost.now()
         skipped = output.exists()
         if not skipped:
-            report = fit_bias(output, model, self.corpus("dev"))
-            print(
-                f"    {name}: bias {report.bias:+.1f}, F1 on dev {report.before:.1f} to {report.after:.1f}", flush=True
-            )
+            bias = calibrate(model, self.corpus("dev"), output, fit=["bias"]).bias
+            assert bias is not None
+            print(f"    {name}: bias {bias.value:+.1f}, F1 on dev {bias.before:.1f} to {bias.after:.1f}", flush=True)
         return output, cost + remembered(model.parent / "bias.cost.json", start, skipped)
 
     def make_corpora(self) -> None:

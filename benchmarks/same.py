@@ -35,7 +35,7 @@ SHARED = """
     --paths.train corpus/annotated/gold.spacy --paths.dev corpus/annotated/dev.spacy
 """
 MODEL = "../shared/model/model-last"
-STAGES = f"""
+STAGES = """
 prepare corpus --gold ../shared/gold.jsonl --dev ../shared/dev.jsonl --test ../shared/test.jsonl \
     --text ../shared/text.jsonl
 label corpus/text labelled --terms ../shared/terms.csv --exclude corpus/annotated
@@ -48,21 +48,24 @@ aggregate many agreement --policy agreement
 aggregate many majority --method majority --soft
 aggregate many weighted --method weighted --soft --gold gold-many.spacy
 aggregate many label-model --method label_model
-calibrate by-sentence.json {MODEL}=gold-many.spacy --score log_probability --method isotonic
-calibrate by-token.json {MODEL}=gold-many.spacy --unit token --n-bins 5
-relabel complete weak completed {MODEL} --calibration by-sentence.json --soft
-relabel complete weak completed-all {MODEL} --rule all --broken repair --calibration by-token.json --soft
-relabel complete agreement completed-many {MODEL} --broken drop --calibration by-token.json --estimate-accuracy
 """
+COMPLETE = f"""
+relabel complete weak completed {MODEL} {{by_sentence}} --soft
+relabel complete weak completed-all {MODEL} --rule all --broken repair {{by_token}} --soft
+relabel complete agreement completed-many {MODEL} --broken drop {{by_token}} --estimate-accuracy
+"""
+_BY_SENTENCE, _BY_TOKEN = "--score log_probability --method isotonic", "--unit token --n-bins 5"
+_FOLDS = f"--folds {MODEL}=gold-many.spacy"
+NOW = COMPLETE.format(by_sentence=f"{_FOLDS} {_BY_SENTENCE}", by_token=f"{_FOLDS} {_BY_TOKEN}")
+# What checkouts call it in which `calibrate` writes JSON for `relabel complete`.
+FORMER = f"""
+calibrate by-sentence.json {MODEL}=gold-many.spacy {_BY_SENTENCE}
+calibrate by-token.json {MODEL}=gold-many.spacy {_BY_TOKEN}
+""" + COMPLETE.format(by_sentence="--calibration by-sentence.json", by_token="--calibration by-token.json")
 LAST = """
 train ../shared/configs/token_ner.cfg members --members 2 --training.max_steps 20 --training.eval_frequency 20 \
     --paths.train weak-complete --paths.dev corpus/annotated/dev.spacy
 relabel soft weak-complete ensemble members
-"""
-# What checkouts from before the group `relabel` call it.
-FORMER_LAST = """
-ensemble ../shared/configs/token_ner.cfg weak-complete members ensemble --members 2 --training.max_steps 20 \
-    --training.eval_frequency 20 --paths.dev corpus/annotated/dev.spacy
 """
 SOURCES = """
 [sources.gazetteer]
@@ -135,8 +138,8 @@ def make_shared(checkout: Path, folder: Path) -> None:
 
 def run_stages(checkout: Path, folder: Path) -> None:
     """Run all stages with the code of a checkout."""
-    grouped = (checkout / "spacy_weakner" / "relabel" / "soft.py").exists()
-    stages = STAGES + LAST if grouped else STAGES.replace("relabel ", "") + FORMER_LAST
+    by_folds = (checkout / "spacy_weakner" / "calibration" / "confidence.py").exists()
+    stages = STAGES + (NOW if by_folds else FORMER) + LAST
     for line in stages.split("\n"):
         if line:
             run(checkout, folder, ["-m", "spacy_weakner", *shlex.split(line)])

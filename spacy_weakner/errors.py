@@ -325,7 +325,6 @@ class Errors:
         "lists and pipelines that they come from."
     )
     # Completion
-    WK340 = "[WK340] {path} is no calibration ({reason}). Make it again with 'spacy weakner calibrate'."
     WK341 = (
         "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
         "pipeline with {heads}, or the name of the component (--component)."
@@ -339,17 +338,13 @@ class Errors:
         "[WK344] {path}: '{text}' has entities that are not weak, and they would be overwritten. Give a corpus "
         "that 'spacy weakner aggregate' has made."
     )
-    WK346 = (
-        "[WK346] 'estimate_accuracy' needs to know how good the weak sources are. Give the result of 'calibrate' as "
-        "'calibration', or give 'weak_accuracy' instead."
-    )
     WK345 = (
-        "[WK345] {path} says nothing on weak sources. Label the held-out gold with them before 'calibrate', or give "
-        "'weak_accuracy' instead of 'estimate_accuracy'."
+        "[WK345] The accuracy of the weak sources is unknown. Calibrate on held-out gold that they have labeled too "
+        "(command line: --folds), or give 'weak_accuracy' instead of 'estimate_accuracy'."
     )
     WK701 = (
-        "[WK701] The rule '{rule}' needs to know how good the given labels are, and {path} does not say. Give the "
-        "result of 'calibrate' on gold that the weak sources have labelled too, or another rule."
+        "[WK701] The rule '{rule}' needs an estimate of how good the weak labels are. Calibrate on held-out gold that "
+        "the weak sources have labeled too (command line: --folds), or give another rule."
     )
     WK702 = (
         "[WK702] The rule 'none', which 'auto' can choose too, leaves labels as they are, so there can be no soft "
@@ -635,10 +630,6 @@ class Errors:
     WK727 = (
         "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). With crf_ner set "
         "'scores = true'; or give a pipeline that ends with ent_combiner."
-    )
-    WK728 = (
-        "[WK728] {pipeline} has no component that takes thresholds, as ent_combiner does (it has: {names}). Compare "
-        "ent._.weakner_score with the thresholds yourself."
     )
     WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
 

@@ -1,190 +1,244 @@
-"""Learns from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
+"""Fits the temperature, the outside bias and the thresholds of a trained pipeline on held-out gold."""
 
-from collections import Counter
-from itertools import chain
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
-from numpy.typing import NDArray
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.docbin import read_docs
-from ..corpus.entities import trim_whitespace
+from ..corpus.docbin import bare_copy, read_docs
+from ..corpus.entities import set_entities
 from ..corpus.gold import find_gold
-from ..corpus.overlaps import without_overlaps
-from ..corpus.tags import IntTags
-from ..corpus.weak import group_entities, weak_group, weak_sources
+from ..corpus.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import check_output
-from ..needle.binning import Steps, histogram, isotonic
-from ..needle.completion import RULES, decide
-from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
+from ..files import atomic_path, check_output
+from ..heads.entities import EntityHead
 from ..progress import Progress
+from ..runs.groups import split_folds
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
-from ..runtime.predictions import PathPredictor
-from ..scores import count_matches
-from ..ty import Entity
+from ..runtime.predictions import Predictor
+from ..ty import EntityThresholds
+from .fitting import Fitted, fit_bias, fit_temperature
+from .thresholds import Scored, Threshold, fit_thresholds
 
-METHODS = ("histogram", "isotonic")
+TEMPERATURE, BIAS, THRESHOLD = "temperature", "bias", "threshold"
+FITS = (TEMPERATURE, BIAS, THRESHOLD)
+PRECISION, DELTA, MIN_ENTITIES = 0.95, 0.1, 50
 BATCH_SIZE = 256
+# The highest that components take: of a label without threshold only what is certain is still predicted.
+NEVER = 1.0
+
+
+class ThresholdReport(NamedTuple):
+    """Thresholds of a pipeline.
+
+    docs (int): Docs with gold.
+    left_out (int): Docs without.
+    unscored (int): Entities without a score.
+    labels (Dict[str, Threshold]): Per label, sorted.
+    others (Threshold): For labels that were never predicted here, and those with too few entities.
+    """
+
+    docs: int
+    left_out: int
+    unscored: int
+    labels: Dict[str, Threshold]
+    others: Threshold
 
 
 class CalibrateReport(NamedTuple):
-    """What was learned.
+    """What was fitted; None: it was not asked for.
 
-    calibration (Calibration): From scores to chances; also of the sources.
-    sentences (int): Sentences that it was learned from.
-    left_out (int): Sentences without tokens, or without complete gold.
-    accuracy (float): Share that the model got right: of the sentences or tokens, as the unit says.
+    component (str): Name of the component.
+    docs (int): Docs with complete gold that temperature and bias were fitted on.
+    temperature (Optional[Fitted]): With the mean negative log-likelihood of the gold.
+    bias (Optional[Fitted]): With F1 in [0, 100] on the gold; as it was chosen by this gold, a little too good.
+    thresholds (Optional[ThresholdReport]): The thresholds.
     """
 
-    calibration: Calibration
-    sentences: int
-    left_out: int
-    accuracy: float
+    component: str
+    docs: int
+    temperature: Optional[Fitted]
+    bias: Optional[Fitted]
+    thresholds: Optional[ThresholdReport]
 
 
 @holding("output_path")
 def calibrate(
+    model: Union[str, Path],
+    gold: Path,
     output_path: Path,
-    folds: Sequence[Tuple[Union[str, Path], Path]],
     *,
+    fit: Sequence[str],
+    precision: float = PRECISION,
+    delta: float = DELTA,
+    min_entities: int = MIN_ENTITIES,
     component: Optional[str] = None,
-    score: str = "viterbi",
-    unit: str = "sentence",
-    method: str = "histogram",
-    n_bins: int = 50,
-    min_per_bin: int = 10,
+    overwrite: bool = False,
     gpu_id: int = -1,
     progress: bool = False,
 ) -> CalibrateReport:
-    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A),
-    and how likely the labels of each weak source are.
+    """Fit settings of a component on held-out gold, and write the pipeline with them. In this order:
 
-    The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
-    with the part of the gold that it has not seen (see `crossfit`): all sentences are then used together. These models
-    have less gold than the final one, so the chances tend to be too low; and Viterbi scores of different models differ
-    in scale, which log-probabilities do not.
+    - "bias" is added to the scores of "O", so that F1 is best. A model that was trained on labels with holes, or on few
+      negatives, has learned another share of entities than there are. Entities that are in a Doc before, and stay,
+      count as found. A bias that is no better than none, or than the present one, is not taken.
+    - "temperature" divides all scores, so that the gold is most likely (Guo et al. 2017). It changes no prediction.
+    - "threshold": per label the lowest threshold of `ent._.weakner_score` from which on entities are right as often as
+      wanted, but for a chance of `delta`; `thresholds` states the guarantee. It holds for gold that nothing else was
+      fitted on: together with another fit, each gets half of the documents. Of labels that cannot be that precise,
+      only what is certain is still predicted.
 
-    output_path (Path): JSON file for the calibration.
-    folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
-        in `doc.ents`, or in the span group "gold". What weak sources have written there tells how good they are, and
-        which rule of `complete` makes the best labels of it: of several sources, of the entities that most of them
-        name, however `aggregate` puts them together.
-    component (Optional[str]): Name of the component to calibrate; None: the last that scores tag sequences.
-    score (str): "viterbi" or "log_probability", each per word.
-    unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
-        tokens of a sentence, on average over sentences.
-    method (str): "histogram" (the paper) or "isotonic".
-    n_bins (int): Bins of the histogram, at most.
-    min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
+    Thresholds that the component had before are removed, since they fit its former scores.
+
+    model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
+    gold (Path): Gold that it was neither trained on nor chosen by: a `.spacy` file or a folder of them. It is held in
+        memory.
+    output_path (Path): Folder for the calibrated pipeline.
+    fit (Sequence[str]): What to fit, of `FITS`.
+    precision (float): The wanted precision, in (0, 1).
+    delta (float): The chance that the threshold of a label promises too much, in (0, 0.25].
+    min_entities (int): Labels of which fewer entities are predicted in the gold are taken together.
+    component (Optional[str]): Name of the component; None: see `pipelines.default_component`.
+    overwrite (bool): Replace a folder that exists.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
-    RETURNS (CalibrateReport): What was learned.
-    RAISES (WeaknerError): For missing input, unusable settings, an output that is no calibration, no complete gold, or
-        scores that are not numbers.
+    progress (bool): Show progress.
+    RETURNS (CalibrateReport): What was fitted.
+    RAISES (WeaknerError): For unusable settings, missing input, a pipeline without such a component, one in which
+        another component decides on the entities of its heads, and no usable gold.
     """
-    for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
-        check_choice(setting, value, choices)
-    for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
-        check_range(setting, number, 1, None)
-    if not folds:
-        raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
-    corpora = [Path(corpus) for _, corpus in folds]
-    check_output(corpora, [Path(output_path)])
-    if Path(output_path).exists():
-        Calibration.load(output_path)  # nothing else is ever replaced
-    observed = _Observed(score, unit)
+    for name in fit or [""]:
+        check_choice("fit", name, FITS)
+    check_range("precision", precision, 1e-6, 1.0 - 1e-6)
+    check_range("delta", delta, 1e-12, 0.25)
+    check_range("min_entities", min_entities, 0, None)
+    gold, output_path = Path(gold), Path(output_path)
+    check_output([gold, *([Path(model)] if Path(model).exists() else [])], [output_path])
+    if output_path.exists() and not overwrite:
+        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
     with on_device(gpu_id):
-        for model, corpus in folds:
-            predictor = PathPredictor(model, component)
-            docs = read_docs(Path(corpus), predictor.nlp.vocab)
-            for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
-                observed.add(batch, predictor)
-    if not observed.scores:
-        raise WeaknerError(Errors.WK342.format(path=", ".join(map(str, corpora))))
-    steps = _fit(observed.scores, observed.hits, method, n_bins, min_per_bin)
-    calibration = Calibration(score, unit, steps, observed.sources, observed.rules, observed.given)
-    calibration.save(output_path)
-    return CalibrateReport(calibration, len(observed.scores), observed.left_out, float(numpy.mean(observed.hits)))
+        predictor = _predictor(model, component, fit)
+        docs: List[Doc] = list(read_docs(gold, predictor.nlp.vocab))
+        for_numbers, for_thresholds = docs, docs
+        if THRESHOLD in fit and len({*fit}) > 1:
+            parts = split_folds(docs, 2)
+            if len(parts) < 2:
+                raise WeaknerError(Errors.WK361.format(path=gold, docs=len(parts), folds=2))
+            for_numbers, for_thresholds = parts[0]
+        if isinstance(predictor.pipe, EntityThresholds):
+            predictor.pipe.set_thresholds({})
+        temperature = bias = thresholds = None
+        examples: List[Example] = []
+        if {TEMPERATURE, BIAS} & {*fit}:
+            examples = _complete_examples(predictor, for_numbers, gold)
+            bias = fit_bias(predictor.pipe, examples) if BIAS in fit else None
+            temperature = fit_temperature(predictor.pipe, examples) if TEMPERATURE in fit else None
+        if THRESHOLD in fit:
+            found = _ScoredEntities()
+            found.predict(predictor, for_thresholds, progress)
+            thresholds = found.fit(predictor, gold, precision, delta, min_entities)
+        with atomic_path(output_path) as temporary:
+            predictor.nlp.to_disk(temporary)
+        return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds)
 
 
-class _Observed:
-    """What gold shows about models and sources.
-
-    score, unit (str): See `calibrate`.
-    """
-
-    def __init__(self, score: str, unit: str) -> None:
-        self.score = score
-        self.unit = unit
-        self.scores: List[float] = []
-        self.hits: List[float] = []
-        self._given: List[float] = []
-        self.left_out = 0
-        self._right: Counter[str] = Counter()
-        self._proposed: Counter[str] = Counter()
-        self._pairs: Dict[str, List[Tuple[List[Entity], List[Entity]]]] = {rule: [] for rule in RULES}
-
-    @property
-    def sources(self) -> Dict[str, float]:
-        """Share of right tokens among those that a source labels."""
-        return {source: self._right[source] / n for source, n in sorted(self._proposed.items()) if n}
-
-    @property
-    def rules(self) -> Dict[str, float]:
-        """F1 of the labels that each rule makes; empty if no source has looked at any sentence."""
-        if not self._given:
-            return {}
-        return {rule: count_matches(pairs)[0].f1 for rule, pairs in self._pairs.items()}
-
-    @property
-    def given(self) -> Optional[float]:
-        """The chance that weak labels are right as they are."""
-        return float(numpy.mean(self._given)) if self._given else None
-
-    def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
-        """Look at Docs with gold."""
-        pairs = [(doc, find_gold(doc)) for doc in docs]
-        usable = [(doc, gold) for doc, gold in pairs if len(doc) and gold is not None and not gold.missing]
-        self.left_out += len(docs) - len(usable)
-        for (doc, gold), path in zip(usable, predictor([doc for doc, _ in usable]), strict=True):
-            weak = {source: group_entities(doc, weak_group(source)) for source in weak_sources(doc)}
-            scheme = predictor.scheme([*gold.entities, *chain.from_iterable(weak.values())])
-            tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))
-            value = score_per_word(path, self.score)
-            if not numpy.isfinite(value):
-                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
-            predicted = scheme.tag_ids(path.tags)
-            if weak:  # or no source has looked at it
-                given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
-                self._given.append(self._share(given == tags))
-                for rule, made in self._pairs.items():
-                    found = trim_whitespace(doc, scheme.decode(decide(given, predicted, rule).tolist()))
-                    made.append((sorted(gold.entities), found))
-            self.scores.append(value)
-            self.hits.append(self._share(predicted == tags))
-            for source, entities in weak.items():
-                for start, end, label in entities:
-                    own = numpy.asarray(scheme.span_tags(label, end - start))
-                    self._proposed[source] += end - start
-                    self._right[source] += int((own == tags[start:end]).sum())
-
-    def _share(self, same: NDArray[numpy.bool_]) -> float:
-        return float(same.all() if self.unit == "sentence" else same.mean())
+def _predictor(model: Union[str, Path], component: Optional[str], fit: Sequence[str]) -> Predictor:
+    kind: Any = EntityHead if {TEMPERATURE, BIAS} & {*fit} else EntityThresholds
+    what, heads = "can be calibrated so", "a head for entities" + " or an ent_combiner" * ({*fit} == {THRESHOLD})
+    predictor = Predictor(model, component, lambda pipe: isinstance(pipe, kind), what, heads)
+    decides = getattr(predictor.pipe, "annotate_ents", True)
+    # A temperature alone is of use to what reads the head's probabilities.
+    if not decides and (component is None or {*fit} != {TEMPERATURE}):
+        raise WeaknerError(Errors.WK703.format(name=predictor.name))
+    return predictor
 
 
-def _together(weak: Dict[str, List[Entity]], n_tokens: int) -> List[Entity]:
-    """What sources say together: of entities that overlap those that most of them name."""
-    named = Counter(entity for entities in weak.values() for entity in entities)
-    entities = sorted(named)
-    chosen = without_overlaps([entity[:2] for entity in entities], [named[entity] for entity in entities], n_tokens)
-    return [entities[i] for i in chosen]
+def make_complete(doc: Doc) -> bool:
+    """Make the gold of a Doc its `doc.ents`. False if the Doc has no tokens, or gold is missing for some of them."""
+    found = find_gold(doc)
+    if not len(doc) or found is None or found.missing:
+        return False
+    set_entities(doc, sorted(found.entities), [True] * len(doc))
+    return True
 
 
-def _fit(scores: List[float], hits: List[float], method: str, n_bins: int, min_per_bin: int) -> Steps:
-    x, y = numpy.asarray(scores), numpy.asarray(hits)
-    return isotonic(x, y) if method == "isotonic" else histogram(x, y, n_bins, min_per_bin)
+def _complete_examples(predictor: Predictor, docs: Iterable[Doc], gold: Path) -> List[Example]:
+    """Docs with complete gold, and what the components before this one write."""
+    complete = [doc for doc in docs if make_complete(doc)]
+    if not complete:
+        raise WeaknerError(Errors.WK342.format(path=gold))
+    labels = predictor.pipe.labels
+    for label in (ent.label_ for doc in complete for ent in doc.ents):
+        if label not in labels:
+            listed = ", ".join(labels)
+            raise WeaknerError(Errors.WK003.format(name=predictor.name, kind="entity", label=label, labels=listed))
+    return [Example(copy, doc) for copy, doc in zip(predictor.bare(complete), complete, strict=True)]
+
+
+class _ScoredEntities:
+    """Scores of entities that a pipeline predicts in gold, and whether they are right."""
+
+    def __init__(self) -> None:
+        self.docs = self.left_out = self.unscored = 0
+        self.scored: Dict[str, List[Scored]] = {}
+
+    def predict(self, predictor: Predictor, docs: Iterable[Doc], progress: bool) -> None:
+        nlp = predictor.nlp
+        for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
+            for doc, predicted in zip(batch, nlp.pipe([bare_copy(doc) for doc in batch]), strict=True):
+                self._add(doc, predicted)
+
+    def _add(self, doc: Doc, predicted: Doc) -> None:
+        gold = find_gold(doc)
+        if gold is None or not len(doc):
+            self.left_out += 1
+            return
+        self.docs += 1
+        for _, _, label in gold.entities:
+            self.scored.setdefault(label, [])
+        has_scores = Span.has_extension("weakner_score")
+        scores = {(e.start, e.end, e.label_): e._.weakner_score if has_scores else None for e in predicted.ents}
+        for entity in gold.scorable(doc_entities(predicted)):
+            score = scores[entity]
+            if score is None or not numpy.isfinite(score):
+                self.unscored += 1
+            else:
+                self.scored.setdefault(entity[2], []).append((float(score), entity in gold.entities))
+
+    def fit(
+        self, predictor: Predictor, gold: Path, precision: float, delta: float, min_entities: int
+    ) -> ThresholdReport:
+        if not self.docs:
+            raise WeaknerError(Errors.WK729.format(path=gold))
+        if not any(self.scored.values()):
+            raise WeaknerError(Errors.WK727.format(pipeline=predictor.model, path=gold))
+        found = fit_thresholds(self.scored, precision, delta, min_entities)
+        by_label = {label: found.labels.get(label, found.others).threshold for label in predictor.pipe.labels}
+        predictor.pipe.set_thresholds({k: NEVER if value is None else value for k, value in by_label.items()})
+        return ThresholdReport(self.docs, self.left_out, self.unscored, *found)
+
+
+def format_thresholds(report: ThresholdReport) -> Tuple[List[str], List[Tuple[str, ...]]]:
+    """Thresholds as a table: header and cells."""
+    header = ["", "entities", "precision", "threshold", "kept", "their precision", "at least", "right ones kept"]
+    rows = list(report.labels.items())
+    if any(found.pooled for _, found in rows):
+        rows = [*((label, found) for label, found in rows if not found.pooled), ("all others", report.others)]
+    return header, [
+        (
+            label,
+            f"{found.entities:,}",
+            _percent(found.right / found.entities if found.entities else None),
+            "none" if found.threshold is None else f"{found.threshold:.4f}",
+            f"{found.kept:,}",
+            *map(_percent, (found.precision, found.bound, found.recall if found.kept else None)),
+        )
+        for label, found in rows
+    ]
+
+
+def _percent(share: Optional[float]) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"

@@ -10,14 +10,8 @@ N_BINS = 10
 
 
 class ReliabilityBin(NamedTuple):
-    """Spans whose scores lie in [low, high), or [low, high] in the last bin.
-
-    low (float): Lower bound of the scores.
-    high (float): Upper bound.
-    spans (int): Number of spans.
-    score (Optional[float]): Their mean score; None if there are none.
-    right (Optional[float]): The share of them that is right; None if there are none.
-    """
+    """Spans whose scores lie in [low, high), or [low, high] in the last bin: their number, their mean score and the
+    share of them that is right, None if there are none."""
 
     low: float
     high: float
@@ -27,13 +21,8 @@ class ReliabilityBin(NamedTuple):
 
 
 class LabelReliability(NamedTuple):
-    """Scores of the spans of one label.
-
-    spans (int): Their number.
-    score (float): Their mean score.
-    right (float): The share of them that is right.
-    error (float): Expected calibration error, in [0, 1].
-    """
+    """Spans of one label: their number, their mean score, the share of them that is right, and the expected calibration
+    error, in [0, 1]."""
 
     spans: int
     score: float
@@ -120,12 +109,7 @@ class CalibrationCounter:
         self._labels: Dict[str, _Bins] = {}
 
     def add(self, entities: Entities, scores: Sequence[Optional[float]], gold: Gold) -> None:
-        """Count the spans of one Doc; those that touch tokens without gold are left out.
-
-        entities (Entities): The spans.
-        scores (Sequence[Optional[float]]): One per span; None where there is none.
-        gold (Gold): What is right.
-        """
+        """Count the spans of one Doc with their scores; those that touch tokens without gold are left out."""
         for entity, score in zip(entities, scores, strict=True):
             if not gold.scorable([entity]):
                 continue

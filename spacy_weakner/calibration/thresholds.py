@@ -33,10 +33,9 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
-from .binomial import lower_bound, upper_tail
-
 # The first sequence of tests begins with so many entities, if there are twice as many.
 FEWEST = 20
+_ROUNDS = 60  # of bisection
 # By how much a threshold lies below the score that it keeps, at most: the same text may get a slightly lower one in
 # another batch.
 MARGIN = 1e-6
@@ -45,11 +44,11 @@ Scored = Tuple[float, bool]
 
 
 class Threshold(NamedTuple):
-    """What was found for a label, or for several together.
+    """The threshold of a label, or of several together.
 
     threshold (Optional[float]): From here on scores have the wanted precision; None if no score is known to have it.
-    pooled (bool): Whether there were too few entities of the label, so that it was taken together with others. What is
-        said holds for these together then.
+    pooled (bool): True if the label had too few entities, so that it was taken together with others; the counts are
+        those of all of them.
     entities (int): Entities with a score that it was learned from.
     right (int): Those of them that are right.
     kept (int): Entities that reach the threshold.
@@ -78,12 +77,8 @@ class Threshold(NamedTuple):
 
 
 class Thresholds(NamedTuple):
-    """What was found.
-
-    labels (Dict[str, Threshold]): Per label, sorted.
-    others (Threshold): For labels that were not seen: all that had too few entities together; if these are too few, all
-        labels.
-    """
+    """Thresholds per label, sorted, and for labels that were not seen: all that had too few entities together; if these
+    are too few, all labels."""
 
     labels: Dict[str, Threshold]
     others: Threshold
@@ -92,19 +87,13 @@ class Thresholds(NamedTuple):
 def fit_thresholds(
     scored: Mapping[str, Sequence[Scored]], precision: float, delta: float, min_entities: int = 0
 ) -> Thresholds:
-    """Find a threshold for each label.
-
-    scored (Mapping[str, Sequence[Scored]]): By label, the predicted entities.
-    precision (float): What is wanted, in (0, 1).
-    delta (float): The chance that a threshold promises too much, in (0, 1).
-    min_entities (int): Labels with fewer entities are taken together; at least as many as can be convincing are needed.
-    RETURNS (Thresholds): The thresholds.
-    """
+    """Find a threshold for each label. Labels with fewer than `min_entities` entities, or with too few to be
+    convincing, are taken together."""
     needed = max(min_entities, convincing(precision, delta))
-    few = {label for label, own in scored.items() if len(own) < needed}
-    together = [each for label in sorted(few) for each in scored[label]]
+    few = {label for label, entities in scored.items() if len(entities) < needed}
+    together = [entity for label in sorted(few) for entity in scored[label]]
     if len(together) < needed:
-        together = [each for label in sorted(scored) for each in scored[label]]
+        together = [entity for label in sorted(scored) for entity in scored[label]]
     others = find_threshold(together, precision, delta)._replace(pooled=True)
     found = {
         label: others if label in few else find_threshold(scored[label], precision, delta) for label in sorted(scored)
@@ -113,13 +102,8 @@ def fit_thresholds(
 
 
 def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> Threshold:
-    """Find the threshold of some entities; see the top of this module.
-
-    scored (Sequence[Scored]): The entities, in any order.
-    precision, delta (float): See `fit_thresholds`.
-    RETURNS (Threshold): What was found.
-    """
-    ordered = sorted(scored, key=lambda each: -each[0])
+    """Find the threshold of some entities; see the top of this module."""
+    ordered = sorted(scored, key=lambda entity: -entity[0])
     scores = [score for score, _ in ordered]
     hits = numpy.cumsum([right for _, right in ordered], dtype="int64").tolist()
     # How many entities reach each threshold, the highest first: those of equal scores go together.
@@ -152,3 +136,42 @@ def _sequences(n: int, precision: float, delta: float) -> List[Tuple[int, float]
     if not later:
         return [(convincing(precision, delta), delta)]
     return [(first, delta / 2), *((start, delta / 2 / len(later)) for start in later)]
+
+
+# The binomial distribution
+
+
+def upper_tail(k: int, n: int, p: float) -> float:
+    """P(X >= k) of a binomial X: the chance of at least k successes in n trials, each with the chance p."""
+    if k <= 0:
+        return 1.0
+    if k > n or p <= 0.0:
+        return 0.0
+    if p >= 1.0:
+        return 1.0
+    # The side on which terms fall from the first one on; from there a few times the square root of n of them count.
+    return _sum(k, n, p) if k > n * p else max(0.0, 1.0 - _sum(n - k + 1, n, 1.0 - p))
+
+
+def lower_bound(k: int, n: int, delta: float) -> float:
+    """The exact lower bound of a share (Clopper and Pearson 1934): the largest p under which at least k successes in n
+    trials have a chance of at most delta; 0 if k is 0."""
+    if k <= 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if upper_tail(k, n, middle) <= delta else (low, middle)
+    return low
+
+
+def _sum(k: int, n: int, p: float) -> float:
+    """P(X >= k) where k lies above the mean, so that no term is larger than the first."""
+    choose = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    term = math.exp(choose + k * math.log(p) + (n - k) * math.log1p(-p))
+    odds, total = p / (1.0 - p), 0.0
+    while term > total * 1e-17:
+        total += term
+        term *= odds * (n - k) / (k + 1)
+        k += 1
+    return min(1.0, total)

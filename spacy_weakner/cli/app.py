@@ -17,12 +17,10 @@ from .analyze import analyze_cli
 from .anchors import anchors_cli
 from .ask import ask_cli
 from .augment import augment_cli
-from .bias import bias_cli
 from .calibrate import calibrate_cli
 from .check import check_cli
 from .clean import clean_cli
 from .complete import complete_cli
-from .conformal import conformal_cli
 from .convert import convert_cli
 from .distill import distill_cli
 from .evaluate import evaluate_cli
@@ -35,7 +33,6 @@ from .prepare import prepare_cli
 from .soft import soft_cli
 from .stamp import stamp_cli
 from .suggest import suggest_cli
-from .temperature import temperature_cli
 from .train import train_cli
 
 NAME = "weakner"
@@ -103,7 +100,6 @@ app.command("label")(label_cli)
 app.command("aggregate")(aggregate_cli)
 # What these do not know goes to the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
-app.command("calibrate")(calibrate_cli)
 app.command("train", context_settings=_OVERRIDES)(train_cli)
 relabel_app = typer.Typer(name="relabel", help="Change the labels of a corpus with models.", no_args_is_help=True)
 relabel_app.command("complete")(complete_cli)
@@ -112,9 +108,7 @@ relabel_app.command("pick")(pick_cli)
 relabel_app.command("soft")(soft_cli)
 relabel_app.command("augment")(augment_cli)
 app.add_typer(relabel_app)
-app.command("temperature")(temperature_cli)
-app.command("bias")(bias_cli)
-app.command("conformal")(conformal_cli)
+app.command("calibrate")(calibrate_cli)
 app.command("fit")(fit_cli)
 app.command("package")(package_cli)
 app.command("analyze")(analyze_cli)

@@ -1,74 +1,69 @@
 """`spacy weakner calibrate`"""
 
 from pathlib import Path
-from typing import Annotated, List, Optional, Tuple
+from typing import Annotated, Optional
 
 import typer
 from wasabi import msg
 
-from ..errors import Errors, WeaknerError
-from ._util import Gpu, check_json, reporting
+from ._util import Gpu, Overwrite, reporting, show_table
 
 
 def calibrate_cli(
-    output_path: Annotated[Path, typer.Argument(help="The JSON file to write")],
-    folds: Annotated[
-        List[str],
-        typer.Argument(
-            help="The folder of 'crossfit'; or MODEL=CORPUS: a pipeline, and gold that it was not trained on"
+    model: Annotated[str, typer.Argument(help="The pipeline: folder or name")],
+    gold: Annotated[
+        Path, typer.Argument(help="Gold it was neither trained on nor chosen by: a .spacy file or a folder of them")
+    ],
+    output_path: Annotated[Path, typer.Argument(help="Folder for the calibrated pipeline")],
+    fit: Annotated[
+        str,
+        typer.Option(
+            help="temperature: true probabilities; bias: the best F1; threshold: the wanted precision; or several, "
+            "with commas"
         ),
     ],
+    precision: Annotated[float, typer.Option(help="Threshold: precision that is wanted, between 0 and 1")] = 0.95,
+    delta: Annotated[
+        float, typer.Option(help="Threshold: probability that the threshold of a label promises too much")
+    ] = 0.1,
+    min_entities: Annotated[
+        int, typer.Option(help="Threshold: labels of which fewer entities are predicted in the gold are taken together")
+    ] = 50,
     component: Annotated[
-        Optional[str], typer.Option(help="Component to calibrate (default: the last that scores tag sequences)")
+        Optional[str], typer.Option(help="Its component (default: the one that writes the entities)")
     ] = None,
-    score: Annotated[str, typer.Option(help="Score per word: viterbi or log_probability")] = "viterbi",
-    unit: Annotated[
-        str, typer.Option(help="What is right or wrong: the tags of a sentence, or each token")
-    ] = "sentence",
-    method: Annotated[str, typer.Option(help="histogram or isotonic")] = "histogram",
-    n_bins: Annotated[int, typer.Option(help="Bins of the histogram, at most")] = 50,
-    min_per_bin: Annotated[int, typer.Option(help="Sentences per bin, at least")] = 10,
-    figure: Annotated[Optional[Path], typer.Option(help="Draw the calibration as SVG")] = None,
+    overwrite: Overwrite = False,
     gpu_id: Gpu = -1,
 ) -> None:
-    """Learn from held-out gold how far a model's scores, and the weak sources, are to be trusted."""
+    """Calibrate a pipeline on held-out gold: its probabilities, how readily it predicts entities, and thresholds from
+    which on its entities are as precise as wanted, with a guarantee."""
     options = dict(locals())
     with reporting():
-        from ..calibration.calibrate import calibrate
-        from ..files import write_text
+        from ..calibration.calibrate import calibrate, format_thresholds
+        from ..evaluation.tables import shorten
 
-        if figure is not None:
-            check_json(figure, [])
-            from ..evaluation.plots import steps_plot
-
-        del options["figure"]
-        options["folds"] = [pair for text in folds for pair in _parse(text)]
+        options["fit"] = [name.strip() for name in fit.split(",")]
         report = calibrate(**options, progress=True)
-        steps = report.calibration.steps
-        msg.good(f"Calibration on {report.sentences} sentences", output_path)
-        msg.info(f"Right: {100 * report.accuracy:.1f} % ({unit}s); steps: {len(steps.values)}")
-        if len(steps.values) == 1:
-            msg.warn("One step: every sentence gets the same chance. Give more gold, or a lower --min-per-bin.")
-        if report.left_out:
-            msg.info(f"Sentences left out, empty or without complete gold: {report.left_out}")
-        for source, accuracy in report.calibration.sources.items():
-            msg.info(f"Tokens labelled by '{source}' that are right: {100 * accuracy:.1f} %")
-        if report.calibration.rules:
-            rules = ", ".join(f"{rule} {f1:.1f}" for rule, f1 in report.calibration.rules.items())
-            msg.info(f"F1 of the labels by rule of 'complete': {rules}")
-        if figure is not None:
-            write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
-            msg.good("Figure", figure)
-
-
-def _parse(text: str) -> List[Tuple[str, Path]]:
-    """One pipeline with its gold, or all folds of a folder."""
-    from ..runs.train import read_folds
-
-    if Path(text).is_dir() or "=" not in text:
-        return read_folds(Path(text))
-    model, _, corpus = text.rpartition("=")
-    if not (model and corpus):
-        expected = "the folder of 'crossfit', or MODEL=CORPUS"
-        raise WeaknerError(Errors.WK005.format(setting="folds", value=repr(text), expected=expected))
-    return [(model, Path(corpus))]
+        msg.good(f"Calibrated '{report.component}'", output_path)
+        for name, fitted in (("Bias", report.bias), ("Temperature", report.temperature)):
+            if fitted is not None:
+                what = "F1" if name == "Bias" else "loss"
+                value = f"{fitted.value:+.1f}" if name == "Bias" else f"{fitted.value:.3f}"
+                before, after = (f"{x:.1f}" if name == "Bias" else f"{x:.4f}" for x in (fitted.before, fitted.after))
+                msg.info(f"{name}: {value} ({what} on {report.docs} documents: {before} before, {after} after)")
+                if fitted.at_bound:
+                    msg.warn(f"{name}: this is the end of the range that was searched")
+        if report.thresholds is None:
+            return
+        found = report.thresholds
+        msg.info(f"Thresholds for a precision of {100 * precision:g} %, from {found.docs} documents")
+        header, cells = format_thresholds(found)
+        show_table(header, [(shorten(line[0]), *line[1:]) for line in cells])
+        pooled = [label for label, threshold in found.labels.items() if threshold.pooled]
+        if pooled:
+            msg.info(f"Too few entities, so taken together ('all others'): {', '.join(map(shorten, pooled))}")
+        never = [label for label, threshold in found.labels.items() if threshold.threshold is None]
+        if never:
+            msg.warn(f"No threshold is known to be that precise: {', '.join(map(shorten, never))}")
+        if found.unscored:
+            msg.warn(f"Entities without a score: {found.unscored}")

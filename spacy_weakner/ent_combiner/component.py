@@ -21,7 +21,7 @@ from ..corpus.tags import TagScheme, make_scheme
 from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
-from ..heads.entities import Prediction, merge_predictions, write_entities
+from ..heads.entities import Prediction, checked_thresholds, merge_predictions, write_entities
 from ..heads.factories import register_component
 from ..heads.merging import merge_candidates, merge_paths, merge_rows
 from ..training.batches import BatchPipe
@@ -153,12 +153,7 @@ class EntCombiner(BatchPipe):
         thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are forgotten.
         RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
         """
-        for label, value in thresholds.items():
-            if label not in self.labels:
-                known = ", ".join(self.labels)
-                raise WeaknerError(Errors.WK003.format(name=self.name, kind="entity", label=label, labels=known))
-            check_range(f"threshold of {label}", value, 0.0, 1.0)
-        self._thresholds = {label: float(value) for label, value in sorted(thresholds.items())}
+        self._thresholds = checked_thresholds(self.name, self.labels, thresholds)
 
     # Fitting
 

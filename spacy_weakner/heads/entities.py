@@ -4,7 +4,7 @@ import math
 import warnings
 from abc import abstractmethod
 from itertools import pairwise
-from typing import Any, Callable, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -85,6 +85,27 @@ def merge_predictions(parts: List[Part], predictions: List[Prediction], candidat
         listed,
         listed_scores,
     )
+
+
+def checked_thresholds(name: str, labels: Sequence[str], thresholds: Mapping[str, float]) -> Dict[str, float]:
+    """Thresholds of a component, sorted by label.
+
+    RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
+    """
+    for label, value in thresholds.items():
+        if label not in labels:
+            raise WeaknerError(Errors.WK003.format(name=name, kind="entity", label=label, labels=", ".join(labels)))
+        check_range(f"threshold of {label}", value, 0.0, 1.0)
+    return {label: float(value) for label, value in sorted(thresholds.items())}
+
+
+def above_thresholds(prediction: Prediction, thresholds: Mapping[str, float]) -> Prediction:
+    """Leave out entities whose score is below the threshold of their label."""
+    if not thresholds:
+        return prediction
+    pairs = zip(prediction.entities, prediction.scores, strict=True)
+    kept = [(entity, score) for entity, score in pairs if score is None or score >= thresholds.get(entity[2], 0.0)]
+    return prediction._replace(entities=[entity for entity, _ in kept], scores=[score for _, score in kept])
 
 
 def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
@@ -170,6 +191,22 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         check_range("bias", bias, -_LARGEST_BIAS, _LARGEST_BIAS)
         self.cfg["bias"] = float(bias)
 
+    @property
+    def thresholds(self) -> Dict[str, float]:
+        """RETURNS (Dict[str, float]): By label, the least score of entities that are written; empty until they are
+        fitted. Entities without a score are written."""
+        return dict(self.cfg.get("thresholds", {}))
+
+    def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
+        """Change the thresholds; they are saved with the component.
+
+        thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are forgotten.
+        RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
+        """
+        self.cfg["thresholds"] = checked_thresholds(self.name, self.labels, thresholds)
+        if not thresholds:
+            del self.cfg["thresholds"]
+
     def entities_under(self, docs: Iterable[Doc], biases: Sequence[float]) -> List[List[List[Entity]]]:
         """What would be found under some biases. The encoder runs once.
 
@@ -192,8 +229,9 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         try:
             self.set_temperature(self.temperature)
             self.set_bias(self.bias)
+            self.set_thresholds(self.thresholds)
         except (TypeError, ValueError) as error:
-            reason = f"its temperature or bias in 'cfg' is no such number ({error})"
+            reason = f"its temperature, bias or thresholds in 'cfg' are damaged ({error})"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
 
     @abstractmethod
@@ -239,6 +277,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         super().initialize(get_examples, nlp=nlp, labels=labels)
         self.set_temperature(1.0)
         self.set_bias(0.0)
+        self.set_thresholds({})
         votes = self.model.maybe_get_ref("votes")
         self._sources_checked = votes is None
         if votes is None:
@@ -339,7 +378,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         for doc, prediction in zip(docs, predictions, strict=True):
             candidates, scores = prediction.candidates, prediction.candidate_scores
             if self.annotate_ents:
-                write_entities(doc, prediction, self.overwrite)
+                write_entities(doc, above_thresholds(prediction, self.thresholds), self.overwrite)
             elif candidates is None:
                 candidates, scores = prediction.entities, prediction.scores
             if candidates is not None:

@@ -1,14 +1,10 @@
 """Confidence of completed labels (Jiang et al. 2021, Appendix A): how likely they are to be right."""
 
-import json
 import math
-from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, NamedTuple, Optional, Sequence
 
 import numpy
 
-from ..errors import Errors, WeaknerError
-from ..files import existing, parse_json, write_text
 from ..ty import PathScore
 from .binning import Steps
 
@@ -16,7 +12,6 @@ SCORES = ("viterbi", "log_probability")
 UNITS = ("sentence", "token")
 # "Always make a conservative estimation": the smoothing parameter of the paper.
 CAP = 0.95
-_MAX_COUNT = 2**53  # what a float counts exactly
 
 
 class Calibration(NamedTuple):
@@ -49,44 +44,17 @@ class Calibration(NamedTuple):
         """
         return self.steps(score_per_word(path, self.score))
 
-    def save(self, path: Path) -> None:
-        """Write it as JSON, whole or not at all.
-
-        path (Path): The file.
-        """
-        row = {
-            "score": self.score,
-            "unit": self.unit,
-            "edges": self.steps.edges.tolist(),
-            "values": self.steps.values.tolist(),
-            "counts": self.steps.counts.tolist(),
-            "sources": self.sources,
-            "rules": self.rules,
-            "given": self.given,
-        }
-        write_text(Path(path), json.dumps(row, indent=2) + "\n")
+    def to_json(self) -> Dict[str, Any]:
+        """What JSON can hold."""
+        steps = {name: values.tolist() for name, values in self.steps._asdict().items()}
+        return {**self._asdict(), "steps": steps}
 
     @classmethod
-    def load(cls, path: Path) -> "Calibration":
-        """Read what `save` wrote.
-
-        path (Path): The file.
-        RETURNS (Calibration): The same.
-        RAISES (WeaknerError): If there is no such file, or it holds something else.
-        """
-        path = existing(Path(path), "make it with 'spacy weakner calibrate'")
-        if path.is_dir():
-            raise WeaknerError(Errors.WK109.format(path=path))
-        try:
-            row = parse_json(path.read_bytes())
-            sources, rules, given = dict(row["sources"]), dict(row.get("rules", {})), row.get("given")
-            result = cls(str(row["score"]), str(row["unit"]), _read_steps(row), sources, rules, given)
-            values = [*result.steps.values, *sources.values(), *(f1 / 100.0 for f1 in rules.values()), given or 0.0]
-            if result.score not in SCORES or result.unit not in UNITS or not all(0.0 <= p <= 1.0 for p in values):
-                raise ValueError("a value is out of range")
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise WeaknerError(Errors.WK340.format(path=path, reason=error)) from error
-        return result
+    def from_json(cls, row: Dict[str, Any]) -> "Calibration":
+        """The inverse of `to_json`."""
+        edges, values, counts = (row["steps"][name] for name in ("edges", "values", "counts"))
+        steps = Steps(numpy.asarray(edges, "float64"), numpy.asarray(values, "float64"), numpy.asarray(counts, "int64"))
+        return cls(**{**row, "steps": steps})
 
 
 def score_per_word(path: PathScore, score: str) -> float:
@@ -114,15 +82,3 @@ def confidence(matched: Sequence[float], n_tokens: int, predicted: float, cap: f
     RETURNS (float): In [0, cap].
     """
     return min(cap, (math.fsum(matched) + (n_tokens - len(matched)) * predicted) / n_tokens)
-
-
-def _read_steps(row: Dict[str, Any]) -> Steps:
-    columns: List[Any] = [numpy.asarray(row[name], dtype="float64") for name in ("edges", "values", "counts")]
-    edges, values, counts = columns
-    if any(column.ndim != 1 or not numpy.isfinite(column).all() for column in columns):
-        raise ValueError("edges, values and counts must be lists of numbers")
-    if not len(edges) + 1 == len(values) == len(counts) or (numpy.diff(edges) <= 0).any():
-        raise ValueError("edges must ascend, and be one fewer than values and counts")
-    if (counts < 0).any() or (counts > _MAX_COUNT).any():
-        raise ValueError(f"counts must be between 0 and {_MAX_COUNT:,}")
-    return Steps(edges, values, counts.astype("int64"))

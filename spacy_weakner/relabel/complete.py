@@ -1,4 +1,4 @@
-"""Completes weak labels with the predictions of a model, and says how far the result is to be trusted."""
+"""Completes weak labels with the predictions of a model, and estimates the confidence of the result (NEEDLE)."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from ..encoders.bfloat16 import use_bfloat16
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
 from ..needle.confidence import CAP, Calibration, confidence
-from ..runtime.hashes import hash_file, hash_model
+from ..runtime.hashes import hash_model, hash_settings
 from ..runtime.lock import holding
 from ..runtime.predictions import PathPredictor
 from ..runtime.shards import Part
@@ -73,7 +73,7 @@ def complete(
     component: Optional[str] = None,
     rule: str = "unmatched",
     broken: str = "keep",
-    calibration: Optional[Path] = None,
+    calibration: Optional[Calibration] = None,
     weak_accuracy: float = 1.0,
     estimate_accuracy: bool = False,
     cap: float = CAP,
@@ -96,16 +96,16 @@ def complete(
     component (Optional[str]): Name of its component; None: the last that scores tag sequences.
     rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": everywhere, as
         in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto":
-        "unmatched" or "none", whichever labels had the better F1 on the gold that `calibrate` has seen. ("all" is never
+        "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is never
         chosen: a model learns nothing from its own labels alone.)
     broken (str): What becomes of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper;
         they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), "repair"
         (read leniently: a tag that cannot continue the entity before it begins a new one), or "drop".
-    calibration (Optional[Path]): What `calibrate` has made; without it no confidence is set.
+    calibration (Optional[Calibration]): From `calibrate_confidence`; without it no confidence is set.
     weak_accuracy (float): Chance that a matched token's weak label is right. The paper takes 1. (This, and
         `estimate_accuracy`, say nothing where labels stay as they are: there the confidence is the share of the gold
         that such labels had right.)
-    estimate_accuracy (bool): Take instead what `calibrate` has found for each source.
+    estimate_accuracy (bool): Take instead the estimate of the calibration for each source.
     cap (float): Upper bound of the confidence.
     soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
         matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
@@ -118,20 +118,17 @@ def complete(
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
     """
     _check(rule, broken, weak_accuracy, cap)
-    fitted = None if calibration is None else Calibration.load(Path(calibration))
     if rule == AUTO:
-        rule = _best_rule(fitted, calibration)
+        rule = _best_rule(calibration)
     if rule == NONE and soft:
         raise WeaknerError(Errors.WK702)
-    if rule == NONE and fitted is not None and fitted.given is None:
-        raise WeaknerError(Errors.WK701.format(rule=rule, path=calibration))
-    if estimate_accuracy and fitted is None:
-        raise WeaknerError(Errors.WK346)
-    if estimate_accuracy and fitted is not None and not fitted.sources:
-        raise WeaknerError(Errors.WK345.format(path=calibration))
+    if rule == NONE and calibration is not None and calibration.given is None:
+        raise WeaknerError(Errors.WK701.format(rule=rule))
+    if estimate_accuracy and (calibration is None or not calibration.sources):
+        raise WeaknerError(Errors.WK345)
     accuracy = None if estimate_accuracy else weak_accuracy
-    path = None if calibration is None else str(calibration)
-    asked = Asked(str(model), component, rule, broken, path, accuracy, cap, soft, bfloat16, str(input_path))
+    fitted = None if calibration is None else calibration.to_json()
+    asked = Asked(str(model), component, rule, broken, fitted, accuracy, cap, soft, bfloat16, str(input_path))
     spread = Spread(workers, ray, gpu_id)
     report = spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
     report.rule = rule
@@ -154,7 +151,7 @@ class Asked(NamedTuple):
     component: Optional[str]
     rule: str
     broken: str
-    calibration: Optional[str]
+    calibration: Optional[Dict[str, Any]]
     weak_accuracy: Optional[float]
     cap: float
     soft: bool
@@ -173,14 +170,13 @@ class Complete(Stage[CompleteReport]):
 
     def __init__(self, asked: Asked) -> None:
         self.predictor = PathPredictor(asked.model, asked.component)
-        path = None if asked.calibration is None else Path(asked.calibration)
-        self.calibration = None if path is None else Calibration.load(path)
+        self.calibration = None if asked.calibration is None else Calibration.from_json(asked.calibration)
         self.path = asked.path
         if asked.bfloat16:
             use_bfloat16(self.predictor.nlp)
         how = {name: getattr(asked, name) for name in ("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16")}
-        fitted = {"calibration": None if path is None else hash_file(path)}
-        settings = {"model": hash_model(asked.model), "component": self.predictor.name, **how, **fitted}
+        fitted = None if asked.calibration is None else hash_settings(asked.calibration)
+        settings = {"model": hash_model(asked.model), "component": self.predictor.name, **how, "calibration": fitted}
         super().__init__(settings, self.predictor.nlp.vocab)
 
     def zones(self) -> List[Language]:
@@ -283,9 +279,9 @@ def _stage(asked: Sequence[Any]) -> Complete:
     return Complete(Asked(*asked))
 
 
-def _best_rule(calibration: Optional[Calibration], path: Optional[Path]) -> str:
+def _best_rule(calibration: Optional[Calibration]) -> str:
     if calibration is None or not calibration.rules:
-        raise WeaknerError(Errors.WK701.format(rule=AUTO, path=path or "no calibration"))
+        raise WeaknerError(Errors.WK701.format(rule=AUTO))
     # Of equal ones the one that changes least. ALL is no candidate, however good its labels are: the model that made
     # them learns nothing from them.
     return max((NONE, UNMATCHED), key=lambda rule: calibration.rules.get(rule, 0.0))

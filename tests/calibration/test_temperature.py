@@ -6,7 +6,8 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.calibration.temperature import fit_temperature, minimize
+from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.calibration.fitting import minimize
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
@@ -35,24 +36,36 @@ def gold(tmp_path, sentences):
 
 
 def test_the_gold_becomes_more_likely_and_predictions_stay(tmp_path, model):
-    report = fit_temperature(tmp_path / "out", model, gold(tmp_path, [*SENTENCES, *WRONG]))
+    report = calibrate(model, gold(tmp_path, [*SENTENCES, *WRONG]), tmp_path / "out", fit=["temperature"])
     assert report.component == model.name and report.docs == len(SENTENCES) + 1
-    assert report.after < report.before and report.temperature > 1.0
+    assert report.temperature.after < report.temperature.before and report.temperature.value > 1.0
     before, after = spacy.load(model), spacy.load(tmp_path / "out")
-    assert after.get_pipe(model.name).temperature == pytest.approx(report.temperature)
+    assert after.get_pipe(model.name).temperature == pytest.approx(report.temperature.value)
     for text, _ in SENTENCES:
         assert doc_entities(before(text)) == doc_entities(after(text))
 
 
 def test_it_is_the_best_temperature(tmp_path, model):
-    report = fit_temperature(tmp_path / "out", model, gold(tmp_path, [*SENTENCES, *WRONG]))
+    report = calibrate(model, gold(tmp_path, [*SENTENCES, *WRONG]), tmp_path / "out", fit=["temperature"])
     nlp = spacy.load(model)
     examples = [make_example(nlp, text, entities) for text, entities in [*SENTENCES, *WRONG]]
     loss = nlp.get_pipe(model.name).held_out_loss(examples)
-    assert report.after == pytest.approx(loss(report.temperature), rel=1e-4)
+    assert report.temperature.after == pytest.approx(loss(report.temperature.value), rel=1e-4)
     assert all(
-        loss(report.temperature) <= loss(report.temperature * factor) + 1e-9 for factor in (0.8, 0.95, 1.05, 1.2)
+        loss(report.temperature.value) <= loss(report.temperature.value * factor) + 1e-9
+        for factor in (0.8, 0.95, 1.05, 1.2)
     )
+
+
+def test_the_arithmetic_stays_the_same(tmp_path):
+    """Numbers as they were when temperature and bias were commands of their own."""
+    nlp = head_pipeline("crf_ner")
+    train(nlp, make_examples(nlp), steps=15)
+    nlp.to_disk(tmp_path / "model")
+    args = (tmp_path / "model", gold(tmp_path, [*SENTENCES, *WRONG]), tmp_path / "out")
+    report = calibrate(*args, fit=["temperature", "bias"])
+    assert report.temperature[:3] == pytest.approx((3.4596868, 4.3225585, 1.6702992), rel=1e-4)
+    assert report.bias[:3] == pytest.approx((0.0, 500 / 7, 500 / 7))
 
 
 def test_loss_of_spans_is_that_of_all_spans_one_by_one():
@@ -79,16 +92,16 @@ def test_minimize():
 def test_unusable_input(tmp_path, model):
     corpus = gold(tmp_path, SENTENCES)
     with pytest.raises(WeaknerError, match=r"WK341.*nobody"):
-        fit_temperature(tmp_path / "out", model, corpus, component="nobody")
+        calibrate(model, corpus, tmp_path / "out", fit=["temperature"], component="nobody")
     with pytest.raises(WeaknerError, match=r"WK003.*THING"):
-        fit_temperature(tmp_path / "out", model, gold(tmp_path, [("Anna", [(0, 1, "THING")])]))
+        calibrate(model, gold(tmp_path, [("Anna", [(0, 1, "THING")])]), tmp_path / "out", fit=["temperature"])
     write_docs(tmp_path / "none.spacy", [NLP.make_doc("Anna")])
     with pytest.raises(WeaknerError, match="WK342"):
-        fit_temperature(tmp_path / "out", model, tmp_path / "none.spacy")
+        calibrate(model, tmp_path / "none.spacy", tmp_path / "out", fit=["temperature"])
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
-    with pytest.raises(WeaknerError, match="WK300"):
-        fit_temperature(tmp_path / "out", model, corpus)
+    with pytest.raises(WeaknerError, match="WK314"):
+        calibrate(model, corpus, tmp_path / "out", fit=["temperature"])
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy
 import pytest
 
-from spacy_weakner.calibration.binomial import lower_bound, upper_tail
-from spacy_weakner.calibration.thresholds import convincing, find_threshold, fit_thresholds
+from spacy_weakner.calibration.thresholds import convincing, find_threshold, fit_thresholds, lower_bound, upper_tail
 
 
 def exact_tail(k, n, p):

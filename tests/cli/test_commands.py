@@ -8,14 +8,18 @@ import threading
 import time
 from pathlib import Path
 
+import numpy
 import pytest
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
+from spacy_weakner.calibration.confidence import ConfidenceReport
 from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.needle.binning import Steps
+from spacy_weakner.needle.confidence import Calibration
 
 RUNNER = CliRunner()
 # Modules of the functions that the commands call.
@@ -24,7 +28,6 @@ MODULES = {
     "aggregate": "labeling.aggregate",
     "anchors": "labeling.anchors.anchors",
     "augment": "relabel.augment",
-    "calibrate": "calibration.calibrate",
     "clean": "relabel.clean",
     "complete": "relabel.complete",
     "convert": "conversion.convert",
@@ -140,7 +143,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m --workers 2 --ray auto",
         "clean": "--component c --factor 0.5 --no-entities --outside --gold --list l --gpu-id 0",
-        "complete": "--component c --rule all --broken drop --calibration c --weak-accuracy 0.5 --estimate-accuracy "
+        "complete": "--component c --rule all --broken drop --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --bfloat16 --gpu-id 0 --workers 2 --ray auto",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0 --workers 2 --ray auto",
         "soft": "--component c --gpu-id 0",
@@ -166,19 +169,39 @@ def test_every_option_is_passed_on(data, monkeypatch):
 def test_every_option_of_calibrate_is_passed_on(monkeypatch):
     seen = {}
 
-    def fake(*args, **kwargs):
-        seen.update(kwargs)
+    def fake(**options):
+        seen.update(options)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("spacy_weakner.calibration.calibrate.calibrate", fake)
-    options = (
-        "--component c --score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2 --gpu-id 0"
-    )
-    assert invoke("calibrate", "c.json", "m=a.spacy", "a=b=c.spacy", *options.split()).exit_code == 130
-    assert seen.pop("output_path") == Path("c.json")
+    options = "--fit bias,threshold --precision 0.8 --delta 0.2 --min-entities 7 --component c --overwrite --gpu-id 0"
+    assert invoke("calibrate", "m", "g", "out", *options.split()).exit_code == 130
+    assert seen.pop("fit") == ["bias", "threshold"] and seen.pop("overwrite")
+    assert [seen.pop(name) for name in ("precision", "delta", "min_entities", "component")] == [0.8, 0.2, 7, "c"]
+    assert seen == {"model": "m", "gold": Path("g"), "output_path": Path("out"), "gpu_id": 0, "progress": True}
+
+
+def test_options_of_the_calibration_of_confidences(monkeypatch):
+    seen, completed = {}, {}
+
+    def fake(folds, **options):
+        seen.update(options, folds=folds)
+        return ConfidenceReport(calibration, 9, 0, 0.5)
+
+    def fake_complete(**options):
+        completed.update(options)
+        raise KeyboardInterrupt
+
+    calibration = Calibration("viterbi", "token", Steps(*map(numpy.array, ([], [0.5], [9]))), {})
+    monkeypatch.setattr("spacy_weakner.calibration.confidence.calibrate_confidence", fake)
+    monkeypatch.setattr("spacy_weakner.relabel.complete.complete", fake_complete)
+    options = "--score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2 --gpu-id 0"
+    folds = ["--folds", "m=a.spacy", "--folds", "a=b=c.spacy", "--component", "c"]
+    assert invoke("relabel", "complete", "in", "out", "model", *options.split(), *folds).exit_code == 130
     assert seen.pop("folds") == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]
     given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
-    assert given | {"progress"} == set(seen)
+    assert given | {"component", "progress"} == {*seen}
+    assert completed["calibration"] is calibration and (completed["component"], completed["gpu_id"]) == ("c", 0)
 
 
 @pytest.mark.parametrize(
@@ -238,10 +261,10 @@ def test_folds_need_a_corpus(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [["calibrate", "c.json", "=gold"], ["train", "c.cfg", "out", "--grid", "training.max_epochs"]]
+    "command", ["relabel complete in out m --folds =gold", "train c.cfg out --grid training.max_epochs"]
 )
 def test_malformed_pairs(command):
-    result = invoke(*command)
+    result = invoke(*command.split())
     assert result.exit_code == 1 and "WK005" in result.stderr
 
 

@@ -123,12 +123,6 @@ def _json_inside(random: Random, data: bytes) -> bytes:
     return mutate(random, data)
 
 
-def _calibration(folder: Path) -> None:
-    from spacy_weakner.needle.confidence import Calibration
-
-    Calibration.load(folder / "c.json")
-
-
 def _queries(name: str) -> Callable[[Path], Any]:
     from spacy_weakner.mrc_ner.queries import make_queries
 
@@ -136,7 +130,7 @@ def _queries(name: str) -> Callable[[Path], Any]:
 
 
 def _config(folder: Path) -> None:
-    from spacy_weakner.runs.training import flat_config
+    from spacy_weakner.runs.config import flat_config
 
     flat_config(folder / "c.cfg", {"training.max_steps": 1})
 
@@ -161,8 +155,6 @@ def _folds(folder: Path) -> None:
     read_folds(folder)
 
 
-STEPS: Dict[str, Any] = {"edges": [0.5], "values": [0.2, 0.9], "counts": [3, 4]}
-CALIBRATION = {"score": "viterbi", "unit": "sentence", **STEPS, "sources": {"a": 0.5}}
 FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
 _SIZES = ["gold", "dev", "test", "text", "gold_words", "text_words"]
 PREPARED = {**dict.fromkeys(_SIZES, 3), "chosen_by": "dev", "notes": []}
@@ -232,7 +224,6 @@ _KINDS = [
     _anchors("a.xml", DUMP),
     Kind("queries-json", "q.json", _queries("q.json"), text(q__json='{"PER": "Who?", "CITY": "Where?"}')),
     Kind("queries-toml", "q.toml", _queries("q.toml"), text(q__toml='PER = "Who?"\nCITY = "Where?"\n')),
-    Kind("calibration", "c.json", function(_calibration), text(c__json=json.dumps(CALIBRATION))),
     Kind("folds", "folds.json", function(_folds), text(folds__json=json.dumps(FOLDS), c__spacy="")),
     Kind("verdict", "v.json", function(_verdict), text(v__json=json.dumps(VERDICT))),
     Kind("preparation", "splits.json", function(_preparation), text(splits__json=json.dumps(PREPARED))),

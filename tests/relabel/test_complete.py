@@ -1,18 +1,15 @@
-"""`calibrate` and `complete` with a small trained pipeline."""
-
-import json
+"""Completion, and the calibration of its confidences, with a small trained pipeline."""
 
 import numpy
 import pytest
 import spacy
 from spacy.vocab import Vocab
 
-from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
-from spacy_weakner.needle.confidence import Calibration
 from spacy_weakner.relabel.complete import complete
 
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, train
@@ -51,7 +48,32 @@ def run(tmp_path, docs, model, **settings):
     return report, list(read_docs(tmp_path / "out.spacy", NLP.vocab))
 
 
+def learn(tmp_path, model, **settings):
+    return calibrate_confidence([(model, tmp_path / "gold.spacy")], **settings).calibration
+
+
+def with_values(calibration, values, **changed):
+    return calibration._replace(steps=calibration.steps._replace(values=numpy.array(values)), **changed)
+
+
 # Calibration
+
+
+def test_the_arithmetic_stays_the_same(tmp_path):
+    """Numbers of a model that knows a part; as they were when calibrations were files."""
+    nlp = crf_pipeline()
+    train(nlp, make_examples(nlp), steps=15)
+    nlp.to_disk(tmp_path / "model")
+    docs = gold_docs([[(0, 1, "PER")]] * 4)
+    docs.append(make_doc(NLP, "Anna went to New York", [(0, 1, "LOC"), (3, 5, "PER")]))
+    weak.set_source(docs[4], "terms", [(0, 1, "PER")])
+    write_docs(tmp_path / "gold.spacy", docs)
+    found = learn(tmp_path, tmp_path / "model")
+    assert (found.steps.values.tolist(), found.sources, found.given) == ([0.8], {"terms": 0.4}, 0.2)
+    assert found.rules == pytest.approx({"unmatched": 160 / 3, "all": 500 / 7, "none": 100 / 3})
+    found = learn(tmp_path, tmp_path / "model", unit="token", min_per_bin=1, n_bins=2)
+    assert found.steps.values.tolist() == pytest.approx([0.7, 1.0]) and found.given == pytest.approx(0.6)
+    assert found.steps.edges.tolist() == pytest.approx([6.85451009], rel=1e-4)
 
 
 @pytest.mark.parametrize("unit, accuracy", [("sentence", 0.75), ("token", 1 - (1 / 5) / 4)])
@@ -59,21 +81,19 @@ def test_calibrate(tmp_path, model, unit, accuracy):
     docs = gold_docs()
     docs[0] = make_doc(NLP, SENTENCES[0][0], [(0, 1, "PER"), (3, 4, "LOC")])  # the model says otherwise
     write_docs(tmp_path / "gold.spacy", docs)
-    report = calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], unit=unit)
+    report = calibrate_confidence([(model, tmp_path / "gold.spacy")], unit=unit)
     assert report.sentences == 4 and report.left_out == 0
     assert report.accuracy == pytest.approx(accuracy)
-    stored = Calibration.load(tmp_path / "c.json")
-    assert stored.steps.values.tolist() == pytest.approx([accuracy])  # too few sentences for more than one bin
-    assert stored.unit == unit and stored.sources == {}
+    found = report.calibration
+    assert found.steps.values.tolist() == pytest.approx([accuracy])  # too few sentences for more than one bin
+    assert found.unit == unit and found.sources == {}
 
 
 @pytest.mark.parametrize("score", ["viterbi", "log_probability"])
 @pytest.mark.parametrize("method", ["histogram", "isotonic"])
 def test_every_score_and_method(tmp_path, model, score, method):
     write_docs(tmp_path / "gold.spacy", gold_docs())
-    report = calibrate(
-        tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], score=score, method=method, min_per_bin=1
-    )
+    report = calibrate_confidence([(model, tmp_path / "gold.spacy")], score=score, method=method, min_per_bin=1)
     steps = report.calibration.steps
     assert len(steps.values) == (4 if method == "histogram" else 1)
     assert set(steps.values) == {1.0}
@@ -84,7 +104,7 @@ def test_every_score_and_method(tmp_path, model, score, method):
 def test_sources_are_judged_by_tokens(tmp_path, model):
     # Half of "New York", the whole of "Bob Smith" with another label, and "Bob".
     write_docs(tmp_path / "gold.spacy", gold_docs([[(3, 5, "LOC")], [(2, 4, "ORG")], [], [(0, 1, "PER")]]))
-    report = calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    report = calibrate_confidence([(model, tmp_path / "gold.spacy")])
     assert report.calibration.sources == {"terms": 3 / 5}
 
 
@@ -93,7 +113,7 @@ def test_folds_are_taken_together(tmp_path, model):
     write_docs(tmp_path / "a.spacy", docs[:1])
     write_docs(tmp_path / "b.spacy", docs[1:])
     folds = [(model, tmp_path / "a.spacy"), (model, tmp_path / "b.spacy")]
-    assert calibrate(tmp_path / "c.json", folds).sentences == 4
+    assert calibrate_confidence(folds).sentences == 4
 
 
 def test_sentences_without_complete_gold_are_left_out(tmp_path, model):
@@ -102,29 +122,23 @@ def test_sentences_without_complete_gold_are_left_out(tmp_path, model):
     weak.set_group(aggregated, weak.GOLD_GROUP, [(0, 1, "PER")])
     docs += [aggregated, weak_doc("Bob", [(0, 1, "LOC")])]
     write_docs(tmp_path / "gold.spacy", docs)
-    report = calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
+    report = calibrate_confidence([(model, tmp_path / "gold.spacy")])
     assert (report.sentences, report.left_out) == (5, 4)
     assert report.accuracy == 1.0
     assert report.calibration.sources == {"terms": 0.0}
     write_docs(tmp_path / "none.spacy", docs[4:7])
     with pytest.raises(WeaknerError, match=r"WK342.*none\.spacy"):
-        calibrate(tmp_path / "c.json", [(model, tmp_path / "none.spacy")])
+        calibrate_confidence([(model, tmp_path / "none.spacy")])
 
 
 @pytest.mark.parametrize(
     "settings", [{"score": "x"}, {"unit": "x"}, {"method": "x"}, {"n_bins": 0}, {"min_per_bin": 0}], ids=str
 )
-def test_unusable_settings_of_calibrate(tmp_path, settings):
+def test_unusable_settings_of_the_calibration(tmp_path, settings):
     with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
-        calibrate(tmp_path / "c.json", [("none", tmp_path)], **settings)
+        calibrate_confidence([("none", tmp_path)], **settings)
     with pytest.raises(WeaknerError, match=r"WK005.*folds"):
-        calibrate(tmp_path / "c.json", [])
-
-
-def test_calibration_never_overwrites_its_input(tmp_path, model):
-    write_docs(tmp_path / "gold.spacy", gold_docs())
-    with pytest.raises(WeaknerError, match="WK304"):
-        calibrate(tmp_path / "gold.spacy", [(model, tmp_path / "gold.spacy")])
+        calibrate_confidence([])
 
 
 # Completion
@@ -193,10 +207,7 @@ def test_broken_sequences(tmp_path, model, broken, entities, tags):
 
 def test_confidence(tmp_path, model):
     write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")], [(0, 1, "LOC")]]))
-    calibration = tmp_path / "c.json"
-    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
-    values = json.loads(calibration.read_text())
-    calibration.write_text(json.dumps({**values, "values": [0.4]}))
+    calibration = with_values(learn(tmp_path, model), [0.4])
     docs = [weak_doc("Anna went to New York", [(3, 5, "LOC")]), make_doc(NLP, "", annotated=False)]
 
     def first(**settings):
@@ -214,11 +225,8 @@ def test_confidence(tmp_path, model):
 
 
 def test_the_best_of_several_sources_counts(tmp_path, model):
-    calibration = tmp_path / "c.json"
     write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")]]))
-    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
-    changed = {"values": [0.0], "sources": {"a": 0.2, "b": 0.6, "c": 0.9}}
-    calibration.write_text(json.dumps({**json.loads(calibration.read_text()), **changed}))
+    calibration = with_values(learn(tmp_path, model), [0.0], sources={"a": 0.2, "b": 0.6, "c": 0.9})
     entity = (0, 1, "PER")
     doc = weak_doc("Bob", [entity], sources={"a": [entity], "b": [entity], "c": []})
     _, (found,) = run(tmp_path, [doc], model, calibration=calibration, estimate_accuracy=True)
@@ -278,20 +286,15 @@ def test_unusable_settings_of_complete(tmp_path, settings):
 
 
 def test_accuracy_has_to_be_known(tmp_path, model):
-    with pytest.raises(WeaknerError, match="WK346"):
-        run(tmp_path, [weak_doc("Bob", [])], model, estimate_accuracy=True)
     write_docs(tmp_path / "gold.spacy", gold_docs())
-    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
-    with pytest.raises(WeaknerError, match="WK345"):
-        run(tmp_path, [weak_doc("Bob", [])], model, calibration=tmp_path / "c.json", estimate_accuracy=True)
+    for calibration in (None, learn(tmp_path, model)):
+        with pytest.raises(WeaknerError, match="WK345"):
+            run(tmp_path, [weak_doc("Bob", [])], model, calibration=calibration, estimate_accuracy=True)
 
 
 def test_entities_of_no_known_source_get_the_mean(tmp_path, model):
-    calibration = tmp_path / "c.json"
     write_docs(tmp_path / "gold.spacy", gold_docs([[(0, 1, "LOC")]]))
-    calibrate(calibration, [(model, tmp_path / "gold.spacy")])
-    changed = {"values": [0.0], "sources": {"a": 0.2, "b": 0.6}}
-    calibration.write_text(json.dumps({**json.loads(calibration.read_text()), **changed}))
+    calibration = with_values(learn(tmp_path, model), [0.0], sources={"a": 0.2, "b": 0.6})
     doc = weak_doc("Bob", [(0, 1, "PER")], sources={"c": [(0, 1, "PER")]})
     report, (found,) = run(tmp_path, [doc], model, calibration=calibration, estimate_accuracy=True)
     assert weak.get_confidence(found) == pytest.approx(0.4) and report.unestimated == 1
@@ -299,8 +302,7 @@ def test_entities_of_no_known_source_get_the_mean(tmp_path, model):
 
 def test_the_unit_of_a_confidence_is_kept(tmp_path, model):
     write_docs(tmp_path / "gold.spacy", gold_docs())
-    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")], unit="token")
-    _, (doc,) = run(tmp_path, [weak_doc("Bob", [])], model, calibration=tmp_path / "c.json")
+    _, (doc,) = run(tmp_path, [weak_doc("Bob", [])], model, calibration=learn(tmp_path, model, unit="token"))
     assert weak.get_confidence_unit(doc) == "token"
 
 
@@ -316,19 +318,6 @@ def test_aggregating_again_replaces_what_was_matched(tmp_path, model):
 def test_white_space_is_no_entity(tmp_path, model):
     _, docs = run(tmp_path, [weak_doc("Anna   went", []), weak_doc("  ", [])], model)
     assert not any(ent.text.isspace() or ent.text != ent.text.strip() for doc in docs for ent in doc.ents)
-
-
-@pytest.mark.parametrize("what", ["corpus", "folder"])
-def test_calibrations_replace_calibrations_only(tmp_path, model, what):
-    write_docs(tmp_path / "gold.spacy", gold_docs())
-    target = tmp_path / "precious"
-    if what == "folder":
-        target.mkdir()
-    else:
-        write_docs(target, gold_docs())
-    with pytest.raises(WeaknerError, match=r"WK109|WK340"):
-        calibrate(target, [(model, tmp_path / "gold.spacy")])
-    assert target.is_dir() if what == "folder" else len(list(read_docs(target, Vocab()))) == len(SENTENCES)
 
 
 def test_pipelines_that_score_nothing(tmp_path):
@@ -350,7 +339,7 @@ def test_scores_that_are_no_numbers(tmp_path, model):
     nlp.to_disk(tmp_path / "broken")
     write_docs(tmp_path / "gold.spacy", gold_docs())
     with pytest.raises(WeaknerError, match=r"WK343.*Anna.*broken"):
-        calibrate(tmp_path / "c.json", [(tmp_path / "broken", tmp_path / "gold.spacy")])
+        calibrate_confidence([(tmp_path / "broken", tmp_path / "gold.spacy")])
     with pytest.raises(WeaknerError, match=r"WK343.*Bob.*broken"):
         run(tmp_path, [weak_doc("Bob", [])], tmp_path / "broken")
 
@@ -370,29 +359,31 @@ def labelled_gold(tmp_path, weak_entities, name="gold.spacy"):
 
 
 def rules_of(tmp_path, model, weak_entities):
-    path = tmp_path / "c.json"
-    calibrate(path, [(model, labelled_gold(tmp_path, weak_entities))])
-    return path, Calibration.load(path).rules
+    labelled_gold(tmp_path, weak_entities)
+    calibration = learn(tmp_path, model)
+    return calibration, calibration.rules
 
 
 def test_calibrate_tells_which_labels_are_best(tmp_path, model):
     """The model knows everything, the list one entity in two."""
     half = [entities[:1] for _, entities in SENTENCES]
-    path, rules = rules_of(tmp_path, model, half)
+    calibration, rules = rules_of(tmp_path, model, half)
     right = [own == entities for own, (_, entities) in zip(half, SENTENCES, strict=True)]
-    assert Calibration.load(path).given == pytest.approx(sum(right) / len(right))
+    assert calibration.given == pytest.approx(sum(right) / len(right))
     n, found = sum(len(own) for _, own in SENTENCES), sum(map(len, half))
     assert rules == pytest.approx({"none": 200 * found / (n + found), "unmatched": 100.0, "all": 100.0})
-    report, _ = run(tmp_path, [weak_doc(text, []) for text, _ in SENTENCES], model, rule="auto", calibration=path)
+    report, _ = run(
+        tmp_path, [weak_doc(text, []) for text, _ in SENTENCES], model, rule="auto", calibration=calibration
+    )
     assert report.rule == "unmatched"
 
 
 def test_weak_labels_are_never_given_up_for_those_of_the_model(tmp_path, model):
     """They are what the model does not know yet, however wrong they are."""
     wrong = [[(0, 1, "ORG")] for _ in SENTENCES]
-    path, rules = rules_of(tmp_path, model, wrong)
+    calibration, rules = rules_of(tmp_path, model, wrong)
     assert rules["all"] == 100.0 > rules["unmatched"] > rules["none"]
-    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=path)
+    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=calibration)
     assert report.rule == "unmatched"
 
 
@@ -401,11 +392,11 @@ def test_labels_that_are_right_stay_as_they_are(tmp_path):
     nlp = crf_pipeline()
     nlp.get_pipe("crf_ner").set_bias(-100.0)
     nlp.to_disk(tmp_path / "bad")
-    path, rules = rules_of(tmp_path, tmp_path / "bad", [entities for _, entities in SENTENCES])
+    calibration, rules = rules_of(tmp_path, tmp_path / "bad", [entities for _, entities in SENTENCES])
     assert rules["none"] == 100.0 > max(rules["unmatched"], rules["all"])
     text, entities = SENTENCES[0]
     doc = weak_doc(text, entities[:1], missing=[1])
-    report, (completed,) = run(tmp_path, [doc], tmp_path / "bad", rule="auto", calibration=path)
+    report, (completed,) = run(tmp_path, [doc], tmp_path / "bad", rule="auto", calibration=calibration)
     assert report.rule == "none" and report.completed == 0
     assert weak.doc_entities(completed) == entities[:1]
     assert all(token.ent_iob != 0 for token in completed)
@@ -423,15 +414,13 @@ def test_of_several_sources_the_entities_that_most_name(tmp_path, model):
         weak.set_source(doc, "two", own)
         weak.set_source(doc, "three", [(0, len(doc), "ORG")] if own else [])
     write_docs(tmp_path / "gold.spacy", docs)
-    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
-    rules = Calibration.load(tmp_path / "c.json").rules
-    assert rules["none"] == 100.0
+    assert learn(tmp_path, model).rules["none"] == 100.0
 
 
 def test_sources_that_found_nothing_have_looked(tmp_path, model):
-    path, rules = rules_of(tmp_path, model, [[] for _ in SENTENCES])
+    calibration, rules = rules_of(tmp_path, model, [[] for _ in SENTENCES])
     assert rules == {"none": 0.0, "unmatched": 100.0, "all": 100.0}
-    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=path)
+    report, _ = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=calibration)
     assert report.rule == "unmatched"
 
 
@@ -439,27 +428,24 @@ def test_sentences_that_no_source_has_looked_at_say_nothing(tmp_path, model):
     docs = gold_docs()
     weak.set_source(docs[0], "terms", SENTENCES[0][1])
     write_docs(tmp_path / "gold.spacy", docs)
-    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
-    found = Calibration.load(tmp_path / "c.json")
+    found = learn(tmp_path, model)
     assert found.rules["none"] == 100.0 and found.given == 1.0
 
 
 def test_what_is_not_known_is_no_confidence_of_zero(tmp_path, model):
-    path, _ = rules_of(tmp_path, model, [entities for _, entities in SENTENCES])
-    old = json.loads(path.read_text())
-    del old["given"], old["rules"]
-    path.write_text(json.dumps(old))
+    calibration, _ = rules_of(tmp_path, model, [entities for _, entities in SENTENCES])
+    calibration = calibration._replace(given=None, rules={})
     with pytest.raises(WeaknerError, match=r"WK701.*'none'"):
-        run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none", calibration=path)
+        run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none", calibration=calibration)
     _, (doc,) = run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="none")
     assert weak.get_confidence(doc) is None
 
 
 def test_auto_needs_to_know(tmp_path, model):
     write_docs(tmp_path / "gold.spacy", gold_docs())
-    calibrate(tmp_path / "c.json", [(model, tmp_path / "gold.spacy")])
-    assert Calibration.load(tmp_path / "c.json").rules == {}
-    for calibration in (None, tmp_path / "c.json"):
+    unlabeled = learn(tmp_path, model)
+    assert unlabeled.rules == {}
+    for calibration in (None, unlabeled):
         with pytest.raises(WeaknerError, match=r"WK701.*auto"):
             run(tmp_path, [weak_doc(*SENTENCES[0])], model, rule="auto", calibration=calibration)
     with pytest.raises(WeaknerError, match="WK702"):

@@ -13,7 +13,7 @@ from spacy.util import load_config, load_model
 from spacy.vocab import Vocab
 
 import spacy_weakner
-from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
@@ -514,7 +514,7 @@ def test_folds_are_calibrated_together(tmp_path, gold):
     overrides = {"training.max_steps": 20, "training.eval_frequency": 100, "nlp.lang": "xx", "system.seed": SEED}
     folds = train_folds(tmp_path / "small.cfg", gold, tmp_path / "out", folds=2, overrides=overrides)
     assert len(folds) == 2
-    report = calibrate(tmp_path / "c.json", read_folds(tmp_path / "out"))
+    report = calibrate_confidence(read_folds(tmp_path / "out"))
     right = 0
     for fold in folds:
         nlp = load_model(fold.model)

@@ -12,7 +12,7 @@ from thinc.compat import has_gpu
 
 import spacy_weakner
 from spacy_weakner.calibration.calibrate import calibrate
-from spacy_weakner.calibration.temperature import fit_temperature
+from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
@@ -32,10 +32,10 @@ CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 STAGES = {
     "label": lambda to, **gpu: label(to / "gold", to / "out", pipeline=to / "crf", **gpu),
     "label with workers": lambda to, **gpu: label(to / "gold", to / "out", pipeline=to / "crf", workers=2, **gpu),
-    "calibrate": lambda to, **gpu: calibrate(to / "out" / "c.json", [(to / "crf", to / "gold")], **gpu),
+    "confidence": lambda to, **gpu: calibrate_confidence([(to / "crf", to / "gold")], **gpu),
     "complete": lambda to, **gpu: complete(to / "weak", to / "out", to / "crf", **gpu),
     "compare": lambda to, **gpu: compare(to / "gold", {"crf": to / "crf"}, **gpu),
-    "temperature": lambda to, **gpu: fit_temperature(to / "out", to / "crf", to / "gold", **gpu),
+    "calibrate": lambda to, **gpu: calibrate(to / "crf", to / "gold", to / "out", fit=["temperature"], **gpu),
     "pick": lambda to, **gpu: pick(to / "weak", to / "out", to / "mrc", **gpu),
     "soft": lambda to, **gpu: predict_soft_labels(to / "weak", to / "out", [to / "crf"], **gpu),
 }

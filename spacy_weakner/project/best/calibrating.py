@@ -8,8 +8,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...calibration.held_out import complete
-from ...calibration.temperature import find_temperature
+from ...calibration.calibrate import make_complete
+from ...calibration.fitting import find_temperature
 from ...corpus.docbin import read_docs
 from .assembling import predict_docs
 
@@ -53,7 +53,7 @@ def calibrate(nlp: Language, name: str, judged: Iterable[Judged]) -> None:
         examples: List[Example] = [
             Example(own, doc)
             for own, doc in zip(found, gold, strict=True)
-            if complete(doc) and known.issuperset(ent.label_ for ent in doc.ents)
+            if make_complete(doc) and known.issuperset(ent.label_ for ent in doc.ents)
         ]
         if examples:
             parts.append((len(examples), head.held_out_loss(examples)))  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
-"""`conformal` with a pipeline that says what the test wants."""
+"""`calibrate` with a pipeline that predicts what the test wants, and several fits together."""
 
 import json
+from itertools import count
 
 import numpy
 import pytest
@@ -9,13 +10,13 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
-from spacy_weakner.calibration.conformal import conformal
+from spacy_weakner.calibration.calibrate import calibrate
 from spacy_weakner.cli.app import app
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 
-from ..util import make_doc
+from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
 
@@ -57,6 +58,17 @@ def make_scorer(nlp: Language, name: str) -> Scorer:
     return Scorer()
 
 
+@pytest.fixture
+def fit(tmp_path):
+    """Fits thresholds, each time to another output."""
+    names = count()
+
+    def fit_thresholds(model, gold, **settings):
+        return calibrate(model, gold, tmp_path / f"fitted-{next(names)}", fit=["threshold"], **settings).thresholds
+
+    return fit_thresholds
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     nlp = spacy.blank("xx")
@@ -79,8 +91,8 @@ def gold(tmp_path):
     return tmp_path / "gold.spacy"
 
 
-def test_thresholds_of_a_pipeline(model, gold):
-    report = conformal(model, gold, precision=0.9, delta=0.1)
+def test_thresholds_of_a_pipeline(fit, model, gold):
+    report = fit(model, gold, precision=0.9, delta=0.1)
     assert (report.docs, report.left_out, report.unscored) == (152, 3, 1)
     a, b, d = (report.labels[label] for label in "ABD")
     assert (a.entities, a.right, a.pooled) == (90, 60, False)
@@ -88,21 +100,26 @@ def test_thresholds_of_a_pipeline(model, gold):
     assert a.threshold == pytest.approx(0.99 - (a.kept - 1) / 1000, abs=2e-6) and a.kept == 62 and a.bound >= 0.9
     assert b.threshold is None and b.kept == 0 and b.precision is None
     assert d == report.others and d.pooled and d.threshold is None
-    assert conformal(model, gold, precision=0.1).labels["B"].kept == 60
-    assert conformal(model, gold, precision=0.9, delta=0.001).labels["A"].threshold is None
-    assert conformal(model, gold, precision=0.9, min_entities=91).labels["A"].pooled
+    assert fit(model, gold, precision=0.1).labels["B"].kept == 60
+    assert fit(model, gold, precision=0.9, delta=0.001).labels["A"].threshold is None
+    assert fit(model, gold, precision=0.9, min_entities=91).labels["A"].pooled
 
 
-def test_a_copy_has_the_thresholds(tmp_path, model, gold):
-    report = conformal(model, gold, precision=0.9, apply=tmp_path / "copy")
+def test_the_output_has_the_thresholds(tmp_path, model, gold):
+    report = calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.9).thresholds
     nlp = spacy.load(tmp_path / "copy")
     assert nlp.get_pipe("conformal_scorer").thresholds == {"A": report.labels["A"].threshold, "B": 1.0, "C": 1.0}
     assert [ent.text for ent in nlp("A0.98 A0.5 B0.99").ents] == ["A0.98"]
     assert len(spacy.load(model)("A0.98 A0.5 B0.99").ents) == 3
-    with pytest.raises(WeaknerError, match="WK300"):
-        conformal(model, gold, apply=tmp_path / "copy")
+    with pytest.raises(WeaknerError, match="WK314"):
+        calibrate(model, gold, tmp_path / "copy", fit=["threshold"])
     with pytest.raises(WeaknerError, match="WK304"):
-        conformal(model, gold, apply=model)
+        calibrate(model, gold, model, fit=["threshold"], overwrite=True)
+    # Former thresholds hide nothing from the new ones.
+    again = calibrate(tmp_path / "copy", gold, tmp_path / "again", fit=["threshold"], precision=0.9).thresholds
+    assert again == report
+    calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.1, overwrite=True)
+    assert spacy.load(tmp_path / "copy").get_pipe("conformal_scorer").thresholds["B"] < 1.0
 
 
 @Language.component("conformal_list")
@@ -125,7 +142,8 @@ def test_the_combiner_takes_thresholds(tmp_path):
     nlp.add_pipe("ent_combiner").fit([list_candidates(doc) for doc in draw(100)])
     nlp.to_disk(tmp_path / "model")
     write_docs(tmp_path / "gold.spacy", draw(300))
-    report = conformal(tmp_path / "model", tmp_path / "gold.spacy", precision=0.75, apply=tmp_path / "copy")
+    args = (tmp_path / "model", tmp_path / "gold.spacy", tmp_path / "copy")
+    report = calibrate(*args, fit=["threshold"], precision=0.75).thresholds
     copy, found = spacy.load(tmp_path / "copy"), report.labels["A"]
     assert copy.get_pipe("ent_combiner").thresholds == {"A": found.threshold}
     # What is kept of the gold is what was counted.
@@ -135,47 +153,77 @@ def test_the_combiner_takes_thresholds(tmp_path):
     assert min(ent._.weakner_score for ent in kept) >= found.threshold
 
 
+def test_a_head_takes_thresholds(tmp_path):
+    """And each of the fits gets half of the documents."""
+    nlp = crf_pipeline(scores=True)
+    train(nlp, make_examples(nlp), steps=60)
+    nlp.to_disk(tmp_path / "model")
+    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(6) for text, entities in SENTENCES]
+    write_docs(tmp_path / "gold.spacy", docs)
+    fits = ["threshold", "temperature", "bias"]
+    args = (tmp_path / "model", tmp_path / "gold.spacy", tmp_path / "out")
+    report = calibrate(*args, fit=fits, precision=0.5, min_entities=0)
+    assert report.docs == report.thresholds.docs == len(docs) / 2
+    loaded = spacy.load(tmp_path / "out")
+    head = loaded.get_pipe("crf_ner")
+    assert (head.bias, head.temperature) == pytest.approx((report.bias.value, report.temperature.value))
+    found = {label: threshold.threshold for label, threshold in report.thresholds.labels.items()}
+    assert head.thresholds == pytest.approx({label: 1.0 if value is None else value for label, value in found.items()})
+    assert all(ent._.weakner_score >= head.thresholds[ent.label_] for text, _ in SENTENCES for ent in loaded(text).ents)
+    head.set_thresholds({})
+    head.set_bias(0.0)
+    text = SENTENCES[0][0]
+    assert {ent.label_ for ent in loaded(text).ents} == {"PER", "LOC"}
+    head.set_thresholds({"PER": 1.0})
+    assert {ent.label_ for ent in loaded(text).ents} == {"LOC"}
+    with pytest.raises(WeaknerError, match=r"WK003.*NOBODY"):
+        head.set_thresholds({"NOBODY": 0.5})
+    with pytest.raises(WeaknerError, match=r"WK005"):
+        head.set_thresholds({"PER": 1.5})
+    head.cfg["thresholds"] = {"PER": "x"}
+    loaded.to_disk(tmp_path / "damaged")
+    with pytest.raises(WeaknerError, match="WK800"):
+        spacy.load(tmp_path / "damaged")
+
+
+def test_one_document_is_too_little_for_two_fits(tmp_path, trained_path):
+    write_docs(tmp_path / "gold.spacy", [make_doc(NLP, *SENTENCES[0])])
+    with pytest.raises(WeaknerError, match="WK361"):
+        calibrate(trained_path, tmp_path / "gold.spacy", tmp_path / "out", fit=["bias", "threshold"])
+
+
 def test_the_command(tmp_path, model, gold):
-    args = ["conformal", model, gold, "--precision", "0.9", "--output", tmp_path / "t.json"]
+    args = ["calibrate", model, gold, tmp_path / "out", "--fit", "threshold", "--precision", "0.9"]
     result = CliRunner().invoke(app, list(map(str, args)))
     assert result.exit_code == 0, result.output
     assert "known to be that precise: B, D" in result.output and "Too few entities" in result.output
-    data = json.loads((tmp_path / "t.json").read_text())
-    report = conformal(model, gold, precision=0.9)
-    assert data["labels"]["A"]["threshold"] == report.labels["A"].threshold and data["precision"] == 0.9
-    assert data["others"]["pooled"] is True and data["labels"]["B"]["threshold"] is None
-    assert data["labels"]["A"]["recall"] == 1.0
+    assert (tmp_path / "out" / "meta.json").exists()
 
 
-def test_every_option_is_passed_on(monkeypatch):
-    seen = {}
-
-    def fake(**options):
-        seen.update(options)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("spacy_weakner.calibration.conformal.conformal", fake)
-    options = "--precision 0.8 --delta 0.2 --min-entities 7 --apply a --gpu-id 0 --output o"
-    assert CliRunner().invoke(app, ["conformal", "m", "g", *options.split()]).exit_code == 130
-    assert [seen.pop(name) for name in ("precision", "delta", "min_entities", "gpu_id")] == [0.8, 0.2, 7, 0]
-    assert {*seen} == {"model", "gold", "apply", "progress"} and str(seen["apply"]) == "a"
-
-
-def test_what_cannot_be_used(tmp_path, model, gold):
+def test_what_cannot_be_used(tmp_path, fit, model, gold):
     for settings, code in (
         ({"precision": 1.0}, "WK005"),
         ({"delta": 0.3}, "WK005"),
         ({"min_entities": -1}, "WK005"),
     ):
         with pytest.raises(WeaknerError, match=code):
-            conformal(model, gold, **settings)
+            fit(model, gold, **settings)
+    for names in ([], ["treshold"]):
+        with pytest.raises(WeaknerError, match=r"WK\d+.*fit"):
+            calibrate(model, gold, tmp_path / "out", fit=names)
     blank = spacy.blank("xx")
     blank.add_pipe("entity_ruler").add_patterns([{"label": "A", "pattern": "o"}])
     blank.to_disk(tmp_path / "blank")
+    with pytest.raises(WeaknerError, match=r"WK341.*entity_ruler"):
+        fit(tmp_path / "blank", gold)
+    silent = spacy.blank("xx")
+    silent.add_pipe("conformal_scorer")
+    silent.add_pipe("entity_ruler").add_patterns([{"label": "A", "pattern": "o"}])
+    silent.get_pipe("entity_ruler").overwrite = True
+    write_docs(tmp_path / "o.spacy", [make_doc(NLP, "o o", [(0, 1, "A")])])
+    silent.to_disk(tmp_path / "silent")
     with pytest.raises(WeaknerError, match="WK727"):
-        conformal(tmp_path / "blank", gold)
-    with pytest.raises(WeaknerError, match=r"WK728.*entity_ruler"):
-        conformal(tmp_path / "blank", gold, apply=tmp_path / "x")
+        fit(tmp_path / "silent", tmp_path / "o.spacy")
     write_docs(tmp_path / "none.spacy", [make_doc(NLP, "a", annotated=False)])
     with pytest.raises(WeaknerError, match="WK729"):
-        conformal(model, tmp_path / "none.spacy")
+        fit(model, tmp_path / "none.spacy")

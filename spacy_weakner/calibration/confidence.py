@@ -1,0 +1,172 @@
+"""Learns from gold that models were not trained on how far the scores of the models, and the weak sources, are to be
+trusted (NEEDLE)."""
+
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpus.docbin import read_docs
+from ..corpus.entities import trim_whitespace
+from ..corpus.gold import find_gold
+from ..corpus.overlaps import without_overlaps
+from ..corpus.tags import IntTags
+from ..corpus.weak import group_entities, weak_group, weak_sources
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..needle.binning import histogram, isotonic
+from ..needle.completion import RULES, decide
+from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
+from ..progress import Progress
+from ..runtime.devices import on_device
+from ..runtime.predictions import PathPredictor
+from ..scores import count_matches
+from ..ty import Entity
+
+METHODS = ("histogram", "isotonic")
+BATCH_SIZE = 256
+
+
+class ConfidenceReport(NamedTuple):
+    """What was learned.
+
+    calibration (Calibration): From scores to probabilities; also of the sources.
+    sentences (int): Sentences that it was learned from.
+    left_out (int): Sentences without tokens, or without complete gold.
+    accuracy (float): Share of the sentences or tokens that the models got right, by the unit.
+    """
+
+    calibration: Calibration
+    sentences: int
+    left_out: int
+    accuracy: float
+
+
+def calibrate_confidence(
+    folds: Sequence[Tuple[Union[str, Path], Path]],
+    *,
+    component: Optional[str] = None,
+    score: str = "viterbi",
+    unit: str = "sentence",
+    method: str = "histogram",
+    n_bins: int = 50,
+    min_per_bin: int = 10,
+    gpu_id: int = -1,
+    progress: bool = False,
+) -> ConfidenceReport:
+    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A),
+    and how likely the labels of each weak source are.
+
+    The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
+    with the part of the gold that it has not seen (see `train_folds`): all sentences are then used together. These
+    models have less gold than the final one, so the probabilities tend to be too low; and Viterbi scores of different
+    models differ in scale, which log-probabilities do not.
+
+    folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
+        in `doc.ents`, or in the span group "gold". The labels of weak sources in it show how good they are, and which
+        rule of `complete` makes the best labels of them: of several sources, of the entities that most of them name,
+        however `aggregate` combines them.
+    component (Optional[str]): Name of the component; None: the last that scores tag sequences.
+    score (str): "viterbi" or "log_probability", each per word.
+    unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
+        tokens of a sentence, on average over sentences.
+    method (str): "histogram" (the paper) or "isotonic".
+    n_bins (int): Bins of the histogram, at most.
+    min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    progress (bool): Show progress.
+    RETURNS (ConfidenceReport): What was learned.
+    RAISES (WeaknerError): For missing input, unusable settings, no complete gold, or scores that are not numbers.
+    """
+    for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
+        check_choice(setting, value, choices)
+    for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
+        check_range(setting, number, 1, None)
+    if not folds:
+        raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
+    counts = _Counts(score, unit)
+    with on_device(gpu_id):
+        for model, corpus in folds:
+            predictor = PathPredictor(model, component)
+            docs = read_docs(Path(corpus), predictor.nlp.vocab)
+            for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
+                counts.add(batch, predictor)
+    if not counts.scores:
+        raise WeaknerError(Errors.WK342.format(path=", ".join(str(corpus) for _, corpus in folds)))
+    scores, hits = numpy.asarray(counts.scores), numpy.asarray(counts.hits)
+    steps = isotonic(scores, hits) if method == "isotonic" else histogram(scores, hits, n_bins, min_per_bin)
+    calibration = Calibration(score, unit, steps, counts.sources, counts.rules, counts.given)
+    return ConfidenceReport(calibration, len(scores), counts.left_out, float(numpy.mean(hits)))
+
+
+class _Counts:
+    """Scores of models on gold, and counts of what models and sources got right."""
+
+    def __init__(self, score: str, unit: str) -> None:
+        self.score = score
+        self.unit = unit
+        self.scores: List[float] = []
+        self.hits: List[float] = []
+        self._given: List[float] = []
+        self.left_out = 0
+        self._right: Counter[str] = Counter()
+        self._proposed: Counter[str] = Counter()
+        self._pairs: Dict[str, List[Tuple[List[Entity], List[Entity]]]] = {rule: [] for rule in RULES}
+
+    @property
+    def sources(self) -> Dict[str, float]:
+        """Share of right tokens among those that a source labels."""
+        return {source: self._right[source] / n for source, n in sorted(self._proposed.items()) if n}
+
+    @property
+    def rules(self) -> Dict[str, float]:
+        """F1 of the labels that each rule makes; empty if no source has labeled any sentence."""
+        if not self._given:
+            return {}
+        return {rule: count_matches(pairs)[0].f1 for rule, pairs in self._pairs.items()}
+
+    @property
+    def given(self) -> Optional[float]:
+        """The probability that weak labels are right as they are."""
+        return float(numpy.mean(self._given)) if self._given else None
+
+    def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
+        pairs = [(doc, find_gold(doc)) for doc in docs]
+        usable = [(doc, gold) for doc, gold in pairs if len(doc) and gold is not None and not gold.missing]
+        self.left_out += len(docs) - len(usable)
+        for (doc, gold), path in zip(usable, predictor([doc for doc, _ in usable]), strict=True):
+            weak = {source: group_entities(doc, weak_group(source)) for source in weak_sources(doc)}
+            scheme = predictor.scheme([*gold.entities, *chain.from_iterable(weak.values())])
+            tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))
+            value = score_per_word(path, self.score)
+            if not numpy.isfinite(value):
+                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
+            predicted = scheme.tag_ids(path.tags)
+            if weak:  # or no source has read it
+                given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
+                self._given.append(self._share(given == tags))
+                for rule, made in self._pairs.items():
+                    found = trim_whitespace(doc, scheme.decode(decide(given, predicted, rule).tolist()))
+                    made.append((sorted(gold.entities), found))
+            self.scores.append(value)
+            self.hits.append(self._share(predicted == tags))
+            for source, entities in weak.items():
+                for start, end, label in entities:
+                    named = numpy.asarray(scheme.span_tags(label, end - start))
+                    self._proposed[source] += end - start
+                    self._right[source] += int((named == tags[start:end]).sum())
+
+    def _share(self, same: NDArray[numpy.bool_]) -> float:
+        return float(same.all() if self.unit == "sentence" else same.mean())
+
+
+def _together(weak: Dict[str, List[Entity]], n_tokens: int) -> List[Entity]:
+    """Labels of all sources together: of entities that overlap those that most of them name."""
+    named = Counter(entity for entities in weak.values() for entity in entities)
+    entities = sorted(named)
+    chosen = without_overlaps([entity[:2] for entity in entities], [named[entity] for entity in entities], n_tokens)
+    return [entities[i] for i in chosen]

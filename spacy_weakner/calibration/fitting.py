@@ -1,0 +1,96 @@
+"""The best outside bias and the best temperature of a head."""
+
+import math
+from typing import Callable, List, NamedTuple, Sequence, Tuple
+
+import numpy
+from spacy.training import Example
+
+from ..corpus.weak import doc_entities
+from ..heads.entities import EntityHead
+from ..scores import count_matches
+from ..ty import Entity
+
+# Biases that are tried, and then those around the best of them.
+WIDEST_BIAS, STEP, FINE_STEP = 8.0, 0.5, 0.1
+# Where temperatures are sought, and how often the interval shrinks.
+LOWEST, HIGHEST, ROUNDS = 0.05, 20.0, 20
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+class Fitted(NamedTuple):
+    """A fitted number.
+
+    value (float): The number.
+    before (float): The criterion on the gold with the former number.
+    after (float): The same with this one.
+    at_bound (bool): True if it is at the end of the range that was searched.
+    """
+
+    value: float
+    before: float
+    after: float
+    at_bound: bool
+
+
+def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
+    """Set the outside bias under which F1 is best."""
+    docs = [example.predicted for example in examples]
+    wanted = [doc_entities(example.reference) for example in examples]
+    kept = [[] if pipe.overwrite else doc_entities(doc) for doc in docs]
+
+    def f1(biases: Sequence[float]) -> List[float]:
+        found = pipe.entities_under(docs, biases)
+        both = [[more + before for more in by_bias] for before, by_bias in zip(kept, found, strict=True)]
+        return f1_under(wanted, both)
+
+    (before,) = f1([pipe.bias])
+    coarse = numpy.arange(-WIDEST_BIAS, WIDEST_BIAS + STEP, STEP).tolist()
+    middle, _ = best_bias(coarse, f1(coarse))
+    around = numpy.arange(middle - STEP, middle + STEP + FINE_STEP / 2, FINE_STEP).round(6).tolist()
+    fine = [0.0, pipe.bias, *(bias for bias in around if abs(bias) <= WIDEST_BIAS)]
+    best, after = best_bias(fine, f1(fine))
+    pipe.set_bias(best)
+    return Fitted(best, before, after, abs(best) >= WIDEST_BIAS)
+
+
+def f1_under(wanted: Sequence[Sequence[Entity]], found: Sequence[Sequence[Sequence[Entity]]]) -> List[float]:
+    """F1 in [0, 100] per bias, of the entities per Doc and bias; 0 if there is neither gold nor anything found."""
+    return [count_matches(zip(wanted, of_bias, strict=True))[0].f1 for of_bias in zip(*found, strict=True)]
+
+
+def best_bias(biases: Sequence[float], scores: Sequence[float]) -> Tuple[float, float]:
+    """The bias with the best score, and its score; of equally good ones the one nearest to 0."""
+    best = max(range(len(biases)), key=lambda i: (scores[i], -abs(biases[i])))
+    return biases[best], scores[best]
+
+
+def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
+    """Set the temperature under which the gold is most likely."""
+    loss = pipe.held_out_loss(examples)
+    before = loss(pipe.temperature)
+    best = find_temperature(loss)
+    pipe.set_temperature(best)
+    return Fitted(best, before, loss(best), best < LOWEST * 1.01 or best > HIGHEST / 1.01)
+
+
+def find_temperature(loss: Callable[[float], float]) -> float:
+    """The temperature with the lowest loss, from `LOWEST` to `HIGHEST`; see `EntityHead.held_out_loss`."""
+    return math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), ROUNDS))
+
+
+def minimize(function: Callable[[float], float], low: float, high: float, rounds: int) -> float:
+    """Golden-section search for the minimum of a function that falls and then rises. In every round the interval
+    shrinks by 0.62; the middle of the last one is returned."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    for _ in range(rounds):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = function(right)
+    return (low + high) / 2.0
