@@ -376,11 +376,6 @@ class Errors:
         "[WK354] The checkpoint '{name}' has no head for masked-language modelling (not there: {missing}). Choose one "
         "that has, or train a new head with 'spacy weakner encoder adapt --train-head'."
     )
-    WK355 = (
-        "[WK355] {path} holds an unfinished run of '{stage}' with other {differences}. Continue it with the same "
-        "inputs and settings, or remove the folder to start over."
-    )
-    WK356 = "[WK356] {path} is in use by another run of '{stage}' for the same output. Wait for it, or stop it."
     WK357 = "[WK357] There is no GPU {gpu_id} here (torch sees {count}). Choose another, or the CPU: --gpu-id -1."
     WK358 = (
         "[WK358] This pipeline runs no Transformer (its components: {names}), so there is nothing to be computed in "

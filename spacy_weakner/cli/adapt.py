@@ -29,7 +29,6 @@ def adapt_cli(
     warmup: Annotated[float, typer.Option(help="Share of the steps in which the learning rate rises")] = 0.06,
     weight_decay: Annotated[float, typer.Option(help="Weight decay")] = 0.01,
     mask_rate: Annotated[float, typer.Option(help="Share of the pieces to predict")] = 0.15,
-    whole_word: Annotated[bool, typer.Option("--whole-word", help="Mask all pieces of a word, or none")] = False,
     train_head: Annotated[
         bool, typer.Option("--train-head", help="If the checkpoint has no masked-LM head, train a new one")
     ] = False,

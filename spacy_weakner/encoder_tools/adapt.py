@@ -2,9 +2,9 @@
 
 import math
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -13,15 +13,20 @@ from ..code_version import code_version
 from ..corpus.formats.reading import input_files, read_corpus
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
-from ..files import check_output
+from ..files import atomic_path, check_output
 from ..pipelines import blank_pipeline
-from ..runtime.hashes import hash_path
-from ..scratch import remove_leftovers
-from .masking import Plan
+from ..runtime.hashes import hash_file, hash_path, hash_settings
+from ..runtime.lock import locked
+from ..runtime.receipts import Receipt
 from .pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
-from .runs import claimed, finished, published, work_folder
 
 MAX_LENGTH = 256
+RECEIPT = "receipt.json"
+# The options that an output depends on.
+_MADE_FROM = (
+    *("max_length", "eval_share", "epochs", "max_steps", "batch_size", "learn_rate", "warmup", "weight_decay"),
+    *("mask_rate", "train_head", "mixed_precision", "seed", "lang", "tokenizer", "format", "sentences"),
+)
 PRECISIONS = ("no", "bf16", "fp16")
 
 
@@ -80,7 +85,6 @@ def adapt(
     warmup: float = 0.06,
     weight_decay: float = 0.01,
     mask_rate: float = 0.15,
-    whole_word: bool = False,
     train_head: bool = False,
     mixed_precision: str = "no",
     gpu_id: int = -1,
@@ -103,8 +107,7 @@ def adapt(
 
     The output is a folder of Hugging Face, with head and tokenizer, that `name` of `spacy-transformers` takes. It is
     written whole or not at all. Beside it, in `<output>.work`, are checkpoints while the training runs: after an
-    interrupt the same call goes on from the last one, and ends with the weights that it would have had (on the CPU
-    exactly; on a GPU as far as its kernels repeat themselves). A finished output is not made again.
+    interrupt the same call goes on from the last one. A finished output is not made again.
 
     For several GPUs start it with torchrun, here on four:
 
@@ -123,61 +126,43 @@ def adapt(
     learn_rate (float): Highest learning rate; it falls to zero linearly.
     warmup (float): Share of the steps in which it rises from zero.
     weight_decay (float): Weight decay of AdamW.
-    mask_rate (float): Share of the pieces (or words) to predict. They are chosen anew in every epoch.
-    whole_word (bool): Choose words and not pieces: all pieces of a word are predicted, or none.
+    mask_rate (float): Share of the pieces to predict. They are drawn anew in every epoch.
     train_head (bool): If the checkpoint has no head for masked-language modelling, train a new one with the encoder.
     mixed_precision (str): "no", "bf16" or "fp16", on a GPU.
     gpu_id (int): The GPU; -1 is the CPU. Where torchrun starts several processes, each takes its own.
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
-    keep_checkpoints (bool): Leave `<output>.work` as it is at the end. Checkpoints contain pickles: do not
-        pass them on.
+    keep_checkpoints (bool): Leave `<output>.work` as it is at the end. Checkpoints contain pickles: do not pass them
+        on.
     lang (str): Language of raw text, which is split into sentences; "xx" for several.
     tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
     format (Optional[str]): Format of the inputs, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
-        cannot be loaded or has no head, an output that is not ours, and if the loss is not a number.
+        cannot be loaded or has no head, an output of something else, and if the loss is not a number.
     """
-    settings = {
-        "max_length": max_length,
-        "eval_share": eval_share,
-        "epochs": epochs,
-        "max_steps": max_steps,
-        "batch_size": batch_size,
-        "learn_rate": learn_rate,
-        "warmup": warmup,
-        "weight_decay": weight_decay,
-        "mask_rate": mask_rate,
-        "whole_word": whole_word,
-        "train_head": train_head,
-        "mixed_precision": mixed_precision,
-        "seed": seed,
-        "lang": lang,
-        "tokenizer": tokenizer,
-        "format": format,
-        "sentences": sentences,
-    }
-    _check_settings({**settings, "gpu_id": gpu_id, "save_steps": save_steps})
+    options = {name: value for name, value in locals().items() if name in _MADE_FROM}
+    _check_settings({**options, "gpu_id": gpu_id, "save_steps": save_steps})
     require("transformers", "accelerate")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
     # An empty path would be the folder that one is in.
     _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")
     inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
-    work = work_folder(output)
     folder = Path(model) if Path(model).is_dir() else None
     files = [file_ for path in inputs for file_, _ in input_files(path, format)]
-    check_output([*inputs, *files, *([folder] if folder else [])], [output, work])
     made_from = {
         "stage": "adapt",
         "code": code_version(),
         "model": f"{model} {encoder_key(model)}" if folder is None else hash_path(folder.resolve()),
         "inputs": [hash_path(path) for path in inputs],
-        **settings,
+        **options,
     }
-    from .mlm import make_arguments, train
+    # Checkpoints of other settings are never gone on from.
+    work = output.with_name(f"{output.name}.work") / hash_settings(made_from)[:16]
+    check_output([*inputs, *files, *([folder] if folder else [])], [output, work.parent])
+    from .trainer import last_checkpoint, make_arguments, train
 
     with ExitStack() as stack:
         stack.enter_context(quiet())
@@ -185,46 +170,41 @@ def adapt(
             work,
             gpu_id=gpu_id,
             mixed_precision=mixed_precision,
+            num_train_epochs=epochs,
+            max_steps=max_steps or -1,
             learning_rate=learn_rate,
             warmup_ratio=warmup,
             weight_decay=weight_decay,
             save_steps=save_steps,
             seed=seed,
         )
+        args.per_device_train_batch_size = args.per_device_eval_batch_size = max(1, batch_size // args.world_size)
         is_main = args.process_index == 0
         # The others then find all of it done.
         with args.main_process_first(local=False):
-            done = finished(output, made_from)
-            if done is not None:
-                return AdaptReport(**done.report)._replace(skipped=True)
+            if is_main:
+                stack.enter_context(locked(output))
+            receipt = _finished(output, made_from)
+            if receipt is not None:
+                return AdaptReport(**receipt.report)._replace(skipped=True)
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:
-                remove_leftovers(output)
-                stack.enter_context(claimed(work, made_from))
-                write_pieces(
-                    _read(inputs, blank_pipeline(lang, tokenizer), format, sentences),
-                    masked_lm.tokenizer,
-                    work,
-                    max_length=length,
-                    eval_share=eval_share,
-                    seed=seed,
-                    progress=progress,
-                )
+                work.mkdir(parents=True, exist_ok=True)
+                # Without a checkpoint nothing is worth keeping.
+                stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
+                docs = _read(inputs, blank_pipeline(lang, tokenizer), format, sentences)
+                how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
+                write_pieces(docs, masked_lm.tokenizer, work, **how, progress=progress)
             counts = read_counts(work)
         if not counts.texts + counts.held_out:
             raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
         _check("eval_share", eval_share, counts.texts > 0, f"less: all {counts.held_out} texts would be held out")
-        pieces = Pieces(work / TRAIN)
-        epoch_steps = math.ceil(len(pieces) / batch_size)
-        enough = len(pieces) // epoch_steps >= args.world_size
-        _check("batch_size", batch_size, enough, f"enough for {args.world_size} processes, of {len(pieces)} sequences")
-        steps = max_steps or epochs * epoch_steps
-        plan = Plan(steps, batch_size, mask_rate, whole_word, seed)
-        trained = train(masked_lm.model, masked_lm.tokenizer, pieces, Pieces(work / HELD_OUT), plan, args, progress)
+        sequences, held_out = Pieces(work / TRAIN), Pieces(work / HELD_OUT)
+        trained = train(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
         report = AdaptReport(
             **vars(counts),
-            steps=steps,
+            steps=trained.steps,
             loss_before=trained.before,
             loss_after=trained.after,
             seconds=trained.seconds,
@@ -232,12 +212,35 @@ def adapt(
             new_head=masked_lm.new_head,
         )
         if is_main:
-            with published(output, made_from, report._asdict()) as new:
+            with atomic_path(output) as new:
+                new.mkdir()
                 save_encoder(masked_lm, model, new)
+                hashes = {name: hash_file(new / name) for name in _files(new)}
+                Receipt(made_from, hashes, report._asdict()).write(new / RECEIPT)
             if not keep_checkpoints:
-                shutil.rmtree(work)
+                _remove_work(work)
         args.distributed_state.wait_for_everyone()
     return report
+
+
+def _finished(output: Path, made_from: Dict[str, Any]) -> Optional[Receipt]:
+    """The receipt of an output that need not be made again."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return None
+    receipt = Receipt.read(output / RECEIPT) or Receipt({})
+    if receipt.made_from.get("stage") != made_from["stage"] or _files(output) - {RECEIPT, *receipt.files}:
+        raise WeaknerError(Errors.WK300.format(path=output))
+    return receipt if not receipt.differences(made_from) and receipt.is_intact(output) else None
+
+
+def _files(folder: Path) -> Set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def _remove_work(work: Path) -> None:
+    shutil.rmtree(work, ignore_errors=True)
+    with suppress(OSError):
+        work.parent.rmdir()  # unless other runs have left something
 
 
 def _read(inputs: Sequence[Path], nlp: Language, format: Optional[str], sentences: bool) -> Iterator[Doc]:

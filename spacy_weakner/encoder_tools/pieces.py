@@ -3,9 +3,8 @@
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List
 
 import numpy
 from spacy.tokens import Doc
@@ -17,19 +16,15 @@ from ..progress import Progress
 from ..runtime.hashes import hash_text
 from ..runtime.stage import Statistics
 
-# What a piece is: the first of a word, a later one of the same word, or none of the text, like [CLS].
-INNER, FIRST, SPECIAL = 0, 1, 2
 TRAIN, HELD_OUT = "train", "held-out"
 _COUNTS = "counts.json"
 _BATCH_SIZE = 1000
-# Ids and kinds.
-Encoded = Tuple[List[int], List[int]]
-_ARRAYS: Dict[str, Any] = {"ids": numpy.int32, "kinds": numpy.uint8, "ends": numpy.int64}
+_ARRAYS: Dict[str, Any] = {"ids": numpy.int32, "ends": numpy.int64}
 
 
 @dataclass
 class PieceCounts(Statistics):
-    """What was cut into pieces.
+    """Counts of a corpus.
 
     texts (int): Texts to train on.
     held_out (int): Texts that were held out.
@@ -46,10 +41,7 @@ class PieceCounts(Statistics):
 
 
 class Pieces:
-    """Sequences of pieces on disk.
-
-    folder (Path): Where `write_pieces` wrote them.
-    """
+    """Sequences of pieces on disk, as `write_pieces` wrote them to a folder: a data set for a `Trainer`."""
 
     def __init__(self, folder: Path) -> None:
         self._arrays = {name: _open(folder / name, dtype) for name, dtype in _ARRAYS.items()}
@@ -58,11 +50,10 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, i: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        """Ids and kinds of the pieces of a sequence."""
+    def __getitem__(self, i: int) -> Dict[str, List[int]]:
+        """The ids of a sequence."""
         end = self._arrays["ends"][i]
-        start = end - self.lengths[i]
-        return numpy.array(self._arrays["ids"][start:end]), numpy.array(self._arrays["kinds"][start:end])
+        return {"input_ids": self._arrays["ids"][end - self.lengths[i] : end].tolist()}
 
 
 def write_pieces(
@@ -83,11 +74,10 @@ def write_pieces(
     max_length (int): Pieces per sequence, special ones included. Longer texts are split.
     eval_share (float): Share of the texts to hold out. Their contents decide, so that equal texts share their fate.
     seed (int): Another one holds others out.
-    progress (bool): Show how far it has come.
-    RETURNS (PieceCounts): What was done.
+    progress (bool): Show progress.
     """
     if not (folder / _COUNTS).exists():
-        counts = PieceCounts()
+        counts, n_special = PieceCounts(), tokenizer.num_special_tokens_to_add()
         with ExitStack() as stack:
             writers = {name: _Writer(folder / name, stack) for name in (TRAIN, HELD_OUT)}
             docs = Progress(docs, desc="pieces", unit="text", enabled=progress)
@@ -97,9 +87,9 @@ def write_pieces(
                     counts.held_out += bool(sequences) and held_out
                     counts.texts += bool(sequences) and not held_out
                     counts.split += len(sequences) > 1
-                    for ids, kinds in sequences:
-                        counts.pieces += len(kinds) - kinds.count(SPECIAL)
-                        writers[HELD_OUT if held_out else TRAIN].add(ids, kinds)
+                    for ids in sequences:
+                        counts.pieces += len(ids) - n_special
+                        writers[HELD_OUT if held_out else TRAIN].add(ids)
         write_text(folder / _COUNTS, json.dumps(counts.to_json()) + "\n")
     return read_counts(folder)
 
@@ -117,16 +107,13 @@ def _counted(docs: Iterable[Doc], counts: PieceCounts) -> Iterator[str]:
             yield text
 
 
-def _encode(texts: List[str], tokenizer: Any, max_length: int) -> List[List[Encoded]]:
-    """Per text its sequences, each with ids and kinds. A text of which the tokenizer leaves nothing has none."""
+def _encode(texts: List[str], tokenizer: Any, max_length: int) -> List[List[List[int]]]:
+    """Per text its sequences of ids. A text of which the tokenizer leaves nothing has none."""
     found = tokenizer(texts, truncation=True, max_length=max_length, return_overflowing_tokens=True)
-    result: List[List[Encoded]] = [[] for _ in texts]
-    for encoding, text in zip(found.encodings, found["overflow_to_sample_mapping"], strict=True):
-        words, kinds = [None, *encoding.word_ids], []
-        for before, word in pairwise(words):
-            kinds.append(SPECIAL if word is None else INNER if word == before else FIRST)
-        if FIRST in kinds:
-            result[text].append((encoding.ids, kinds))
+    result: List[List[List[int]]] = [[] for _ in texts]
+    for ids, text in zip(found["input_ids"], found["overflow_to_sample_mapping"], strict=True):
+        if len(ids) > tokenizer.num_special_tokens_to_add():
+            result[text].append(ids)
     return result
 
 
@@ -140,9 +127,9 @@ class _Writer:
         self._files = {name: stack.enter_context((folder / name).open("wb")) for name in _ARRAYS}
         self._end = 0
 
-    def add(self, ids: List[int], kinds: List[int]) -> None:
+    def add(self, ids: List[int]) -> None:
         self._end += len(ids)
-        for (name, dtype), values in zip(_ARRAYS.items(), (ids, kinds, [self._end]), strict=True):
+        for (name, dtype), values in zip(_ARRAYS.items(), (ids, [self._end]), strict=True):
             self._files[name].write(numpy.array(values, dtype=dtype).tobytes())
 
 

@@ -6,7 +6,7 @@ torch and transformers are imported in the functions, since they are an extra.
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
@@ -109,6 +109,27 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
             config.tie_word_embeddings = True
             model, _ = _load(AutoModelForMaskedLM, name, config)
     return MaskedLM(model.to(torch.float32), tokenizer, bool(missing))
+
+
+def scores_at(model: Any, encoder: Any, chosen: Any, inputs: Dict[str, Any]) -> Any:
+    """Scores that the head of a masked language model gives to all pieces of the vocabulary, at some positions alone:
+    it costs as much as a small encoder. The head must work piece by piece, as all those of transformers do.
+
+    model (Any): The model, perhaps wrapped for several GPUs.
+    encoder (Any): Its encoder, `base_model`.
+    chosen (Any): Mask, or rows and columns, of the positions.
+    inputs (Dict[str, Any]): Tensors that the model takes.
+    RETURNS (Any): Shape (n_chosen, n_pieces).
+    """
+
+    def leave_chosen(module: Any, inputs: Any, output: Any) -> None:
+        output.last_hidden_state = output.last_hidden_state[chosen].unsqueeze(0)
+
+    hook = encoder.register_forward_hook(leave_chosen)
+    try:
+        return model(**inputs, return_dict=True).logits[0]
+    finally:
+        hook.remove()
 
 
 def encoder_key(name: Union[str, Path]) -> Optional[str]:

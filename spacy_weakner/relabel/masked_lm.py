@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..encoders.spacing import spaced
-from ..encoders.transformer import MaskedLM
+from ..encoders.transformer import MaskedLM, scores_at
 from ..roster.augmentation import Slot, Vocabulary
 
 # Longer sentences are read in parts: more context would cost much and tell little.
@@ -144,9 +144,6 @@ class WordPredictor:
         self._padding: int = masked_lm.tokenizer.pad_token_id
         self.n_scores: int = self._model.config.vocab_size
         self._top_k = min(top_k, self.n_scores)
-        self._chosen: Any = None
-        # The head costs as much as a small encoder: it sees nothing but what is looked at.
-        self._model.base_model.register_forward_hook(self._leave_chosen)
 
     def __call__(self, windows: List[Window]) -> Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]:
         """The best predictions for all places of some windows, in their order.
@@ -162,16 +159,13 @@ class WordPredictor:
             ids[row, : len(window.ids)], known[row, : len(window.ids)] = window.ids, 1
         rows = [row for row, window in enumerate(windows) for _ in window.places]
         columns = [place.position for window in windows for place in window.places]
-        given = (torch.from_numpy(array).to(self._device) for array in (ids, known))
-        self._chosen = (torch.tensor(rows, device=self._device), torch.tensor(columns, device=self._device))
+        given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(known)}
+        given = {name: tensor.to(self._device) for name, tensor in given.items()}
+        chosen = (torch.tensor(rows, device=self._device), torch.tensor(columns, device=self._device))
         with torch.inference_mode():
-            input_ids, attention_mask = given
-            output = self._model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
-            scores, best = output.logits[0].float().topk(self._top_k)
+            logits = scores_at(self._model, self._model.base_model, chosen, given)
+            scores, best = logits.float().topk(self._top_k)
         return best.cpu().numpy(), scores.cpu().numpy()
-
-    def _leave_chosen(self, encoder: Any, inputs: Any, output: Any) -> None:
-        output.last_hidden_state = output.last_hidden_state[self._chosen].unsqueeze(0)
 
 
 def _is_uncased(tokenizer: Any) -> bool:

@@ -34,7 +34,6 @@ OPTIONS = {
     "warmup": 0.1,
     "weight_decay": 0.2,
     "mask_rate": 0.3,
-    "whole_word": True,
     "train_head": True,
     "mixed_precision": "bf16",
     "gpu_id": 1,

@@ -11,7 +11,7 @@ from .util import run
 @pytest.fixture(scope="package", autouse=True)
 def fewer_objects():
     """A `Trainer` collects garbage at its begin, which takes long where as much is imported as here."""
-    import spacy_weakner.encoder_tools.mlm  # noqa: F401
+    import spacy_weakner.encoder_tools.trainer  # noqa: F401
 
     gc.freeze()
     yield
