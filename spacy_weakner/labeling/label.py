@@ -33,7 +33,7 @@ from ..scratch import scratch_folder
 from .imported import AnswersLabeler, FileLabeler
 from .labelers import CorpusLabeler, Labeler, PatternLabeler, PipelineLabeler, TermLabeler
 from .report import LabelCounts, LabelReport, make_report
-from .sources import DEFAULTS, KINDS, SettingError, Source, make_source, read_sources
+from .sources import KINDS, SettingError, Source, defaults, make_source, read_sources
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
@@ -114,7 +114,8 @@ def label(
         raise WeaknerError(Errors.WK303)
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     # A default states nothing. (Which one "complete" has depends on the kind of source.)
-    settings = {key: v for key, v in settings.items() if key == "complete" or v != DEFAULTS.get(key, ...)}
+    usual = {**defaults(), "complete": ...}
+    settings = {key: value for key, value in settings.items() if value != usual.get(key, ...)}
     if sources is not None:
         for setting in (*([] if source is None else ["source"]), *settings):
             raise WeaknerError(Errors.WK309.format(setting=setting))

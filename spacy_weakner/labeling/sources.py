@@ -37,6 +37,16 @@ _LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
 Text = Annotated[str, Field(pattern=r"\S")]
 
 
+class SettingError(Exception):
+    """A setting of a source that is not `expected`; whoever reads the declaration adds the place."""
+
+    def __init__(self, key: str, value: Any, expected: str) -> None:
+        super().__init__(key, value, expected)
+        self.key = key
+        self.value = value
+        self.expected = expected
+
+
 class Source(BaseModel):
     """What all weak sources have. The description of a field is what an error says to expect.
 
@@ -61,6 +71,15 @@ class Source(BaseModel):
     labels: Optional[Dict[Text, Text]] = Field(
         default=None, min_length=1, description='null, or names by label, like {"PERSON": "PER"}'
     )
+
+    @classmethod
+    def locate(cls, value: Any, folder: Path) -> str:
+        """The path of a declaration; a relative one starts at the folder. Raises a `SettingError`."""
+        path = folder / _path_of(cls.kind, value)
+        if path.exists() and not path.is_dir():
+            return str(path)
+        names = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() and not path.is_dir() else []
+        raise SettingError(cls.kind, value, f"a file, and there is none at {path}{_hint(path.name, names)}")
 
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What its labels depend on: the contents of what it reads in place of the path."""
@@ -137,6 +156,13 @@ class PipelineSource(ScoredSource):
         # The silence of a language model can also be a completion that could not be parsed.
         return data if "complete" in data else {**data, "complete": not asks_language_model(data["path"])}
 
+    @classmethod
+    def locate(cls, value: Any, folder: Path) -> str:
+        path = folder / _path_of(cls.kind, value)
+        if path.is_dir() or is_package(str(value)):
+            return str(path) if path.is_dir() else str(value)
+        raise SettingError(cls.kind, value, f"the folder of a pipeline ({path}) or an installed one; there is neither")
+
     @property
     def file(self) -> Optional[Path]:
         return None
@@ -173,29 +199,24 @@ class CorpusSource(ScoredSource):
 
     kind = "corpus"
 
+    @classmethod
+    def locate(cls, value: Any, folder: Path) -> str:
+        if value is not True:
+            raise SettingError(cls.kind, value, "true")
+        return ""
+
 
 # The kinds of sources. `label.LABELERS` has what each of them runs.
 KINDS: Dict[str, Type[Source]] = {
     source.kind: source
     for source in (TermSource, PipelineSource, PatternSource, FileSource, AnswersSource, CorpusSource)
 }
-# By setting, the default of the first kind that has it.
-DEFAULTS: Dict[str, Any] = {
-    key: field.default
-    for source in reversed(KINDS.values())
-    for key, field in source.model_fields.items()
-    if key not in ("name", "path")
-}
 
 
-class SettingError(Exception):
-    """A setting of a source that is not `expected`; whoever reads the declaration adds the place."""
-
-    def __init__(self, key: str, value: Any, expected: str) -> None:
-        super().__init__(key, value, expected)
-        self.key = key
-        self.value = value
-        self.expected = expected
+def defaults() -> Dict[str, Any]:
+    """By setting, the default of the first kind that has it."""
+    fields = [item for kind in reversed(KINDS.values()) for item in kind.model_fields.items()]
+    return {key: field.default for key, field in fields if key not in ("name", "path")}
 
 
 def read_sources(declared: Union[Path, str, Mapping[str, Any]]) -> List[Source]:
@@ -237,7 +258,7 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
     """Make a source of its settings; relative paths start at the folder. Raises a `SettingError`."""
     if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
         raise SettingError("source", name, "a name, without white space around it")
-    known = [*KINDS, *DEFAULTS]
+    known = [*KINDS, *defaults()]
     for key in settings:
         if key not in known:
             raise SettingError(key, settings[key], f"one of the keys {', '.join(known)}{_hint(key, known)}")
@@ -251,7 +272,7 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
         if key not in kind.model_fields:
             others = " and ".join(other for other in KINDS if key in KINDS[other].model_fields)
             raise SettingError(key, values[key], f"none for {kind.kind}: it belongs to {others}")
-    path = _find(kind, settings[kind.kind], folder)
+    path = kind.locate(settings[kind.kind], folder)
     try:
         return kind(name=name, path=path, **values)
     except ValidationError as error:
@@ -259,23 +280,10 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
         raise SettingError(key, values[key], kind.model_fields[key].description or "") from None
 
 
-def _find(kind: Type[Source], value: Any, folder: Path) -> str:
-    if kind is CorpusSource:
-        if value is not True:
-            raise SettingError(kind.kind, value, "true")
-        return ""
-    value = str(value) if isinstance(value, Path) else value
-    if not isinstance(value, str) or not value.strip():
-        raise SettingError(kind.kind, value, "a path in quotes")
-    path = folder / expand_home(value)
-    if kind is PipelineSource:
-        if path.is_dir() or is_package(value):
-            return str(path) if path.is_dir() else value
-        raise SettingError(kind.kind, value, f"the folder of a pipeline ({path}) or an installed one; there is neither")
-    if path.exists() and not path.is_dir():
-        return str(path)
-    names = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() and not path.is_dir() else []
-    raise SettingError(kind.kind, value, f"a file, and there is none at {path}{_hint(path.name, names)}")
+def _path_of(kind: str, value: Any) -> Path:
+    if not isinstance(value, Path) and not (isinstance(value, str) and value.strip()):
+        raise SettingError(kind, value, "a path in quotes")
+    return expand_home(str(value))
 
 
 def _hint(name: Any, names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from spacy_weakner.cli.aggregate import aggregate_cli
 from spacy_weakner.cli.app import app
 from spacy_weakner.cli.convert import convert_cli
 from spacy_weakner.labeling.llm.config import AskConfig
-from spacy_weakner.labeling.sources import DEFAULTS
+from spacy_weakner.labeling.sources import defaults
 
 COMMANDS = {
     "adapt": "encoder_tools.adapt",
@@ -37,7 +37,7 @@ def test_a_command_takes_what_its_function_takes(name):
     taken = {p.name: p.default for p in parameters.values() if p.name in options}
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         settings = {p.name: p.default for p in inspect.signature(AskConfig).parameters.values()}
-        known = settings if name == "ask" else DEFAULTS
+        known = settings if name == "ask" else defaults()
         taken.update({key: known[key] for key in options if key in known and key not in taken})
     assert taken == {key: taken[key] if value is None and taken[key] == () else value for key, value in options.items()}
     left = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {*options}

@@ -67,22 +67,6 @@ def test_terms(corpus, terms, tmp_path):
     assert (report.spans, report.source) == ({"CITY": 4, "DIS": 1}, "gazetteer")
 
 
-def test_stop_and_min_length_reach_the_component(corpus, terms, tmp_path):
-    report = label(corpus, tmp_path / "out", terms=terms, stop=["Paris"], min_length=5)
-    assert report.spans == {"CITY": 1}  # neither Paris, nor York and AIDS
-    assert label(corpus, tmp_path / "out", terms=terms, min_length=5).skipped == 0
-
-
-def test_settings_reach_the_component(corpus, terms, tmp_path):
-    label(corpus, tmp_path / "a", terms=terms, source="s", attr="ORTH")
-    assert groups(tmp_path / "a", "s")["Paris rocks"] == []
-    label(corpus, tmp_path / "b", terms=terms, acronym_length=0)
-    assert groups(tmp_path / "b", "gazetteer")["aids help"] == [(0, 1, "DIS")]
-    (tmp_path / "plain.txt").write_text("Paris\n")
-    label(corpus, tmp_path / "c", terms=tmp_path / "plain.txt", term_label="PLACE")
-    assert groups(tmp_path / "c", "gazetteer")["Paris rocks"] == [(0, 1, "PLACE")]
-
-
 def test_entities_and_other_groups_stay(corpus, terms, pipeline, tmp_path):
     label(corpus, tmp_path / "a", terms=terms)
     label(tmp_path / "a", tmp_path / "b", pipeline=pipeline, source="ruler")
@@ -124,13 +108,6 @@ def span_pipeline(tmp_path):
     nlp.add_pipe("span_ruler", config={"spans_key": "sc"}).add_patterns([{"label": "CITY", "pattern": "Paris"}])
     nlp.to_disk(tmp_path / "spans")
     return tmp_path / "spans"
-
-
-def test_span_groups_of_a_pipeline(corpus, span_pipeline, tmp_path):
-    report = label(corpus, tmp_path / "out", pipeline=span_pipeline, spans_key="sc")
-    assert report.spans == {"CITY": 1}
-    assert groups(tmp_path / "out", "spans")["Paris rocks"] == [(0, 1, "CITY")]
-    assert weak.weak_sources(read(tmp_path / "out")[0]) == ["other", "spans"]
 
 
 @pytest.mark.parametrize("key, what", [(None, "entities"), ("typo", "spans in the group 'typo'")])
@@ -253,11 +230,19 @@ def test_errors(corpus, tmp_path, monkeypatch, settings, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeline, tmp_path):
+def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeline, span_pipeline, tmp_path):
     with terms.open("a") as file_:
         file_.write('{"label": "X", "term": "Paris"}\n')
-    report = label(corpus, tmp_path / "a", terms=terms, ambiguity="first", reliability=0.5)
-    assert report.spans == {"CITY": 4, "DIS": 1}
+    for settings, spans in (
+        ({"ambiguity": "first"}, {"CITY": 4, "DIS": 1}),
+        ({"attr": "ORTH", "ambiguity": "first"}, {"CITY": 3, "DIS": 1, "X": 1}),
+        ({"acronym_length": 0, "ambiguity": "first"}, {"CITY": 4, "DIS": 2}),
+        ({"stop": ["Paris"], "min_length": 5}, {"CITY": 1}),  # neither Paris, nor York and AIDS
+    ):
+        assert label(corpus, tmp_path / "t", terms=terms, **settings).spans == spans, settings
+    report = label(corpus, tmp_path / "s", pipeline=span_pipeline, spans_key="sc")
+    assert report.spans == {"CITY": 1} and groups(tmp_path / "s", "spans")["Paris rocks"] == [(0, 1, "CITY")]
+    label(corpus, tmp_path / "a", terms=terms, reliability=0.5)
     doc = read(tmp_path / "a")[0]
     assert weak.get_reliability(doc, "gazetteer") == 0.5
     assert not weak.is_complete(doc, "gazetteer")

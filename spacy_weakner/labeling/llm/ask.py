@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Set
 
 from ...corpus.answers import ASKED, KEY
 from ...corpus.formats.reading import read_corpus
@@ -29,42 +29,24 @@ _SHOWN = 60  # characters of a text
 
 @dataclass
 class AskReport:
-    """Counts of a run, or of a dry run.
-
-    asked (str): Identifies the prompt in the file.
-    counts (CacheCounts): What is in the file.
-    torn (int): Bytes of an unfinished row that was cut off.
-    texts (int): Different texts, regardless of case and white space.
-    duplicates (int): Repeated texts.
-    requests (int): Requests for all texts.
-    left (int): Requests without a completion: those that a dry run would send, or those that remain after a run.
-    answered (int): Requests that got a completion in this run.
-    failed (int): Requests that got none in this run; they are among those left.
-    failure (str): Why the last of those failed.
-    is_spent (bool): True if the run ended because the budget would have been exceeded.
-    tokens_in, tokens_out (int): Estimated tokens of the requests that are left, and of their completions.
-    cost (Optional[float]): Estimated cost of those; None without prices.
-    most (Optional[float]): Upper bound of their cost; None without prices or a limit of tokens.
-    spent (Optional[float]): What all completions in the file have cost; None without prices.
-    budget_left (Optional[float]): The rest of the budget; None without a budget.
-    """
+    """Counts of a run, or of a dry run. `asked` identifies the prompt; `counts` are those of all in the file."""
 
     asked: str
     counts: CacheCounts
-    torn: int = 0
-    texts: int = 0
+    torn: int = 0  # bytes of an unfinished row that was cut off
+    texts: int = 0  # regardless of case and white space
     duplicates: int = 0
-    requests: int = 0
-    left: int = 0
-    answered: int = 0
-    failed: int = 0
-    failure: str = ""
-    is_spent: bool = False
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost: Optional[float] = None
-    most: Optional[float] = None
-    spent: Optional[float] = None
+    requests: int = 0  # for all texts
+    left: int = 0  # those without a completion: that a dry run would send, or that remain after a run
+    answered: int = 0  # in this run
+    failed: int = 0  # in this run; they are among those left
+    failure: str = ""  # why the last of those failed
+    is_spent: bool = False  # the run ended because the budget would have been exceeded
+    tokens_in: int = 0  # estimates for the requests that are left,
+    tokens_out: int = 0  # and for their completions
+    cost: Optional[float] = None  # their estimated cost, if there are prices,
+    most: Optional[float] = None  # and its upper bound, if there is a limit of tokens, too
+    spent: Optional[float] = None  # the cost of all in the file, if there are prices
     budget_left: Optional[float] = None
 
 
@@ -107,7 +89,8 @@ def ask(
         raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
     if not (existing(texts).is_file() or texts.is_dir()):
         raise WeaknerError(Errors.WK760.format(path=texts))
-    check_output([texts, *_files(settings)], [answers])
+    named = [settings.get("prompt"), settings.get("labels")]
+    check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
     corpus = _Texts(texts, limit, format=format, lang=lang, tokenizer=tokenizer, sentences=sentences)
     client = None
     if not dry_run:
@@ -124,13 +107,6 @@ def ask(
         report.spent = config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
         report.budget_left = None if config.budget is None else max(0.0, config.budget - report.spent)
     return report
-
-
-def _files(settings: Mapping[str, Any]) -> Iterator[Path]:
-    """The files that settings name."""
-    for value in (settings.get("prompt"), settings.get("labels")):
-        if isinstance(value, (str, Path)) and Path(value).is_file():
-            yield Path(value)
 
 
 class _Texts:
@@ -161,7 +137,6 @@ class _Texts:
 
 
 def _estimate(report: AskReport, corpus: _Texts, config: AskConfig, cache: Cache, progress: bool) -> None:
-    """Count the requests that are left, and estimate what they cost."""
     counts, max_in, tokens_out = cache.counts, 0, 0.0
     for text in Progress(corpus, desc="read", unit="text", enabled=progress):
         report.texts += 1

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Optional, Set, Tuple
+from typing import Any, BinaryIO, Dict, List, Optional, Set
 
 from ...corpus.answers import ASKED, KEY, is_answer, is_torn
 from ...corpus.jsonl import at_line, parse_row
@@ -14,6 +14,7 @@ from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError
 from ...files import decode_line
 from ...scratch import try_lock
+from ..alignment import read_mentions
 from .config import AskConfig
 
 _FOREIGN = "this is no row of 'ask'. Give another file for the answers"
@@ -31,8 +32,7 @@ class CacheCounts:
     cut (int): Those of them that were cut off at the limit of tokens.
     mentions (Counter[str]): Mentions per label.
     others (Counter[str]): Mentions left out since their label (empty: none) was not asked for, per label.
-    not_found (int): Mentions that are not in their texts.
-    lost (List[str]): The first of those.
+    not_found (int): Mentions that are not in their texts; `lost` has the first of them.
     answer_tokens (int): Tokens of the completions of this prompt.
     tokens_in, tokens_out (int): Tokens of all requests and completions, of all prompts.
     estimated (int): Rows whose tokens the server did not count.
@@ -78,7 +78,6 @@ class Cache:
             raise
 
     def __contains__(self, key: str) -> bool:
-        """True if a request need not be sent."""
         return key in self._keys
 
     def append(self, row: Dict[str, Any]) -> None:
@@ -93,7 +92,6 @@ class Cache:
         self._add(row)
 
     def close(self) -> None:
-        """Close the file, for others to write."""
         if self._file is not None:
             self._file.close()
 
@@ -132,33 +130,23 @@ class Cache:
         counts.rows += 1
         counts.cut += bool(cut)
         counts.answer_tokens += tokens_out
-        mentions, others = row.get("ents"), row.get("others") or []
-        if not isinstance(mentions, list):
-            counts.unparsed += 1
-            return
-        if not isinstance(others, list):
-            raise RowError(f"'others' must be a list, got {show(others)}")
-        counts.others.update(_phrase_and_label(other)[1] for other in others)
+        mentions = read_mentions({"text": row.get("text"), "ents": row.get("ents")}, "")
+        others = row.get("others") or []
+        if not isinstance(others, list) or not all(map(_is_pair, others)):
+            raise RowError(f"'others' must be a list of pairs, got {show(others)}")
+        counts.unparsed += mentions is None
+        counts.others.update(label for _, label in others)
         text = sentence_key(str(row.get("text")))
-        for phrase, label in map(_phrase_and_label, mentions):
-            counts.mentions[label] += 1
-            if phrase is not None and sentence_key(phrase) not in text:
+        for mention in mentions or ():
+            counts.mentions[mention.label] += 1
+            if mention.phrase is not None and sentence_key(mention.phrase) not in text:
                 counts.not_found += 1
-                if len(counts.lost) < _SHOWN and phrase not in counts.lost:
-                    counts.lost.append(phrase)
+                if len(counts.lost) < _SHOWN and mention.phrase not in counts.lost:
+                    counts.lost.append(mention.phrase)
 
 
-def _phrase_and_label(item: Any) -> Tuple[Optional[str], str]:
-    """Of a mention, or of another that was left out; a mention given by its offsets has no phrase."""
-    phrase: Any = ""
-    label: Any = None
-    if isinstance(item, dict):
-        phrase, label = item.get("text", ""), item.get("label")
-    elif isinstance(item, list) and len(item) in (2, 3):
-        phrase, label = item[0] if len(item) == 2 else None, item[-1]
-    if not isinstance(label, str) or not (phrase is None or isinstance(phrase, str)):
-        raise RowError(f"this is no mention of 'ask': {show(item)}")
-    return phrase, label
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)
 
 
 def _tokens(value: Any) -> int:

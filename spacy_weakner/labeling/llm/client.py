@@ -1,6 +1,5 @@
 """Requests to an OpenAI-compatible endpoint: `POST {url}/chat/completions`."""
 
-import json
 import os
 import re
 import threading
@@ -18,7 +17,6 @@ from .config import AskConfig
 BACKOFF = 1.0  # seconds
 _MAX_BACKOFF = 60.0
 _MAX_RETRY_AFTER = 600.0
-_MAX_BYTES = 1 << 24
 _MAX_SHOWN = 200
 # All other 4xx mean that the request itself is wrong,
 _TRANSIENT = (408, 409, 425, 429)
@@ -57,21 +55,20 @@ class Client:
     """A client for several threads. It sends no key without encryption, except to this machine."""
 
     def __init__(self, config: AskConfig) -> None:
-        self.timeout = config.timeout
         self._key = _read_key(config.key_env)
         self._url = _full_url(config.url)
         # A query may hold a secret.
         self.name = str(self._url.copy_with(query=None))
-        encrypted, local = self._url.scheme == "https", _is_local(self._url.host)
-        if self._key is not None and not (encrypted or local or config.insecure):
+        is_encrypted, is_local = self._url.scheme == "https", _is_local(self._url.host)
+        if self._key is not None and not (is_encrypted or is_local or config.insecure):
             raise WeaknerError(Errors.WK443.format(host=self._url.host))
         self._client = httpx.Client(
             headers={} if self._key is None else {"Authorization": f"Bearer {self._key}"},
             timeout=config.timeout,
             limits=httpx.Limits(max_connections=config.concurrency),
-            verify=encrypted,  # loading the certificates takes long
+            verify=is_encrypted,  # loading the certificates takes long
             # A proxy is another machine, which would read the key.
-            trust_env=encrypted or not local,
+            trust_env=is_encrypted or not is_local,
         )
         self._backoff = wait_random_exponential(multiplier=BACKOFF, min=BACKOFF / 2, max=_MAX_BACKOFF)
         self._retrying = Retrying(
@@ -109,17 +106,8 @@ class Client:
             raise FailedRequest("stopped")
 
     def _send(self, body: Dict[str, Any]) -> Completion:
-        deadline = time.monotonic() + self.timeout
-        data = bytearray()
         try:
-            with self._client.stream("POST", self._url, json=body) as response:
-                for chunk in response.iter_bytes():
-                    data += chunk
-                    # The timeout of httpx is one of silence.
-                    if time.monotonic() > deadline or len(data) > _MAX_BYTES:
-                        raise _Transient(f"no whole response within {self.timeout:g} seconds and {_MAX_BYTES} bytes")
-        except httpx.TimeoutException:
-            raise _Transient(f"no response within {self.timeout:g} seconds") from None
+            response = self._client.post(self._url, json=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = self._shown(str(error)) or type(error).__name__
             if isinstance(error, httpx.ConnectError) and not self._reached:
@@ -128,10 +116,10 @@ class Client:
         self._reached = True
         if response.status_code == 200:
             try:
-                return _read_completion(json.loads(data))
+                return _read_completion(response.json())
             except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-                raise _Transient(f"not a completion: {self._shown(data.decode('utf-8', 'replace'))}") from None
-        reason = f"{response.status_code} {self._shown(_message(data) or response.reason_phrase)}".strip()
+                raise _Transient(f"not a completion: {self._shown(response.text)}") from None
+        reason = f"{response.status_code} {self._shown(_message(response) or response.reason_phrase)}".strip()
         if response.status_code in _ABOUT_TEXT:
             raise RefusedText(reason)
         if response.status_code < 500 and response.status_code not in _TRANSIENT:
@@ -151,10 +139,10 @@ def _read_key(name: Optional[str]) -> Optional[str]:
     if name is None:
         return None
     key = os.environ.get(name, "").strip()
-    if not key:
-        raise WeaknerError(Errors.WK766.format(name=name, reason="is not set"))
     if not re.fullmatch("[!-~]+", key):
-        raise WeaknerError(Errors.WK766.format(name=name, reason="has characters that no key has"))
+        raise WeaknerError(
+            Errors.WK766.format(name=name, reason="has characters that no key has" if key else "is not set")
+        )
     return key
 
 
@@ -188,15 +176,15 @@ def _read_completion(value: Any) -> Completion:
     return Completion(text, choice.get("finish_reason") == "length", tokens_in, tokens_out)
 
 
-def _message(data: bytearray) -> str:
+def _message(response: httpx.Response) -> str:
     """The message of an error: within JSON, or the text as it is."""
     try:
-        value = json.loads(data)
+        value = response.json()
     except (ValueError, RecursionError):
-        return data.decode("utf-8", "replace")
+        return response.text
     for key in ("error", "message", "detail"):
         value = value.get(key, value) if isinstance(value, dict) else value
-    return value if isinstance(value, str) else data.decode("utf-8", "replace")
+    return value if isinstance(value, str) else response.text
 
 
 def _retry_after(value: str) -> float:

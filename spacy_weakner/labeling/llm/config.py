@@ -161,19 +161,18 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
 
     @property
     def has_prices(self) -> bool:
-        """RETURNS (bool): True if both prices are known."""
         return self.price_in is not None and self.price_out is not None
 
     def cost(self, tokens_in: float, tokens_out: float) -> float:
-        """RETURNS (float): The cost of some tokens; 0 where a price is not known."""
+        """The cost of some tokens; 0 where a price is not known."""
         return ((self.price_in or 0.0) * tokens_in + (self.price_out or 0.0) * tokens_out) / _MILLION
 
     def max_cost(self, body: Dict[str, Any]) -> float:
-        """RETURNS (float): The most that a request can cost."""
+        """The most that a request can cost."""
         return self.cost(max_request_tokens(body), self.limit or 0)
 
     def body(self, text: str) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The JSON that asks for the entities of a text."""
+        """The JSON that asks for the entities of a text."""
         labels = "\n".join(
             f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in self.labels.items()
         )
@@ -198,13 +197,12 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text: one for four ASCII characters, one for each other character."""
+    """One token for four ASCII characters, one for each other character."""
     ascii_ = sum(map(str.isascii, text))
     return -(-ascii_ // 4) + len(text) - ascii_
 
 
 def estimate_request_tokens(body: Dict[str, Any]) -> int:
-    """Estimate the tokens of a request."""
     return _ROLE_TOKENS + estimate_tokens(_content(body))
 
 

@@ -7,6 +7,7 @@ import json
 
 import pytest
 import spacy
+from spacy.vocab import Vocab
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
@@ -83,7 +84,7 @@ def test_shards_and_determinism(tmp_path, monkeypatch):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
-def test_the_vocabulary_does_not_grow(tmp_path, monkeypatch):
+def test_the_vocabulary_does_not_grow_and_new_words_are_written(tmp_path, monkeypatch):
     made = []
 
     def blank(*args):
@@ -91,8 +92,9 @@ def test_the_vocabulary_does_not_grow(tmp_path, monkeypatch):
         return made[0]
 
     monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.blank_pipeline", blank)
-    run(tmp_path, {"a.wiki": "[[Zyxwvut]] is here."})
-    assert "Zyxwvut" not in made[0].vocab.strings
+    run(tmp_path, {"a.wiki": "".join(f"Zqx{i} met [[Bob|Bobqx{i}]] there.\n\n" for i in range(3))})
+    assert "Zqx0" not in made[0].vocab.strings
+    assert [doc[0].text for doc in read_docs(tmp_path / "out.spacy", Vocab())] == ["Zqx0", "Zqx1", "Zqx2"]
 
 
 def test_nothing_is_replaced_unasked(tmp_path):
@@ -168,13 +170,15 @@ def test_missing_input(tmp_path):
         anchors([tmp_path / "a.pdf"], tmp_path / "out")
 
 
-def test_without_the_package(tmp_path, monkeypatch):
+@pytest.mark.parametrize("package", ["mwparserfromhell", "lxml"])
+def test_without_the_package(tmp_path, monkeypatch, package):
     find_spec = importlib.util.find_spec
-    missing = lambda name, *rest: None if name == "mwparserfromhell" else find_spec(name, *rest)  # noqa: E731
+    missing = lambda name, *rest: None if name == package else find_spec(name, *rest)  # noqa: E731
     monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.find_spec", missing)
-    files = {"a.wiki": SENTENCE, "a.xml": dump(page("A", SENTENCE)), "a.jsonl": json.dumps({"wikitext": SENTENCE})}
-    for name, text in files.items():
-        with pytest.raises(WeaknerError, match=r"WK440.*mwparserfromhell.*spacy_weakner\[wiki\]"):
+    wiki = {"a.wiki": SENTENCE, "a.xml": dump(page("A", SENTENCE)), "a.jsonl": json.dumps({"wikitext": SENTENCE})}
+    needs, others = (wiki, {"a.html": HTML}) if package == "mwparserfromhell" else ({"a.html": HTML}, wiki)
+    for name, text in needs.items():
+        with pytest.raises(WeaknerError, match=rf"WK440.*{package}.*spacy_weakner\[wiki\]"):
             run(tmp_path, {name: text})
         (tmp_path / "in" / name).unlink()
-    assert run(tmp_path, {"a.html": HTML})[0].docs == 1
+    assert run(tmp_path, others)[0].docs == 1

@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.anchors.markup import WIKITEXT, PageParser, Titles, html_paragraphs, wikitext_paragraphs
 
 from .util import HTML, SENTENCE, dump, page, run
@@ -53,9 +52,3 @@ def test_a_process_that_dies_is_replaced():
         parser.process.kill()
         assert parser.parse(WIKITEXT, SENTENCE, []) == ([], "unreadable")
         assert parser.parse("html", HTML, [])[0]
-
-
-def test_html_needs_its_package(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.find_spec", lambda name: None)
-    with pytest.raises(WeaknerError, match=r"WK440.*html.*lxml"):
-        run(tmp_path, {"a.html": HTML})

@@ -227,6 +227,8 @@ def test_dry_run(server, run, tmp_path):
     assert report.cost == pytest.approx((report.tokens_in * 2 + report.tokens_out * 10) / 1e6)
     # Half of the texts' tokens, and ten around them.
     assert report.tokens_out == 2 * (10 + 5) + 2 * 10
+    labels = ",".join(f"LABEL{n}" for n in range(99))  # longer than the name of a file can be
+    assert run(["b"], dry_run=True, labels=labels)[0].left == 1
     run(["b"], samples=2)
     report, _ = run(["a" * 40, "b"], dry_run=True, samples=2)
     assert report.left == 2 and report.tokens_out == 2 * 10 and report.cost is None
