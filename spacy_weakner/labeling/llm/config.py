@@ -203,6 +203,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_request_tokens(body: Dict[str, Any]) -> int:
+    """`estimate_tokens` of a request."""
     return _ROLE_TOKENS + estimate_tokens(_content(body))
 
 
