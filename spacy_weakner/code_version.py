@@ -1,43 +1,132 @@
-"""What the code is: the one thing that everything made by it depends on besides its input and settings."""
+"""What the code is: what everything made by it depends on, besides input and settings."""
 
+import ast
 import hashlib
+import re
 from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Set
 
 from .about import __version__
 from .own_code import own_code
 
 _HERE = Path(__file__).parent
-# Sources, parts of configs and templates; not the byte code that Python writes beside them.
-_SUFFIXES = (".py", ".cfg", ".jinja")
+# Parts of configs and templates count as the code of the folder that they are in.
+_OTHER_SUFFIXES = (".cfg", ".jinja")
+_QUOTED = re.compile(r'"([^"\n]+)"')
 
 
 def code_version() -> str:
-    """Tell one state of the code from another. Receipts and project files hold it, so that what a changed function has
-    made is made anew.
+    """Tell one state of the whole package from another.
 
     RETURNS (str): The version, a hash of the package's sources, and one of the user's own file, if there is one.
     """
-    path = own_code()
-    own = f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if path is not None and path.is_file() else ""
-    return f"{__version__} {_package_hash()}{own}"
+    return f"{__version__} {_package_hash()}{_own_hash()}"
 
 
-@cache
-def _package_hash() -> str:
-    return hash_sources(_HERE)[:16]
+def code_of(modules: Iterable[str], names: Iterable[object] = ()) -> str:
+    """Tell one state of some modules from another, so that a change elsewhere makes nothing anew.
+
+    modules (Iterable[str]): Modules of this package; all that they import, at once or later, is part of their code, and
+        so are components and functions that they name.
+    names (Iterable[object]): Values of settings. Those that are names of components and registered functions of this
+        package add their code.
+    RETURNS (str): As `code_version`; empty if there are no modules.
+    """
+    registered = _registered()
+    named = {registered[name] for name in names if isinstance(name, str) and name in registered}
+    found = frozenset(modules) | named
+    return f"{__version__} {_modules_hash(found)}{_own_hash()}" if found else ""
 
 
-def hash_sources(folder: Path) -> str:
-    """SHA-256 of all sources in a folder with their relative names.
+def names_in(config: str) -> List[str]:
+    """Values in the text of a config, for `code_of`."""
+    return _QUOTED.findall(config)
+
+
+def hash_sources(folder: Path, files: Iterable[Path]) -> str:
+    """SHA-256 of sources with their relative names.
 
     folder (Path): The folder of a package.
+    files (Iterable[Path]): Files in it.
     RETURNS (str): The hash, in hexadecimal digits.
     """
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file()):
+    for path in sorted(files):
         name = path.relative_to(folder).as_posix().encode("utf-8")
         data = path.read_bytes()
         # Lengths keep the border between name and contents, and between files, apart.
         digest.update(b"%d %d\n" % (len(name), len(data)) + name + data)
     return digest.hexdigest()
+
+
+def all_sources(folder: Path) -> List[Path]:
+    """All sources in the folder of a package; not the byte code that Python writes beside them."""
+    return [path for path in folder.rglob("*") if path.suffix in (".py", *_OTHER_SUFFIXES) and path.is_file()]
+
+
+def imported_sources(folder: Path, modules: Iterable[str], registered: Dict[str, str]) -> Set[Path]:
+    """Sources of modules, and of all modules of the package that they import or name.
+
+    folder (Path): The folder of the package.
+    modules (Iterable[str]): Full names of the modules.
+    registered (Dict[str, str]): Modules of components and registered functions by their names.
+    RETURNS (Set[Path]): The files.
+    """
+    found: Set[Path] = set()
+    waiting = list(modules)
+    seen: Set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        path = folder.joinpath(*module.split(".")[1:])
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if not path.is_file():  # a name in a module
+            continue
+        found.add(path)
+        if path.parent != folder:
+            found.update(other for other in path.parent.rglob("*") if other.suffix in _OTHER_SUFFIXES)
+        waiting += _mentioned(path, module, registered)
+    return found
+
+
+def _mentioned(path: Path, module: str, registered: Dict[str, str]) -> Iterator[str]:
+    """Modules that a module imports or names, and the packages that it is in."""
+    parts = module.split(".")
+    package = parts if path.name == "__init__.py" else parts[:-1]
+    yield from (".".join(parts[:n]) for n in range(1, len(parts)))
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name.split(".")[0] == parts[0])
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            if source.split(".")[0] == parts[0]:
+                yield source
+                yield from (f"{source}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in registered:
+            yield registered[node.value]
+
+
+@cache
+def _registered() -> Dict[str, str]:
+    found = distribution(_HERE.name).entry_points
+    return {entry.name: entry.value.partition(":")[0] for entry in found if entry.group != "spacy_cli"}
+
+
+@cache
+def _package_hash() -> str:
+    return hash_sources(_HERE, all_sources(_HERE))[:16]
+
+
+@cache
+def _modules_hash(modules: FrozenSet[str]) -> str:
+    return hash_sources(_HERE, imported_sources(_HERE, modules, _registered()))[:16]
+
+
+def _own_hash() -> str:
+    path = own_code()
+    return f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if path is not None and path.is_file() else ""

@@ -295,8 +295,8 @@ class Errors:
         "for several workers, or for a part of the shards."
     )
     WK313 = (
-        "[WK313] Worker {number} of {total} {how}. Finished shards are kept: run the same command again to "
-        "continue.{tail}"
+        "[WK313] A process ended before it had done {what}, perhaps because memory ran out (fewer workers need less). "
+        "Finished shards are kept: run the same command again to continue."
     )
     WK314 = (
         "[WK314] {path} {exists}, and nothing is replaced unasked. Choose another output, or set 'overwrite' (command "
@@ -747,7 +747,7 @@ class Errors:
     )
 
     # Clusters
-    WK711 = "[WK711] Both 'processes' and 'ray' are given. Trainings on this machine, or on a cluster: leave out one."
+    WK711 = "[WK711] Both '{setting}' and 'ray' are given. Use processes on this machine, or a cluster: leave out one."
     WK714 = (
         "[WK714] Not all shards of {path} are what they should be after the cluster has made them: its machines do not "
         "see the same input and sources. Give all of them the same files, and run the same command again."
@@ -774,7 +774,6 @@ class Errors:
         "encoder distill' makes."
     )
     WK732 = "[WK732] '{name}' cannot give vectors of word pieces: {reason}. Take another Transformer."
-    WK724 = "[WK724] Both 'workers' and 'ray' are given. Processes on this machine, or a cluster: leave out one."
 
     # Damaged and hostile files
     WK800 = (

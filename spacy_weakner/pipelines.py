@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import get_package_path
+from spacy.util import get_package_path, is_package
 
 from .errors import Errors, WeaknerError
 
@@ -38,15 +38,25 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
 
 
-def asks_language_model(name: Union[str, Path]) -> bool:
-    """Whether a pipeline has a component of spacy-llm. The pipeline is not loaded.
+def config_text(name: Union[str, Path]) -> str:
+    """The text of a pipeline's config. The pipeline is not loaded.
 
     name (Union[str, Path]): Its folder, or the name of an installed package.
-    RETURNS (bool): Whether it has.
+    RETURNS (str): The text; empty if there is none.
     """
-    folder = Path(name) if Path(name).is_dir() else get_package_path(str(name))
+    folder = Path(name)
+    if not folder.is_dir() and is_package(str(name)):
+        folder = get_package_path(str(name))
     found = min(folder.glob("**/config.cfg"), key=lambda path: len(path.parts), default=None)
-    return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
+    return "" if found is None else found.read_text(encoding="utf-8", errors="replace")
+
+
+def asks_language_model(name: Union[str, Path]) -> bool:
+    """True if a pipeline has a component of spacy-llm. The pipeline is not loaded.
+
+    name (Union[str, Path]): Its folder, or the name of an installed package.
+    """
+    return _LANGUAGE_MODEL.search(config_text(name)) is not None
 
 
 def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:

@@ -1,26 +1,88 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+import spacy_weakner
 from spacy_weakner import __version__
-from spacy_weakner.code_version import code_version, hash_sources
+from spacy_weakner.code_version import (
+    _registered,
+    all_sources,
+    code_of,
+    code_version,
+    hash_sources,
+    imported_sources,
+    names_in,
+)
+
+PACKAGE = Path(spacy_weakner.__file__).parent
+
+
+def whole(folder):
+    return hash_sources(folder, all_sources(folder))
 
 
 def test_every_source_counts(tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "a.py").write_text("a")
-    hashes = [hash_sources(tmp_path)]
+    hashes = [whole(tmp_path)]
     for name, text in (("a.py", "b"), ("part/c.cfg", "x"), ("part/d.jinja", "x"), ("a.py", "a")):
         (tmp_path / name).write_text(text)
-        hashes.append(hash_sources(tmp_path))
+        hashes.append(whole(tmp_path))
     (tmp_path / "a.py").rename(tmp_path / "z.py")
-    hashes.append(hash_sources(tmp_path))
+    hashes.append(whole(tmp_path))
     assert len(set(hashes)) == len(hashes)
 
 
 def test_byte_code_does_not_count(tmp_path):
     (tmp_path / "a.py").write_text("a")
-    before = hash_sources(tmp_path)
+    before = whole(tmp_path)
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "a.pyc").write_bytes(b"x")
-    assert hash_sources(tmp_path) == before
+    assert whole(tmp_path) == before
 
 
 def test_it_names_the_version():
     assert code_version().startswith(f"{__version__} ") and code_version() == code_version()
+    assert code_of(["spacy_weakner.labeling.label"]).startswith(f"{__version__} ")
+    assert code_of([], ["ner", 3, None]) == ""
+
+
+@pytest.fixture
+def package(tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "spacy_weakner", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "spacy_weakner"
+
+
+@pytest.mark.parametrize(
+    "module, changed, counts",
+    [
+        ("labeling.label", "labeling/label.py", True),
+        ("labeling.label", "labeling/__init__.py", True),
+        ("labeling.label", "labeling/labelers.py", True),
+        ("labeling.label", "corpus/tags.py", True),  # imported by what it imports
+        ("labeling.label", "gazetteer_ruler/component.py", True),  # by the name of its factory
+        ("labeling.label", "gazetteer_ruler/trie.py", True),
+        ("labeling.label", "crf_ner/component.py", False),
+        ("labeling.label", "relabel/complete.py", False),
+        ("labeling.label", "cli/label.py", False),
+        ("relabel.complete", "configs/sizes/cnn.cfg", False),
+        ("relabel.complete", "relabel/complete.py", True),
+        ("relabel.complete", "labeling/label.py", False),
+        ("crf_ner.component", "crf/kernel.py", True),
+        ("crf_ner.component", "labeling/label.py", False),
+    ],
+)
+def test_a_module_depends_on_what_it_imports(package, module, changed, counts):
+    def found():
+        return hash_sources(package, imported_sources(package, [f"spacy_weakner.{module}"], _registered()))
+
+    before = found()
+    path = package / changed
+    path.write_text(path.read_text() + "\n# another comment\n")
+    assert (found() != before) == counts
+
+
+def test_names_of_settings_add_their_code():
+    assert code_of(["spacy_weakner.files"], ["crf_ner"]) != code_of(["spacy_weakner.files"], ["no name"])
+    assert code_of([], names_in('[components.a]\nfactory = "crf_ner"')) == code_of(["spacy_weakner.crf_ner.component"])

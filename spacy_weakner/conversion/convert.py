@@ -16,9 +16,9 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..pipelines import blank_pipeline
 from ..progress import Progress
+from ..runtime.executor import Executor
 from ..runtime.lock import holding
 from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
-from ..runtime.spread import Spread
 from .in_parts import Asked, convert_in_parts
 from .report import ConvertReport
 
@@ -68,7 +68,7 @@ def convert(
     offsets, labels, columns, spans_key: See `corpus.formats.reading.read_corpus`.
     shard_size (int): Docs per shard, if the output is a folder; in parts lines of the input.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
-    workers, ray: See `runtime.spread.Spread`.
+    workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show how far it has come.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
@@ -88,7 +88,7 @@ def convert(
     if not as_folder:
         output_format(output_path, to)
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
-    spread, in_parts = Spread(workers, ray), workers > 1 or ray is not None
+    executor, in_parts = Executor(workers, ray), workers > 1 or ray is not None
     if in_parts:
         if not as_folder:
             raise WeaknerError(Errors.WK312.format(path=output_path))
@@ -97,7 +97,7 @@ def convert(
         check_choice("offsets", offsets, (AUTO, *UNITS))
         reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
         asked = Asked(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
-        return convert_in_parts(asked, spread, progress=progress)
+        return convert_in_parts(asked, executor, progress=progress)
     check_there(output_path, overwrite)
     report = ConvertReport()
     docs = read_corpus(

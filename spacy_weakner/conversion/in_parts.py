@@ -1,6 +1,7 @@
 """`convert` shard by shard, each made of a block of lines: by this process, by others, or by a cluster."""
 
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, NamedTuple, Optional
 
@@ -12,8 +13,8 @@ from ..corpus.rows import RowCounts
 from ..errors import Errors, WeaknerError
 from ..pipelines import blank_pipeline
 from ..runtime.blocks import corpus_inputs
+from ..runtime.executor import Executor
 from ..runtime.shards import WHOLE, Part, Shards
-from ..runtime.spread import Spread
 from ..runtime.stage import Stage
 from .report import ConvertReport
 
@@ -32,18 +33,6 @@ class Asked(NamedTuple):
     def settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What the Docs depend on besides the input."""
         return {"lang": self.lang, "tokenizer": self.tokenizer, **asdict(self.reading)}
-
-    def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What `from_json` takes."""
-        return {**self._asdict(), "reading": asdict(self.reading)}
-
-    @classmethod
-    def from_json(cls, data: Dict[str, Any]) -> "Asked":
-        """Read what `to_json` has made."""
-        how: Dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in data["reading"].items()
-        }
-        return cls(**{**data, "reading": Reading(**how)})
 
 
 class Convert(Stage[ConvertReport]):
@@ -77,11 +66,11 @@ class Convert(Stage[ConvertReport]):
         self.stats.add(ConvertReport(**{own.name: getattr(self._rows, own.name) for own in fields(RowCounts)}))
 
 
-def convert_in_parts(asked: Asked, spread: Spread, *, progress: bool = False) -> ConvertReport:
+def convert_in_parts(asked: Asked, executor: Executor, *, progress: bool = False) -> ConvertReport:
     """Convert a corpus into a folder of shards.
 
     asked (Asked): What is to be done.
-    spread (Spread): Who makes them.
+    executor (Executor): Where they are made.
     progress (bool): Show how far it has come.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): If the input cannot be cut, or only some of it, and for what `convert` refuses.
@@ -92,15 +81,9 @@ def convert_in_parts(asked: Asked, spread: Spread, *, progress: bool = False) ->
     if "spacy" in formats and len(formats) > 1:
         raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
     stage = Convert(asked, blank_pipeline(asked.lang, asked.tokenizer))
-    return spread.run(stage.shards(), stage, lambda _: asked.to_json(), progress=progress)
+    return executor.run(stage.shards(), stage, lambda _: partial(_make_part, asked), progress=progress)
 
 
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards; see `runtime.tasks`.
-
-    task (Dict[str, Any]): What `Asked.to_json` has made.
-    part (Part): The part.
-    """
-    asked = Asked.from_json(task)
+def _make_part(asked: Asked, part: Part) -> None:
     stage = Convert(asked, blank_pipeline(asked.lang, asked.tokenizer))
     stage.shards(part).run(stage)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Uni
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..code_version import code_version
+from ..code_version import code_of
 from ..corpus.formats.reading import input_files, read_corpus
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
@@ -154,7 +154,7 @@ def adapt(
     files = [file_ for path in inputs for file_, _ in input_files(path, format)]
     made_from = {
         "stage": "adapt",
-        "code": code_version(),
+        "code": code_of([__name__]),
         "model": f"{model} {encoder_key(model)}" if folder is None else hash_path(folder.resolve()),
         "inputs": [hash_path(path) for path in inputs],
         **options,

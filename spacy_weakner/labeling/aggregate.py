@@ -25,10 +25,10 @@ from ..corpus.gold import keep_gold, missing_tokens
 from ..corpus.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, parse_json, write_text
+from ..runtime.executor import Executor, MakePart
 from ..runtime.hashes import hash_file, hash_settings, hash_text
 from ..runtime.lock import holding
 from ..runtime.shards import Part, Shards
-from ..runtime.spread import Spread
 from ..runtime.stage import Report, Stage
 from ..ty import Entity
 
@@ -135,13 +135,13 @@ def aggregate(
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labeled.
     seed (int): Seed of that draw.
     model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
-    workers, ray: See `runtime.spread.Spread`. What the method has to learn is learned here.
+    workers, ray: See `runtime.executor.Executor`. What the method has to learn is learned here.
     progress (bool): Show how far it has come.
     RETURNS (AggregateReport): The counts, and what was learned.
     RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
     """
     input_path = Path(input_path)
-    spread = Spread(workers, ray)
+    executor = Executor(workers, ray)
     _check_method(method, policy=policy, soft=soft, unmatched=unmatched, model_output=model_output)
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
@@ -164,13 +164,13 @@ def aggregate(
         stage = Distributions(settings, partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on))
     # All outputs are checked before the work begins.
     shards = Shards(stage.name, input_path, output_path)
-    spread.check(shards)
+    executor.check(shards)
     if model_output is not None:
         check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
         made_from = hash_settings(settings)
         if not _is_from(Path(model_output), made_from):
             stage.open()
-    counts = spread.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
+    counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
     if stage.prepared is None:
         return AggregateReport(**vars(counts))
     prepared = stage.prepared
@@ -196,26 +196,22 @@ def _is_from(model: Path, made_from: str) -> bool:
         return False
 
 
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards of what `_hand_over` has prepared; see `runtime.tasks`."""
+def _make_part(settings: Dict[str, Any], input_path: Path, output_path: Path, learned: Path, part: Part) -> None:
+    def read() -> Prepared:
+        return from_json(parse_json(learned.read_bytes()))
 
-    def learned() -> Prepared:
-        return from_json(parse_json(Path(task["learned"]).read_bytes()))
-
-    settings = task["settings"]
-    stage = Proposals(settings) if settings["method"] == UNION else Distributions(settings, learned)
-    Shards(stage.name, Path(task["input_path"]), Path(task["output_path"]), part=part).run(stage)
+    stage = Proposals(settings) if settings["method"] == UNION else Distributions(settings, read)
+    Shards(stage.name, input_path, output_path, part=part).run(stage)
 
 
-def _hand_over(stage: "Aggregation", input_path: Path, output_path: Path, folder: Path) -> Dict[str, Any]:
-    """Learn once, and write down what was learned for other processes; gives what `run_worker` takes."""
+def _hand_over(stage: "Aggregation", input_path: Path, output_path: Path, folder: Path) -> MakePart:
+    """Learn what there is to learn, once, and write it down for those that make the shards."""
     stage.open()
     path = folder / "learned.json"
     if stage.prepared is not None:
         # Not by srsly, which keeps ten decimals.
         write_text(path, json.dumps(to_json(stage.prepared)))
-    places = {"input_path": str(input_path), "output_path": str(output_path), "learned": str(path)}
-    return {"settings": stage.settings, **places}
+    return partial(_make_part, stage.settings, input_path, output_path, path)
 
 
 def _hash_corpus(path: Path) -> str:

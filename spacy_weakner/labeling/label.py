@@ -23,17 +23,17 @@ from ..files import check_output, existing
 from ..pipelines import blank_pipeline, load_pipeline
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
+from ..runtime.executor import Executor, MakePart
 from ..runtime.hashes import check_regular, hash_path
 from ..runtime.inputs import ShardInput
 from ..runtime.lock import locked
 from ..runtime.shards import WHOLE, Part, Shards
-from ..runtime.spread import Spread
 from ..runtime.stage import Stage
 from ..scratch import scratch_folder
 from .imported import AnswersLabeler, FileLabeler
 from .labelers import CorpusLabeler, Labeler, PatternLabeler, PipelineLabeler, TermLabeler
 from .report import LabelCounts, LabelReport, make_report
-from .sources import KINDS, SettingError, Source, defaults, make_source, read_sources
+from .sources import SettingError, Source, defaults, make_source, read_sources
 
 TERMS_SOURCE = "gazetteer"
 SHARD_SIZE = 5000
@@ -123,7 +123,7 @@ def label(
     else:
         declared = [_single_source(source, terms, pipeline, settings)]
     check_range("shard_size", shard_size, 1, None)
-    spread = Spread(workers, ray, gpu_id)
+    executor = Executor(workers, ray, gpu_id)
     for path in (input_path, *exclude, *(source.file for source in declared if source.file is not None)):
         check_regular(Path(path))
     check_output(map(Path, exclude), [Path(output_path)])
@@ -138,13 +138,13 @@ def label(
         shard_size=shard_size,
         only_matched=only_matched,
         exclude=[existing(Path(path)) for path in exclude],
-        gpu_id=spread.gpu_there,
+        gpu_id=executor.gpu_there,
     )
     part = WHOLE if shard is None else Part.parse(shard)
-    with locked(Path(output_path), part), on_device(spread.gpu_here):
+    with locked(Path(output_path), part), on_device(executor.gpu_here):
         made_with, nlp = config.settings(), blank_pipeline(lang, tokenizer)
         stage, hand_over = Label(config, made_with, nlp), partial(_hand_over, config, made_with)
-        counts = spread.run(config.shards(nlp, part), stage, hand_over, progress=progress)
+        counts = executor.run(config.shards(nlp, part), stage, hand_over, progress=progress)
         return make_report(declared, counts, part)
 
 
@@ -202,16 +202,6 @@ class LabelConfig:
         (folder / _EXCLUDED).write_text(json.dumps(keys), encoding="utf-8")
         for key, source in self.keyed_sources():
             LABELERS[source.kind].prepare(source, nlp, folder, key)
-
-    def to_json(self) -> Dict[str, Any]:
-        paths = {"input_path": str(self.input_path), "output_path": str(self.output_path), "exclude": []}
-        return {**vars(self), **paths, "sources": [source.to_json() for source in self.sources]}
-
-    @classmethod
-    def from_json(cls, data: Dict[str, Any]) -> "LabelConfig":
-        paths = {key: Path(data[key]) for key in ("input_path", "output_path")}
-        sources = [KINDS[source.pop("kind")](**source) for source in data["sources"]]
-        return cls(**{**data, **paths, "sources": sources})
 
 
 class Label(Stage[LabelCounts]):
@@ -271,17 +261,15 @@ class Label(Stage[LabelCounts]):
         return wanted
 
 
-def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> Dict[str, Any]:
-    """Prepare the sources in a folder for other processes; gives what `run_worker` takes."""
+def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> MakePart:
+    """Prepare the sources in a folder for other processes."""
     nlp = blank_pipeline(config.lang, config.tokenizer)
     config.prepare(nlp, folder)
     nlp.to_disk(folder / _BASE)
-    return {"config": config.to_json(), "settings": settings, "folder": str(folder)}
+    return partial(_make_part, config, settings, folder)
 
 
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards of what `_hand_over` has prepared; see `runtime.tasks`."""
-    config, folder = LabelConfig.from_json(task["config"]), Path(task["folder"])
+def _make_part(config: LabelConfig, settings: Dict[str, Any], folder: Path, part: Part) -> None:
     nlp = load_pipeline(folder / _BASE)
     with on_device(config.gpu_id):
-        config.shards(nlp, part).run(Label(config, task["settings"], nlp, folder))
+        config.shards(nlp, part).run(Label(config, settings, nlp, folder))

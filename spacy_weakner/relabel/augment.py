@@ -16,10 +16,9 @@ from ..corpus import weak
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces
 from ..errors import Errors, WeaknerError, check_range
 from ..roster.augmentation import sample
+from ..runtime.executor import Executor
 from ..runtime.hashes import hash_path, hash_text
 from ..runtime.lock import holding
-from ..runtime.shards import Part
-from ..runtime.spread import Spread, make_part
 from ..runtime.stage import Report, Stage
 from .masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
 
@@ -91,7 +90,7 @@ def augment(
     batch_size (int): Sentences that the model reads together, at most.
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
-    workers, ray: See `runtime.spread.Spread`.
+    workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show how far it has come.
     RETURNS (AugmentReport): What was done.
     RAISES (WeaknerError): For missing packages, missing input, unusable settings, and an encoder that cannot be loaded,
@@ -101,16 +100,11 @@ def augment(
     for setting, value in (("top_k", top_k), ("batch_size", batch_size)):
         check_range(setting, value, 1, None)
     begin = time.monotonic()
-    spread = Spread(workers, ray, gpu_id)
+    executor = Executor(workers, ray, gpu_id)
     draws = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
-    asked = {"model": str(model), "draws": draws, "batch_size": batch_size, "gpu_id": spread.gpu_there}
-    report = spread.run_on_corpus(_stage, asked, input_path, output_path, with_thinc=False, progress=progress)
+    asked = {"model": str(model), "draws": draws, "batch_size": batch_size, "gpu_id": executor.gpu_there}
+    report = executor.run_on_corpus(_stage, asked, input_path, output_path, with_thinc=False, progress=progress)
     return replace(report, seconds=time.monotonic() - begin, augmented=str(model) != NO_MODEL)
-
-
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards; see `runtime.spread.make_part`."""
-    make_part(_stage, task, part)
 
 
 def _stage(asked: Dict[str, Any]) -> Stage[AugmentReport]:

@@ -18,11 +18,10 @@ from ..encoders.bfloat16 import use_bfloat16
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
 from ..needle.confidence import CAP, Calibration, confidence
+from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model, hash_settings
 from ..runtime.lock import holding
 from ..runtime.predictions import PathPredictor
-from ..runtime.shards import Part
-from ..runtime.spread import Spread, make_part
 from ..runtime.stage import Report, Stage
 from ..ty import Entity, PathScore
 
@@ -112,7 +111,7 @@ def complete(
         variant.
     bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    workers, ray: See `runtime.spread.Spread`.
+    workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show how far it has come.
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
@@ -129,15 +128,10 @@ def complete(
     accuracy = None if estimate_accuracy else weak_accuracy
     fitted = None if calibration is None else calibration.to_json()
     asked = Asked(str(model), component, rule, broken, fitted, accuracy, cap, soft, bfloat16, str(input_path))
-    spread = Spread(workers, ray, gpu_id)
-    report = spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
+    executor = Executor(workers, ray, gpu_id)
+    report = executor.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
     report.rule = rule
     return report
-
-
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards; see `runtime.spread.make_part`."""
-    make_part(_stage, task, part)
 
 
 class Asked(NamedTuple):

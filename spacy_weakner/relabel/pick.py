@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -12,11 +12,10 @@ from ..corpus import weak
 from ..corpus.entities import set_entities
 from ..corpus.overlaps import without_overlaps
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model
 from ..runtime.lock import holding
 from ..runtime.predictions import Predictor
-from ..runtime.shards import Part
-from ..runtime.spread import Spread, make_part
 from ..runtime.stage import Report, Stage
 from ..ty import PAIRINGS, Entity
 
@@ -69,20 +68,15 @@ def pick(
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the last `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    workers, ray: See `runtime.spread.Spread`.
+    workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show how far it has come.
     RETURNS (PickReport): What was picked.
     RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.
     """
-    spread = Spread(workers, ray, gpu_id)
+    executor = Executor(workers, ray, gpu_id)
     asked = Asked(str(model), threshold, pairing, union, component, str(input_path))
-    return spread.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
-
-
-def run_worker(task: Dict[str, Any], part: Part) -> None:
-    """Make one part of the shards; see `runtime.spread.make_part`."""
-    make_part(_stage, task, part)
+    return executor.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
 
 
 class Asked(NamedTuple):

@@ -7,17 +7,19 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.util import load_config
 
-from ..code_version import code_version
+from ..code_version import code_of, names_in
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing, parse_json
+from ..pipelines import config_text
 from ..progress import Progress
-from ..runtime.cluster import Work, connected, load_ray
+from ..runtime.cluster import connected, load_ray
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
@@ -113,7 +115,7 @@ def check_trainings(processes: int, ray: Optional[str]) -> None:
     check_range("processes", processes, 1, None)
     if ray is not None:
         if processes > 1:
-            raise WeaknerError(Errors.WK711)
+            raise WeaknerError(Errors.WK711.format(setting="processes"))
         load_ray()
 
 
@@ -227,7 +229,10 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     every = [*values.items(), *resolved_config(config, overrides).items()]
     contents = {path: hash_path(Path(path)) for path in {value for key, value in every if _names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
-    return hash_settings({"values": settings, "contents": contents, "code": code_version()})
+    # Components and functions that the config names, and components that it takes from other pipelines.
+    sourced = (name for path in contents for name in names_in(config_text(path)))
+    code = code_of([__name__], [*(value for _, value in every), *sourced])
+    return hash_settings({"values": settings, "contents": contents, "code": code})
 
 
 def _names_input(key: str, value: object) -> bool:
@@ -253,31 +258,23 @@ def _dev_score(model: Path) -> Optional[float]:
 
 
 def _train_on_cluster(trainings: Sequence[Training], ray: str, gpu_id: int, desc: str, progress: bool) -> List[Trained]:
+    for training in trainings:
+        existing(Path(training.config))
     results: Dict[int, Trained] = {}
-    works = []
-    for config, output, overrides in trainings:
-        existing(Path(config))
-        task = {"config": str(config), "output": str(output), "overrides": overrides, "gpu_id": min(gpu_id, 0)}
-        works.append(Work(json.dumps(task), f"the training of {output}"))
     with ExitStack() as stack:
         # Here, since a lock outlives the machine that is lost with it, as do temporary folders.
         for training in trainings:
             stack.enter_context(locked(training.output))
             stack.callback(remove_leftovers, training.output)
         folder = stack.enter_context(scratch_folder(trainings[0].output))
-        cluster = stack.enter_context(connected(ray, gpus=int(gpu_id >= 0)))
-        cluster.take_many_cores()
-        done = cluster.each(train_there, works, folder, desc=desc, unit="training", progress=progress)
-        stack.callback(done.close)
-        for n, row in done:
-            results[n] = Trained(**{**row, "output": Path(row["output"])})
+        cluster = stack.enter_context(connected(ray, folder, gpus=int(gpu_id >= 0), many_cores=True))
+        bar = stack.enter_context(Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress))
+        names = [f"the training of {training.output}" for training in trainings]
+        for n, result in cluster.each(partial(_train_there, min(gpu_id, 0)), trainings, names):
+            results[n] = result
+            bar.update()
     return [results[n] for n in range(len(trainings))]
 
 
-def train_there(text: str) -> Dict[str, Any]:
-    """Train a pipeline on a machine of a cluster; arguments and result are JSON."""
-    task = json.loads(text)
-    trained = train_one(
-        Path(task["config"]), Path(task["output"]), task["overrides"], gpu_id=task["gpu_id"], lock=False
-    )
-    return {**trained._asdict(), "output": str(trained.output)}
+def _train_there(gpu_id: int, training: Training) -> Trained:
+    return train_one(*training, gpu_id=gpu_id, lock=False)

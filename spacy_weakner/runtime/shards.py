@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 
 from spacy.tokens import Doc
 
-from ..code_version import code_version
+from ..code_version import code_of
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
@@ -126,14 +126,14 @@ class Shards:
         """Whether the output is one file."""
         return self.output_path.suffix == SUFFIX
 
-    def pending(self, settings: Dict[str, Any]) -> Dict[int, Path]:
+    def pending(self, stage: Stage[Any]) -> Dict[int, Path]:
         """Shards that are still to be made.
 
-        settings (Dict[str, Any]): Those of the stage.
+        stage (Stage): The stage.
         RETURNS (Dict[int, Path]): Where they will be, by their number among the shards here, in the order in which they
             are made.
         """
-        return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job, settings) is None}
+        return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job, stage) is None}
 
     def run(self, stage: Stage[R], *, progress: bool = False) -> R:
         """Make the shards that are not finished.
@@ -151,7 +151,7 @@ class Shards:
         many = len(self._jobs) > 1
         try:
             for job in Progress(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
-                receipt = self._finished(job, stage.settings)
+                receipt = self._finished(job, stage)
                 report = None if receipt is None else _read_report(stage, receipt)
                 if report is not None:
                     total.add(report)
@@ -182,7 +182,7 @@ class Shards:
 
     def _make(self, job: _Job, stage: Stage[Any], progress: bool) -> None:
         stage.stats = stats = stage.report()
-        made_from = self._made_from(job, stage.settings)
+        made_from = self._made_from(job, stage)
 
         def read() -> Iterator[Doc]:
             for input_ in job.inputs:
@@ -223,17 +223,18 @@ class Shards:
             return set()
         return set(found_files(self.output_path)) - {job.output for job in self._jobs}
 
-    def _made_from(self, job: _Job, settings: Dict[str, Any]) -> Dict[str, Any]:
-        found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(settings)}
+    def _made_from(self, job: _Job, stage: Stage[Any]) -> Dict[str, Any]:
+        code = code_of([type(stage).__module__], stage.settings.values())
+        found = {"stage": self.stage, "code": code, "settings": hash_settings(stage.settings)}
         return {**found, "shard": job.shard, "input": job.key()}
 
-    def _finished(self, job: _Job, settings: Dict[str, Any]) -> Optional[Receipt]:
+    def _finished(self, job: _Job, stage: Stage[Any]) -> Optional[Receipt]:
         """The receipt of a shard that need not be made again. One of an earlier run is noted."""
         receipt = Receipt.read(receipt_path(job.output))
         if receipt is None or not receipt.made_from or not job.output.exists():
             return None
         # Only now is the input read.
-        if receipt.differences(self._made_from(job, settings)):
+        if receipt.differences(self._made_from(job, stage)):
             self._replaced.add(job.output)
             return None
         return receipt if receipt.is_intact(job.output.parent) else None

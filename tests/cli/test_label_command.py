@@ -115,7 +115,7 @@ def test_ctrl_c_while_workers_run(folder, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spacy_weakner.runtime.workers.run_workers", interrupt)
+    monkeypatch.setattr("spacy_weakner.runtime.executor.processes", interrupt)
     result = invoke("in.txt", "out", "--terms", "terms.csv", "--workers", 2)
     assert result.exit_code == 130
     assert "Interrupted" in result.stderr

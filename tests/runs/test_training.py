@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import threading
 import time
 from contextlib import contextmanager
@@ -224,16 +225,10 @@ def test_folds_are_trained_at_the_same_time(tmp_path, gold, monkeypatch):
 class Cluster:
     """One that does it all in this process, last things first."""
 
-    def __init__(self):
-        self.whole = False
-
-    def take_many_cores(self):
-        self.whole = True
-
-    def each(self, do, works, folder, *, desc, unit, progress):
-        assert self.whole and folder.is_dir()
-        for n in reversed(range(len(works))):
-            yield n, json.loads(json.dumps(do(works[n].text)))
+    def each(self, function, arguments, names):
+        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+        for n in reversed(range(len(arguments))):
+            yield n, function(arguments[n])
 
 
 @pytest.fixture
@@ -241,7 +236,8 @@ def connections(monkeypatch):
     found = []
 
     @contextmanager
-    def connected(address, gpus):
+    def connected(address, folder, *, gpus, many_cores):
+        assert many_cores and folder.is_dir()
         found.append((address, gpus))
         yield Cluster()
 
@@ -273,14 +269,14 @@ def test_a_training_that_fails_ends_all(tmp_path, gold, trainings, connections, 
     def fails(*_):
         raise WeaknerError("of no use")
 
-    def each(self, do, works, folder, **_):
+    @contextmanager
+    def connected(address, folder, **_):
         try:
-            for n, work in enumerate(works):
-                yield n, do(work.text)
+            yield Cluster()
         finally:
             stopped.append(folder.is_dir())
 
-    monkeypatch.setattr(Cluster, "each", each)
+    monkeypatch.setattr(training, "connected", connected)
     jobs = [Training(CONFIG, tmp_path / name, paths(gold)) for name in "ab"]
     monkeypatch.setattr(training, "_run", fails)
     with pytest.raises(WeaknerError, match="of no use"):
@@ -289,11 +285,11 @@ def test_a_training_that_fails_ends_all(tmp_path, gold, trainings, connections, 
 
 
 def test_what_a_lost_machine_leaves_is_removed(tmp_path, gold, trainings, connections, monkeypatch):
-    def each(self, do, works, folder, **_):
+    def each(self, function, arguments, names):
         left = tmp_path / ".a.01234567.tmp"
         (left / "a").mkdir(parents=True)
         (left / ".lock").touch()
-        yield 0, do(works[0].text)
+        yield 0, function(arguments[0])
 
     monkeypatch.setattr(Cluster, "each", each)
     train_all([Training(CONFIG, tmp_path / "a", paths(gold))], ray="auto")

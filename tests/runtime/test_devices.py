@@ -1,7 +1,8 @@
 """What stages predict on. The GPU of these tests is the CPU under another name, and its number is 1."""
 
-import json
 import shutil
+from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,13 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.heads.head import TrainableHead
-from spacy_weakner.labeling.label import label, run_worker
+from spacy_weakner.labeling.label import label
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.relabel.pick import pick
 from spacy_weakner.relabel.soft import predict_soft_labels
 from spacy_weakner.runtime.devices import on_device
+from spacy_weakner.runtime.executor import Executor
+from spacy_weakner.runtime.pool import Pool
 
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc
@@ -85,15 +88,22 @@ def pipelines(tmp_path_factory):
 def folder(tmp_path, pipelines, monkeypatch):
     """Corpora and pipelines; workers and trainings run in this process."""
 
-    def run_workers(tasks, folder, **_):
-        for task in tasks:
+    class InThisProcess(Pool):
+        parts = 2
+
+        def submit(self, function, argument):
+            future = Future()
             with use_ops("numpy"):
-                run_worker(json.loads(json.dumps(task.settings)), task.part)
+                future.set_result(function(argument))
+            return future
+
+        def failure(self, error, what):
+            return error
 
     def train(config, output, overrides, gpu_id, trainers):
         shutil.copytree(tmp_path / "crf", output / "model-last")
 
-    monkeypatch.setattr("spacy_weakner.runtime.workers.run_workers", run_workers)
+    monkeypatch.setattr(Executor, "_pool", lambda self, folder: nullcontext(InThisProcess()))
     monkeypatch.setattr("spacy_weakner.runs.training._run", train)
     shutil.copytree(pipelines, tmp_path, dirs_exist_ok=True)
     docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]

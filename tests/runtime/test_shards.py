@@ -100,7 +100,7 @@ def test_counts_of_skipped_shards_come_from_receipts(corpus, tmp_path):
 
 def test_what_is_missing_is_known_without_reading_the_input(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(SpacyFile, "key", lambda self: pytest.fail("read"))
-    assert list(Shards("test", corpus, tmp_path / "out").pending({})) == [0, 1, 2]
+    assert list(Shards("test", corpus, tmp_path / "out").pending(Transform("test", mark, {}, NLP.vocab))) == [0, 1, 2]
 
 
 def test_changes_redo_only_what_they_touch(corpus, tmp_path):
@@ -278,7 +278,7 @@ def test_a_shard_does_not_overwrite_a_whole_corpus_of_the_same_name(corpus, tmp_
 
 def test_another_version_redoes(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "out")
-    monkeypatch.setattr("spacy_weakner.runtime.shards.code_version", lambda: "99.0")
+    monkeypatch.setattr("spacy_weakner.runtime.shards.code_of", lambda *_: "99.0")
     assert run(corpus, tmp_path / "out").written == 3
     assert run(corpus, tmp_path / "out").skipped == 3
 

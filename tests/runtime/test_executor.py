@@ -1,10 +1,11 @@
 """Stages whose shards others make: the same bytes and the same report, whoever makes them."""
 
 import json
+import pickle
 import random
+from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
-from importlib import import_module
 
 import numpy
 import pytest
@@ -23,9 +24,8 @@ from spacy_weakner.labeling.aggregate import Distributions, _hand_over, aggregat
 from spacy_weakner.relabel.augment import augment
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.relabel.pick import pick
-from spacy_weakner.runtime import tasks
-from spacy_weakner.runtime.spread import Spread
-from spacy_weakner.runtime.tasks import STAGES, do_task
+from spacy_weakner.runtime.executor import Executor
+from spacy_weakner.runtime.pool import Pool
 
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, needs_transformers
@@ -34,24 +34,32 @@ NLP = spacy.blank("xx")
 N = 5
 
 
-class InThisProcess:
-    """An engine that hands over the same JSON as the others do, without their seconds."""
+class InThisProcess(Pool):
+    """Pickles what it calls, as the others do, without their seconds."""
 
     parts = 2
 
     def __init__(self):
         self.done = []
 
-    def run(self, tasks, folder, *, progress=False):
-        for task in tasks:
-            do_task(task.to_json())
-            self.done.append(task.part)
+    def submit(self, function, argument):
+        future = Future()
+        function, argument = pickle.loads(pickle.dumps((function, argument)))
+        try:
+            future.set_result(function(argument))
+            self.done.append(argument)
+        except WeaknerError as error:
+            future.set_exception(error)
+        return future
+
+    def failure(self, error, what):
+        return error
 
 
 @pytest.fixture
 def engine(monkeypatch):
     engine = InThisProcess()
-    monkeypatch.setattr(Spread, "_engine", lambda self: nullcontext(engine) if self.workers > 1 else None)
+    monkeypatch.setattr(Executor, "_pool", lambda self, folder: nullcontext(engine))
     return engine
 
 
@@ -113,9 +121,9 @@ def test_what_was_learned_is_handed_over_without_rounding(tmp_path, method):
         assert numpy.array_equal(one, two)
     stage = Distributions({"method": method}, lambda: prepared)
     stage.open()
-    task = _hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)
+    make = _hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)
     assert parse_json((tmp_path / "learned.json").read_bytes()) == json.loads(json.dumps(to_json(prepared)))
-    assert task["settings"] == stage.settings
+    assert make.args[0] == stage.settings
 
 
 def test_complete(tmp_path, corpus, engine):
@@ -297,7 +305,7 @@ def test_processes(tmp_path, corpus):
 
 
 def test_settings(tmp_path, corpus):
-    with pytest.raises(WeaknerError, match="WK724"):
+    with pytest.raises(WeaknerError, match="WK711"):
         aggregate(corpus, tmp_path / "out", workers=2, ray="auto")
     model = {"method": "label_model", "model_output": tmp_path / "model.json"}
     for more in ({}, model):
@@ -305,13 +313,6 @@ def test_settings(tmp_path, corpus):
             aggregate(corpus, tmp_path / "out.spacy", workers=2, **more)
     for settings in ({"workers": 0}, {"gpu_id": -2}):
         with pytest.raises(WeaknerError, match="WK005"):
-            Spread(**settings)
-    assert (Spread(gpu_id=3).gpu_here, Spread(gpu_id=3).gpu_there) == (3, 3)
-    assert (Spread(ray="auto", gpu_id=3).gpu_here, Spread(ray="auto", gpu_id=3).gpu_there) == (-1, 0)
-
-
-def test_all_stages_can_be_loaded():
-    for module in STAGES.values():
-        assert callable(import_module(module, tasks.__package__).run_worker)
-    with pytest.raises(KeyError):
-        do_task('{"stage": "os", "part": [0, 1], "settings": {}}')
+            Executor(**settings)
+    assert (Executor(gpu_id=3).gpu_here, Executor(gpu_id=3).gpu_there) == (3, 3)
+    assert (Executor(ray="auto", gpu_id=3).gpu_here, Executor(ray="auto", gpu_id=3).gpu_there) == (-1, 0)

@@ -1,0 +1,156 @@
+"""Makes the shards of a stage: in this process, in several of this machine, or on the machines of a Ray cluster."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, ContextManager, Dict, Iterable, Optional
+
+from ..corpus.docbin import receipt_path
+from ..errors import Errors, WeaknerError, check_range
+from ..progress import Progress
+from ..scratch import scratch_folder
+from .cluster import connected
+from .devices import on_device
+from .pool import Pool, processes
+from .shards import Part, Shards
+from .stage import R, Stage
+
+# Makes the shards of a part. It is pickled: a `functools.partial` of a function of a module.
+MakePart = Callable[[Part], None]
+# Fills a folder that all processes see, and returns what they call.
+Prepare = Callable[[Path], MakePart]
+
+
+@dataclass(frozen=True)
+class Executor:
+    """Where the shards of a stage are made.
+
+    workers (int): Processes of this machine; 1: this one alone.
+    ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`. Its machines must see input, models
+        and output under the same paths.
+    gpu_id (int): The GPU; -1 is the CPU. On a cluster each part asks for one.
+    RAISES (WeaknerError): If both are given, or one is out of range.
+    """
+
+    workers: int = 1
+    ray: Optional[str] = None
+    gpu_id: int = -1
+
+    def __post_init__(self) -> None:
+        check_range("workers", self.workers, 1, None)
+        check_range("gpu_id", self.gpu_id, -1, None)
+        if self.ray is not None and self.workers > 1:
+            raise WeaknerError(Errors.WK711.format(setting="workers"))
+
+    @property
+    def gpu_here(self) -> int:
+        """GPU of this process."""
+        return self.gpu_id if self.ray is None else -1
+
+    @property
+    def gpu_there(self) -> int:
+        """GPU of the processes that make the shards. A cluster shows each of them the one that it is given."""
+        return self.gpu_id if self.ray is None else min(self.gpu_id, 0)
+
+    def check(self, shards: Shards) -> None:
+        """Check that other processes can make an output, if they are to.
+
+        shards (Shards): Its shards.
+        RAISES (WeaknerError): If it is one file.
+        """
+        if shards.is_file and (self.ray is not None or self.workers > 1):
+            raise WeaknerError(Errors.WK312.format(path=shards.output_path))
+
+    def run(self, shards: Shards, stage: Stage[R], prepare: Prepare, *, progress: bool = False) -> R:
+        """Make the shards that are not finished.
+
+        shards (Shards): The shards.
+        stage (Stage): The stage; not opened where other processes do it all.
+        prepare (Prepare): Called if other processes make them.
+        progress (bool): Show how far it has come.
+        RETURNS (Report): What was done, wherever.
+        RAISES (WeaknerError): If a process fails, or what a cluster has made is not what this process would have made.
+        """
+        self.check(shards)
+        made = self._run_elsewhere(shards, stage, prepare, progress)
+        report = shards.run(stage, progress=progress)
+        report.written += made
+        report.skipped -= made
+        return report
+
+    def run_on_corpus(
+        self,
+        make_stage: Callable[[Any], Stage[R]],
+        config: Any,
+        input_path: Path,
+        output_path: Path,
+        *,
+        with_thinc: bool = True,
+        progress: bool = False,
+    ) -> R:
+        """Run a stage over the `.spacy` files of a corpus.
+
+        make_stage (Callable[[Any], Stage]): Makes the stage of its config, here and there: a function of a module.
+        config (Any): What it takes; can be pickled.
+        input_path (Path): A `.spacy` file or a folder of them.
+        output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+        with_thinc (bool): The GPU is one for Thinc, too.
+        progress (bool): Show how far it has come.
+        RETURNS (Report): What was done.
+        RAISES (WeaknerError): See `run`.
+        """
+        paths = Path(input_path), Path(output_path)
+        make = partial(_make_part, make_stage, config, *paths, self.gpu_there if with_thinc else -1)
+        with on_device(self.gpu_here if with_thinc else -1):
+            stage = make_stage(config)
+            return self.run(Shards(stage.name, *paths), stage, lambda _: make, progress=progress)
+
+    def _run_elsewhere(self, shards: Shards, stage: Stage[Any], prepare: Prepare, progress: bool) -> int:
+        pending = shards.pending(stage) if self.ray is not None or self.workers > 1 else {}
+        if not pending:
+            return 0
+        with scratch_folder(shards.output_path) as folder, self._pool(folder) as pool:
+            make, n = prepare(folder), pool.parts
+            parts = [part for k, part in enumerate(shards.part.split(n)) if any(i % n == k for i in pending)]
+            names = [f"part {part.first + 1} of {part.of}" for part in parts]
+            with Progress[None](total=len(pending), desc=stage.name, unit="shard", enabled=progress) as bar:
+                finished = _Finished(pending.values())
+                for _ in pool.each(make, parts, names, lambda: bar.update(finished.count())):
+                    pass
+        if self.ray is not None and shards.pending(stage):
+            raise WeaknerError(Errors.WK714.format(path=shards.output_path))
+        return len(pending)
+
+    def _pool(self, folder: Path) -> ContextManager[Pool]:
+        if self.ray is not None:
+            return connected(self.ray, folder, gpus=int(self.gpu_id >= 0))
+        return processes(self.workers)
+
+
+class _Finished:
+    """Counts shards whose receipts are new."""
+
+    def __init__(self, shards: Iterable[Path]) -> None:
+        self._waiting: Dict[Path, Optional[int]] = {path: _changed_at(path) for path in map(receipt_path, shards)}
+
+    def count(self) -> int:
+        """RETURNS (int): How many since the last call."""
+        finished = [path for path, before in self._waiting.items() if _changed_at(path) != before]
+        for path in finished:
+            del self._waiting[path]
+        return len(finished)
+
+
+def _changed_at(path: Path) -> Optional[int]:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def _make_part(
+    make_stage: Callable[[Any], Stage[Any]], config: Any, input_path: Path, output_path: Path, gpu_id: int, part: Part
+) -> None:
+    with on_device(gpu_id):
+        stage = make_stage(config)
+        Shards(stage.name, input_path, output_path, part=part).run(stage)

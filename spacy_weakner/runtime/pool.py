@@ -1,0 +1,165 @@
+"""Processes that call functions at the same time: those of this machine here, those of a Ray cluster in `cluster`."""
+
+import os
+import signal
+import sys
+import time
+from abc import ABC, abstractmethod
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any, Callable, Iterator, List, Sequence, Tuple, TypeVar
+
+from .._compat import import_factories_by_name
+from ..errors import Errors, WeaknerError
+from ..own_code import import_own_code
+from ..scratch import remove_own
+
+A = TypeVar("A")
+T = TypeVar("T")
+INTERRUPTED = 130
+_POLL_SECONDS = 0.5
+_GRACE_SECONDS = 10
+
+
+class Pool(ABC):
+    """Processes that call functions. What they take and return is pickled.
+
+    parts (int): Into how many parts work is cut.
+    """
+
+    parts: int
+
+    @abstractmethod
+    def submit(self, function: Callable[[A], T], argument: A) -> "Future[T]":
+        """Have a process call a function."""
+
+    @abstractmethod
+    def failure(self, error: Exception, what: str) -> Exception:
+        """RETURNS (Exception): What to raise where a call has raised an error. `what` names the call."""
+
+    def check(self, what: str) -> None:  # noqa: B027
+        """RAISES (WeaknerError): If there is nothing left that could do what is left."""
+
+    def each(
+        self,
+        function: Callable[[A], T],
+        arguments: Sequence[A],
+        names: Sequence[str],
+        on_poll: Callable[[], None] = lambda: None,
+    ) -> Iterator[Tuple[int, T]]:
+        """Call a function with each of some arguments.
+
+        function (Callable[[A], T]): A function of a module.
+        arguments (Sequence[A]): What it is called with.
+        names (Sequence[str]): What the calls are, for messages.
+        on_poll (Callable[[], None]): Called now and then.
+        YIELDS (Tuple[int, T]): The number of a call that has ended, and its result; the first that ends comes first.
+        RAISES (WeaknerError): If a call raises one, or a process is lost.
+        """
+        waiting = {self.submit(function, argument): i for i, argument in enumerate(arguments)}
+        while waiting:
+            done, _ = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED)
+            on_poll()
+            if not done:
+                self.check(f"{len(waiting)} of {len(names)}")
+            for future in done:
+                i = waiting.pop(future)
+                try:
+                    result = future.result()
+                except Exception as error:
+                    raise self.failure(error, names[i]) from error
+                yield i, result
+
+
+class Processes(Pool):
+    """Processes of this machine; see `processes`."""
+
+    def __init__(self, pool: ProcessPoolExecutor, parts: int) -> None:
+        self._pool = pool
+        self.parts = parts
+
+    def submit(self, function: Callable[[A], T], argument: A) -> "Future[T]":
+        # A process begins with the environment of this moment. More threads than cores would slow all of them down.
+        with _environment({"OMP_NUM_THREADS": "1", **os.environ, "TOKENIZERS_PARALLELISM": "false"}):
+            return self._pool.submit(_call, function, argument)
+
+    def failure(self, error: Exception, what: str) -> Exception:
+        return WeaknerError(Errors.WK313.format(what=what)) if isinstance(error, BrokenProcessPool) else error
+
+
+@contextmanager
+def processes(n: int) -> Iterator[Pool]:
+    """Start processes, which end when the block does, or this process, for whatever reason.
+
+    n (int): How many.
+    YIELDS (Pool): The processes.
+    """
+    context = get_context("spawn")
+    # Nothing is ever sent. It ends when this process closes it or is gone.
+    lifeline, end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(n, context, _start, (lifeline,))
+    try:
+        yield Processes(pool, n)
+        pool.shutdown()
+    finally:
+        end.close()
+        pool.shutdown(cancel_futures=True)
+        lifeline.close()
+
+
+@contextmanager
+def _environment(values: "dict[str, str]") -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name in values.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+# In the processes
+
+_calls: List[Any] = []  # what is being called
+
+
+def _start(lifeline: Connection) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+    import_factories_by_name()
+    import_own_code()
+
+
+def _call(function: Callable[[A], T], argument: A) -> T:
+    _calls.append(function)
+    try:
+        return function(argument)
+    except KeyboardInterrupt:
+        remove_own()
+        os._exit(INTERRUPTED)
+    finally:
+        _calls.clear()
+
+
+def _interrupt(signal_number: int, frame: Any) -> None:
+    # Once: a second one could interrupt the removal of half-written files.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    if not _calls:
+        os._exit(INTERRUPTED)
+    raise KeyboardInterrupt
+
+
+def _end_with_parent(lifeline: Connection) -> None:
+    with suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    if _calls and sys.platform != "win32":
+        os.kill(os.getpid(), signal.SIGTERM)  # the main thread handles it
+        time.sleep(_GRACE_SECONDS)
+    os._exit(INTERRUPTED)
