@@ -27,7 +27,7 @@ from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST
-from spacy_weakner.project.verdict import Verdict
+from spacy_weakner.project.selection import Selection
 
 WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer"
 TEXTS = 4000
@@ -116,21 +116,21 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
         command += ["--vars.processes", str(arguments.processes)]
         subprocess.run(command, check=True, stdout=log, stderr=subprocess.STDOUT, env=environment)
     cost = Cost.since(start)
-    verdict = Verdict.load(project / "training" / "verdict.json")
+    selection = Selection.load(project / "training" / "selection.json")
     convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
     marks = Marks()
-    candidates = {each.name: project / each.path for each in verdict.contenders}
+    candidates = {each.name: project / each.path for each in selection.candidates}
     rows = compare(folder / "test.spacy", candidates, bootstrap=0, observe=marks)
     chosen = {
-        "chosen": verdict.winner,
-        "chosen_f1": {each.name: (each.scores or {}).get("f1") for each in verdict.contenders},
+        "chosen": selection.best,
+        "chosen_f1": {each.name: each.scores.f1 if each.scores else None for each in selection.candidates},
     }
     this = this._replace(weak=texts)
     for row in rows:
         method = "match" if row.name == TERM_LIST else row.name
         add(evidence, this._replace(method=method), row, Cost(), ece=marks.error(row.name))
-    best = next(row for row in rows if row.name == verdict.winner)
-    more = {"ece": marks.error(verdict.winner), **chosen}
+    best = next(row for row in rows if row.name == selection.best)
+    more = {"ece": marks.error(selection.best), **chosen}
     add(evidence, this, best, cost, **more)
 
 

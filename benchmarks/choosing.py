@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple
 from common import EVIDENCE, Evidence
 
 from spacy_weakner.project.rules import COMBINED
-from spacy_weakner.project.verdict import CLEARLY
+from spacy_weakner.project.selection import CLEARLY
 
 WORSE = 0.5  # points of F1 below the best candidate
 Scores = Dict[str, float]

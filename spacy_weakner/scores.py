@@ -3,7 +3,15 @@
 from dataclasses import fields, is_dataclass
 from typing import Any, Dict, Iterable, NamedTuple, Tuple
 
+from pydantic import BaseModel, ConfigDict
+
 from .ty import Entities
+
+
+class Strict(BaseModel):
+    """Base of what is stored as JSON: no other keys, no other types, finite numbers, nothing changed later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class Counts(NamedTuple):
@@ -114,6 +122,8 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Counts):
         scores = {"p": value.precision, "r": value.recall, "f1": value.f1}
         return {**{key: round(score, 2) for key, score in scores.items()}, **value._asdict()}
+    if isinstance(value, BaseModel):
+        return as_json(value.model_dump())
     names = [own.name for own in fields(value)] if is_dataclass(value) else getattr(value, "_fields", None)
     if names is not None:
         properties = [name for name, member in vars(type(value)).items() if isinstance(member, property)]

@@ -23,8 +23,8 @@ from ._util import (
 
 if TYPE_CHECKING:
     from ..evaluation.analyze import Analysis
-    from ..evaluation.judge import Judgement
     from ..evaluation.tables import Table
+    from ..evaluation.terms.tuning import Tuning
 
 # Where the output is no terminal: wide enough that no table is folded.
 _PIPED_WIDTH = 160
@@ -76,11 +76,11 @@ def analyze_cli(
         check_json(html, inputs)
         result: Any
         if tune_terms:
-            from ..evaluation.judge import judge
+            from ..evaluation.terms import tuning
 
             how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on, "lang": lang}
-            result = judge(corpus, bootstrap=bootstrap, top=top, seed=seed, progress=True, **how)
-            _show_judgement(result)
+            result = tuning.tune_terms(corpus, bootstrap=bootstrap, top=top, seed=seed, progress=True, **how)
+            _show_tuning(result)
         else:
             from ..evaluation.analyze import analyze
 
@@ -129,7 +129,7 @@ def _print(table: "Table") -> None:
         console.print(table.note, soft_wrap=True)
 
 
-def _show_judgement(result: "Judgement") -> None:
+def _show_tuning(result: "Tuning") -> None:
     from ..evaluation.terms.tables import as_config, as_options, proposal_table, score_table, term_table
 
     msg.divider(f"Weak labels on {result.scores.docs} of {result.docs} gold documents")

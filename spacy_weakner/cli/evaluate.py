@@ -24,7 +24,7 @@ from ._util import (
 def evaluate_cli(
     ctx: typer.Context,
     test: Annotated[
-        Path, typer.Argument(help="Gold corpus: a .spacy file or a folder of them; with --verdict it may be missing")
+        Path, typer.Argument(help="Gold corpus: a .spacy file or a folder of them; with --selection it may be missing")
     ],
     candidates: Annotated[
         Optional[List[str]],
@@ -36,8 +36,8 @@ def evaluate_cli(
     optional: Annotated[
         Optional[List[str]], typer.Option(help="NAME=PATH: a further candidate, left out if it is missing (repeatable)")
     ] = None,
-    verdict: Annotated[
-        Optional[Path], typer.Option(help="verdict.json of 'fit': score its candidates, and open the report with it")
+    selection: Annotated[
+        Optional[Path], typer.Option(help="selection.json of 'fit': score its candidates, and open the report with it")
     ] = None,
     output: JsonOutput = None,
     html: HtmlOutput = None,
@@ -55,11 +55,11 @@ def evaluate_cli(
         from ..evaluation.candidates import parse_candidates
         from ..evaluation.compare import compare, format_table
         from ..evaluation.report import report
-        from ..project.conclude import conclude
-        from ..project.verdict import Verdict
+        from ..project.selection import Selection
+        from ..project.selection_report import evaluate_selection
 
-        only_with(ctx, {"html": ["verdict", "labels", "title"], "": []})
-        inputs = [path for path in (test, verdict, labels) if path is not None]
+        only_with(ctx, {"html": ["selection", "labels", "title"], "": []})
+        inputs = [path for path in (test, selection, labels) if path is not None]
         check_json(output, inputs)
         check_json(html, inputs)
         given = parse_candidates([*(optional or ()), *(candidates or ())])
@@ -69,18 +69,18 @@ def evaluate_cli(
         how: Dict[str, Any] = {"bootstrap": bootstrap, "baseline": baseline, "seed": seed, "gpu_id": gpu_id}
         if html is None:
             rows = compare(test, given, progress=True, **how)
-        elif verdict is None:
+        elif selection is None:
             rows = report(html, test=test, candidates=given, labels=labels, title=title, progress=True, **how)
         else:
-            chosen = Verdict.load(verdict)
-            rows = conclude(chosen, test, html, labels=labels, more=given, title=title, progress=True, **how)
+            chosen = Selection.load(selection)
+            rows = evaluate_selection(chosen, test, html, labels=labels, more=given, title=title, progress=True, **how)
         if rows:
             header, cells = format_table(rows)
             show_table(header, cells)
         else:
-            say("info", f"{test} is no test set: the report has only the scores that the choice was made by.")
+            say("info", f"{test} is no test set: the report has only the scores that the selection was made by.")
         if output is not None and rows:
-            write_json(output, [row.to_json() for row in rows])
+            write_json(output, [row.scores().model_dump() for row in rows])
             say("good", "Scores", output)
         elif output is not None:
             output.unlink(missing_ok=True)  # those of an earlier run belong to another test set

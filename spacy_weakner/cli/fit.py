@@ -8,12 +8,12 @@ import typer
 from ._util import AUTO, Gpu, Lang, Processes, Seed, Tokenizer, given, number, reporting, say, show_table
 
 if TYPE_CHECKING:
-    from ..project.verdict import Verdict
+    from ..project.selection import Selection
 
 
 def fit_cli(
     corpora: Annotated[Path, typer.Argument(help="Folder that 'prepare' and 'label' have filled")],
-    output: Annotated[Path, typer.Argument(help="Folder for the pipelines and verdict.json")],
+    output: Annotated[Path, typer.Argument(help="Folder for the pipelines and selection.json")],
     configs: Annotated[Path, typer.Option(help="Folder of the configs, SIZE/RECIPE.cfg each (see 'init config')")],
     terms: Annotated[Optional[str], typer.Option(help="Term list that labeled the text")] = None,
     sources: Annotated[Optional[str], typer.Option(help="File that declares the sources")] = None,
@@ -35,7 +35,7 @@ def fit_cli(
     """Train candidates, compare them with the term list, and select the best."""
     options = dict(locals())
     with reporting():
-        from ..project.fit import VERDICT, fit
+        from ..project.fit import SELECTION, fit
 
         options.update(
             terms=given(terms),
@@ -43,23 +43,22 @@ def fit_cli(
             max_steps=number("max-steps", max_steps, int),
             negative_rate=number("negative-rate", negative_rate, float),
         )
-        verdict = fit(**options, progress=True, say=lambda text: say("info", text[0].upper() + text[1:]))
-        _show(verdict)
-        say("good", "Verdict", output / VERDICT)
+        selection = fit(**options, progress=True, say=lambda text: say("info", text[0].upper() + text[1:]))
+        _show(selection)
+        say("good", "Selection", output / SELECTION)
 
 
-def _show(verdict: "Verdict") -> None:
-    from ..project.verdict import interval_text
-
+def _show(selection: "Selection") -> None:
+    """One table, the best first; then why, and what to do next."""
     rows = [
-        (each.name, *(f"{scores[key]:.1f}" for key in ("p", "r", "f1")), interval_text(scores) or "-")
-        for each in verdict.ranked()
+        (each.name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds)
+        for each in selection.ranked()
         if (scores := each.scores)
     ]
     if rows:
-        on = "dev" if verdict.chosen_by == "dev" else "gold"
-        show_table((f"on {on}", "P", "R", "F1", "F1 95 %"), rows)
-    for what, text in verdict.answer():
-        say("info", f"{what}: {text}")
-    for rule in verdict.left_out:
+        corpus = "dev" if selection.chosen_by == "dev" else "gold"
+        show_table((f"on {corpus}", "P", "R", "F1", "F1 95 %"), rows)
+    for heading, text in selection.answer():
+        say("info", f"{heading}: {text}")
+    for rule in selection.left_out:
         say("info", f"'{rule.name}' was not trained: {rule.why}.")

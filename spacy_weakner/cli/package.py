@@ -9,7 +9,7 @@ from ._util import reporting, say
 
 
 def package_cli(
-    verdict: Annotated[Path, typer.Argument(help="verdict.json of 'fit'")],
+    selection: Annotated[Path, typer.Argument(help="selection.json of 'fit'")],
     output: Annotated[Path, typer.Argument(help="Folder for the package")],
     name: Annotated[str, typer.Option(help="Name of the package, without the language")],
     version: Annotated[str, typer.Option(help="Its version")] = "0.1.0",
@@ -22,16 +22,15 @@ def package_cli(
     """Package the selected pipeline as a wheel, and show how to use it."""
     with reporting():
         from ..evaluation.candidates import parse_candidates
-        from ..project.conclude import read_scores
         from ..project.packaging import package, usage
-        from ..project.verdict import Verdict, scores_text
+        from ..project.selection import Selection, read_scores
 
-        found, test = Verdict.load(verdict), read_scores(scores)
+        selected, test = Selection.load(selection), read_scores(scores)
         # As a workflow says that there is none.
         given = parse_candidates([each for each in data or () if not each.endswith(("=", "=null"))])
-        made = package(found, output, name=name, version=version, test=test, data=given)
-        own = test.get(found.winner)
-        say("good", f"The winner is '{found.winner}'{f': on test {scores_text(own)}' if own else ''}", found.best.path)
+        made = package(selected, output, name=name, version=version, test=test, data=given)
+        measured = f", on test {test[selected.best].text()}" if selected.best in test else ""
+        say("good", f"Packaged: '{selected.best}'{measured}", selected.selected.path)
         for line in usage(made, example):
             # As it is: nothing may break a line that is meant to be copied.
             typer.echo(f"  {line}")

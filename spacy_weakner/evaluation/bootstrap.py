@@ -1,9 +1,11 @@
 """How certain precision, recall and F1 are: paired bootstrap over sentences."""
 
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
+
+from ..scores import Strict
 
 LEVEL = 95.0
 # Resampling weights that are in memory at once.
@@ -12,24 +14,23 @@ _CHUNK = 2_000_000
 Measure = Callable[["NDArray[numpy.int64]"], "NDArray[numpy.float64]"]
 
 
-class Interval(NamedTuple):
-    """A 95 % confidence interval (percentiles of the resampled test sets).
-
-    low (float): Lower bound, in [0, 100].
-    high (float): Upper bound, in [0, 100].
-    """
+class Interval(Strict):
+    """A 95 % confidence interval (percentiles of the resampled test sets), in [0, 100]."""
 
     low: float
     high: float
 
+    def text(self) -> str:
+        """For example "76.0 to 82.5"."""
+        return f"{self.low:.1f} to {self.high:.1f}"
 
-class Difference(NamedTuple):
+
+class Difference(Strict):
     """F1 minus that of another candidate on the same sentences.
 
     baseline (str): Name of the other candidate.
     f1 (float): The difference, in [-100, 100].
-    low (float): Lower bound of its 95 % confidence interval.
-    high (float): Upper bound.
+    low, high (float): Its 95 % confidence interval, of differences on the same resampled test sets.
     p (float): Twice the share of resampled test sets on which the sign is another (or the difference is 0), at most 1.
         The observed test set counts as one more, so that it is never 0.
     """
@@ -39,6 +40,17 @@ class Difference(NamedTuple):
     low: float
     high: float
     p: float
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the interval excludes 0."""
+        return self.low > 0.0 or self.high < 0.0
+
+    def text(self) -> str:
+        """For example "2.3 points of F1 more (95 % interval of the difference 1.0 to 3.6)"."""
+        sign, word = (1, "more") if self.f1 >= 0 else (-1, "less")
+        low, high = sorted((sign * self.low, sign * self.high))
+        return f"{sign * self.f1:.1f} points of F1 {word} (95 % interval of the difference {low:.1f} to {high:.1f})"
 
 
 class Bootstrap:
@@ -55,28 +67,19 @@ class Bootstrap:
         self.samples = f1(self._sums)
 
     def interval(self, candidate: int, measure: Optional[Measure] = None) -> Interval:
-        """The confidence interval of a candidate.
-
-        candidate (int): Its number.
-        measure (Optional[Measure]): Of what: `precision`, `recall` or `f1`, the default.
-        RETURNS (Interval): The interval.
-        """
+        """The confidence interval of a candidate's precision, recall or F1, the default."""
         values = self.samples[:, candidate] if measure is None else measure(self._sums[:, candidate])
-        return Interval(*_percentiles(values))
+        low, high = _percentiles(values)
+        return Interval(low=low, high=high)
 
     def difference(self, candidate: int, baseline: int, name: str) -> Difference:
-        """Compare two candidates.
-
-        candidate (int): Number of the one.
-        baseline (int): Number of the other.
-        name (str): Name of the other.
-        RETURNS (Difference): The difference.
-        """
+        """Compare two candidates by their numbers; `name` is that of the other."""
         observed = float(self.observed[candidate] - self.observed[baseline])
         resampled = self.samples[:, candidate] - self.samples[:, baseline]
         flipped = int((resampled * numpy.sign(observed) <= 0).sum())
         p = min(1.0, 2 * (flipped + 1) / (len(resampled) + 1))
-        return Difference(name, observed, *_percentiles(resampled), p)
+        low, high = _percentiles(resampled)
+        return Difference(baseline=name, f1=observed, low=low, high=high, p=p)
 
 
 def precision(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
@@ -92,11 +95,7 @@ def recall(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
 
 
 def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """F1 in [0, 100], as `Counts.f1`.
-
-    counts (NDArray): tp, fp, fn in the last dimension.
-    RETURNS (NDArray): Without the last dimension.
-    """
+    """F1 in [0, 100], as `Counts.f1`; tp, fp, fn in the last dimension, which the result lacks."""
     tp, fp, fn = (counts[..., i] for i in range(3))
     result: NDArray[numpy.float64] = 100.0 * 2 * tp / numpy.maximum(1, 2 * tp + fp + fn)
     return result

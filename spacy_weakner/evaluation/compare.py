@@ -16,13 +16,42 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
-from ..scores import Accuracy, Counts, as_json, count_matches, total
+from ..scores import Accuracy, Counts, Strict, as_json, count_matches, total
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 
 SAMPLES = 1000
 # Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
 Observer = Callable[[Candidate, Doc, Doc], None]
+
+
+class CandidateScores(Strict):
+    """Scores of one candidate as JSON: "p", "r" and "f1" in [0, 100]; for the others see `Comparison`."""
+
+    name: str
+    p: float
+    r: float
+    f1: float
+    tp: int
+    fp: int
+    fn: int
+    token_accuracy: float = 0.0
+    sentence_accuracy: float = 0.0
+    words_per_second: Optional[int] = None
+    ece: Optional[float] = None
+    interval: Optional[Interval] = None
+    difference: Optional[Difference] = None
+    per_label: Dict[str, Any] = {}
+
+    @property
+    def bounds(self) -> str:
+        """The confidence interval of F1, for example "76.0 to 82.5"."""
+        return "-" if self.interval is None else self.interval.text()
+
+    def text(self) -> str:
+        """For example "F1 79.4 (95 % interval 76.0 to 82.5), P 85.8, R 74.0"."""
+        bounds = f" (95 % interval {self.bounds})" if self.interval else ""
+        return f"F1 {self.f1:.1f}{bounds}, P {self.p:.1f}, R {self.r:.1f}"
 
 
 class Comparison(NamedTuple):
@@ -48,19 +77,19 @@ class Comparison(NamedTuple):
     difference: Optional[Difference] = None
     ece: Optional[float] = None
 
-    def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]; "ece" in [0, 1]."""
-        return {
-            "name": self.name,
+    def scores(self) -> CandidateScores:
+        """The scores as JSON can hold them, rounded."""
+        return CandidateScores(
+            name=self.name,
             **as_json(self.counts),
-            "token_accuracy": round(self.accuracy.of_tokens, 2),
-            "sentence_accuracy": round(self.accuracy.of_sentences, 2),
-            "words_per_second": None if self.words_per_second is None else round(self.words_per_second),
-            "ece": as_json(self.ece),
-            "interval": as_json(self.interval),
-            "difference": as_json(self.difference),
-            "per_label": as_json(self.per_label),
-        }
+            token_accuracy=round(self.accuracy.of_tokens, 2),
+            sentence_accuracy=round(self.accuracy.of_sentences, 2),
+            words_per_second=None if self.words_per_second is None else round(self.words_per_second),
+            ece=as_json(self.ece),
+            interval=None if self.interval is None else Interval(**as_json(self.interval)),
+            difference=None if self.difference is None else Difference(**as_json(self.difference)),
+            per_label=as_json(self.per_label),
+        )
 
 
 def compare(
@@ -118,7 +147,7 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
     for row in sorted(rows, key=lambda row: -row.counts.f1):
         line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
         if certain:
-            line.append("-" if row.interval is None else f"{row.interval.low:.1f} to {row.interval.high:.1f}")
+            line.append("-" if row.interval is None else row.interval.text())
         if baseline is not None:
             line += _difference_cells(row.difference)
         if scored:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTupl
 from ..calibration.reliability import Reliability
 from ..needle.confidence import Calibration
 from ..scores import Counts
-from .compare import Comparison
+from .compare import CandidateScores
 from .evaluate import LengthRecall
 from .tables import shorten
 
@@ -60,26 +60,24 @@ class Plot(NamedTuple):
     svg: str
 
 
-def f1_plot(rows: Sequence[Comparison], key: str) -> Plot:
+def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
     """F1 of candidates, with confidence intervals where there are any.
 
-    rows (Sequence[Comparison]): The candidates.
+    rows (Sequence[CandidateScores]): The candidates.
     key (str): What the identifiers in the SVG begin with: another one for each plot of a page.
     RETURNS (Plot): The plot.
     """
     colors = _colors([row.name for row in rows])
     with _figure(0.8 + 0.5 * len(rows), key) as (figure, axes):
         for i, row in enumerate(rows):
-            f1, color = row.counts.f1, colors[row.name]
+            f1, color = row.f1, colors[row.name]
             if row.interval is not None:
                 axes.plot([row.interval.low, row.interval.high], [i, i], color=color, linewidth=2.5)
             axes.plot([f1], [i], marker="o", markersize=7, color=color)
         _name_rows(axes, [row.name for row in rows])
         axes.set_xlabel("F1 (%)")
         description = "; ".join(
-            f"{shorten(row.name)} {row.counts.f1:.1f}"
-            + (f" ({row.interval.low:.1f} to {row.interval.high:.1f})" if row.interval else "")
-            for row in rows
+            f"{shorten(row.name)} {row.f1:.1f}" + (f" ({row.interval.text()})" if row.interval else "") for row in rows
         )
         title = "F1 with 95 % intervals" if any(row.interval for row in rows) else "F1"
         return _finish(figure, title, description, key)

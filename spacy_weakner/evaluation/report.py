@@ -165,7 +165,7 @@ def _check(
 def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer, top: int) -> Section:
     evaluations, calibration = observer.evaluations(top), observer.calibration()
     n_gold = rows[0].counts.tp + rows[0].counts.fn
-    plots = [f1_plot(rows, "candidates-f1"), *_plots(evaluations, calibration, "candidates")]
+    plots = [f1_plot([row.scores() for row in rows], "candidates-f1"), *_plots(evaluations, calibration, "candidates")]
     # All candidates are scored on the same gold.
     first = next(iter(evaluations.values()))
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)

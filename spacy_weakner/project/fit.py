@@ -1,9 +1,10 @@
-"""Trains what the rules say, compares everything on one set, and chooses."""
+"""Trains candidates, compares them on one corpus, and selects the best."""
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
+from pydantic import BaseModel, ConfigDict
 from spacy.vocab import Vocab
 
 from ..code_version import code_version
@@ -12,19 +13,18 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json
+from ..progress import Progress
 from ..runs.config import words_per_update
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
-from . import curve
-from .advice import advise
-from .arena import Arena, by_name
-from .best.blind import ON_PUBLIC_DATA, list_and_head
-from .best.hiding import hidden_note, hide
-from .best.recipe import Best, Head
-from .folds import make_folds
+from .assembling import ON_PUBLIC_DATA, list_and_head
+from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
+from .context import ALONE, WITH_LISTS, TrainingContext, config_name, pipeline_of
+from .evaluator import Evaluator, all_folds, make_folds
 from .layout import Corpora, has_docs, reading
-from .lists import TermList, label_with, listed, make_lists, term_sources
+from .lists import TermList, hidden_note, hide, label_with, listed, make_lists, term_sources
 from .prepare import DEV, Preparation, read_preparation
+from .recommend import DRAWS, Curve, clean_list, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,
@@ -43,23 +43,53 @@ from .rules import (
     head_sizes,
     with_list,
 )
-from .verdict import Contender, Verdict, choose
-from .workshop import GOLD, VOTES, Workshop, config_name, pipeline_of
+from .selection import Selection, TrainedCandidate, choose, cost_of_speed
 
-VERDICT = "verdict.json"
-Say = Callable[[str], None]
+SELECTION = "selection.json"
+WEAK = "weak"
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Shares(_Read):
+    docs: Optional[int] = None
+    p: Optional[float] = None
+    r: Optional[float] = None
+    f1: float
+
+
+class _Proposal(_Read):
+    source: str
+
+
+class _Warning(_Read):
+    kind: str
+    text: str
+
+
+class LabelAnalysis(_Read):
+    """What is used of the scores of weak labels on gold, as `analyze --tune-terms` has written them."""
+
+    scores: _Shares
+    policy: Optional[str] = None
+    per_source: Dict[str, Any] = {}
+    proposals: List[_Proposal] = []
+    warnings: List[_Warning] = []
 
 
 class _Result(NamedTuple):
-    """What was trained and measured: pipelines by name, scores, the winner, decisions made on the way, the learning
-    curve, why it is the winner where that was not measured here."""
+    """Pipelines and scores of all candidates, the best, why, the decision on the combination, and what the
+    recommendations are made from."""
 
     pipelines: Dict[str, Path]
-    rows: List[Comparison] = []
-    winner: Optional[str] = None
-    rules: List[Rule] = []
-    points: List[curve.Point] = []
+    best: str
+    rows: Sequence[Comparison] = ()
     reason: str = ""
+    rules: Sequence[Rule] = ()
+    curve: Curve = Curve([])
+    cleaner: Any = None
 
 
 @holding("output")
@@ -81,28 +111,27 @@ def fit(
     processes: int = 1,
     gpu_id: int = -1,
     progress: bool = False,
-    say: Say = lambda text: None,
-) -> Verdict:
-    """Train the candidates that make sense for what there is, compare them, the term list among them, and choose the
-    best. Test is not looked at.
+    say: Callable[[str], None] = lambda text: None,
+) -> Selection:
+    """Train candidates, compare them with the term list, and select the best. The test set is not read.
 
     corpora (Path): Folder that `prepare`, `label`, `analyze` and `aggregate` have filled.
-    output (Path): Folder for the pipelines and for `verdict.json`. Finished trainings are skipped.
+    output (Path): Folder for the pipelines and for `selection.json`. Finished trainings are skipped.
     configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
-    terms (Optional[Path]): The term list that has labelled the corpora.
+    terms (Optional[Path]): The term list that has labeled the corpora.
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
-    size (str): Size of the encoder in the configs.
+    size (str): Size of the encoder: a key of `PACES`.
     lang, tokenizer: See `convert`.
-    minutes (float): No training takes longer than about this.
-    max_steps, negative_rate: See `choose_settings`; None: from what was found.
-    prefer (str): "f1": the combination, which is the best by F1 nearly always; "speed": the best of lists and single
+    minutes (float): Most minutes of a training, roughly.
+    max_steps, negative_rate: See `choose_settings`; None: from what the project has.
+    prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
     seed (int): Seed of all trainings and splits.
-    processes (int): How many are trained at a time.
+    processes (int): Number of trainings at a time.
     gpu_id (int): -1 is the CPU.
     progress (bool): Show bars.
     say (Callable[[str], None]): Called with each decision as soon as it is made.
-    RETURNS (Verdict): The verdict.
+    RETURNS (Selection): The selection.
     RAISES (WeaknerError): If something is missing, there is nothing to train or compare, or a training fails.
     """
     check_range("minutes", minutes, 0, None)
@@ -112,32 +141,34 @@ def fit(
     if size == LINEAR_STATIC:
         existing(folders.pieces, "'spacy weakner encoder distill' makes it")
     output = Path(output)
-    (output / VERDICT).unlink(missing_ok=True)
+    (output / SELECTION).unlink(missing_ok=True)
+
+    # What the project has.
     prepared = read_preparation(folders)
-    judgement = _read_judgement(folders) if prepared.gold else None
+    analysis = _read_analysis(folders) if prepared.gold else None
     lists = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
-    listed = {each.title: each.pipeline for each in lists}
-    facts = _facts(folders, prepared, judgement, len(listed), size)
-    # What the sources say of the gold stands beside it, if there are any.
+    facts = find_facts(folders, prepared, analysis, len(lists), size)
     gold = folders.gold_labelled if has_docs(folders.gold_labelled) else folders.gold
     collected: Dict[Key, Collected] = {}
     if facts.gold and facts.weak:
         collected = find_collected(gold, folders.weak, [each.source for each in lists])
     if collected:
-        facts = facts._replace(collected=True)
+        facts = facts.model_copy(update={"collected": True})
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
+
+    # What is trained, and how.
     rules = choose_candidates(facts)
+    config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else ALONE, size))
     settings, notes = choose_settings(
-        facts,
-        words_per_update(existing(Path(configs) / config_name(VOTES if facts.gold else GOLD, size)), {}),
-        minutes,
-        max_steps=max_steps,
-        negative_rate=negative_rate,
+        facts, words_per_update(config, {}), minutes, max_steps=max_steps, negative_rate=negative_rate
     )
-    notes += [hidden_note(key, each) for key, each in collected.items()]
-    for note in (*prepared.notes, *notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
+    notes = [*prepared.notes, *notes, *(hidden_note(key, each) for key, each in collected.items())]
+    for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
-    workshop = Workshop(
+    wanted = {rule.name for rule in rules if rule.trained}
+    if not lists and not wanted:
+        raise WeaknerError(Errors.WK684.format(path=folders.folder))
+    context = TrainingContext(
         folders,
         output,
         Path(configs),
@@ -151,112 +182,188 @@ def fit(
         progress,
         tuple(each.source for each in lists),
     )
-    wanted = {rule.name for rule in rules if rule.trained}
-    if not listed and not wanted:
-        raise WeaknerError(Errors.WK684.format(path=folders.folder))
+
+    # Train, compare, select.
     if facts.gold:
-        result = _with_gold(workshop, gold, facts, lists, wanted, prefer)
+        # Stop terms of a list that was collected from the gold tell nothing.
+        proposals = [] if analysis is None or collected else [each.source for each in analysis.proposals]
+        policy = (analysis.policy if analysis else None) or "longest"
+        result = _with_gold(context, gold, facts, lists, wanted, prefer, proposals, policy)
     else:
-        result = _without_gold(workshop, facts, lists, wanted, prefer)
+        result = _without_gold(context, facts, lists, wanted, prefer)
+
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
-    scores = {row.name: row.to_json() for row in result.rows}
-    contenders = [
-        Contender(name, str(path), whys.get(name, whys.get(TERM_LIST, "")), scores.get(name))
-        for name, path in result.pipelines.items()
-    ]
-    # Where nothing can be compared it is what was the best on public data or, of lists alone, the first.
-    winner = result.winner or contenders[0].name
+    scores = {row.name: row.scores() for row in result.rows}
     f1 = {row.name: row.counts.f1 for row in result.rows}
-    of_lists = {name: value for name, value in f1.items() if name in listed}
-    trained = {name: value for name, value in f1.items() if name not in listed}
-    verdict = Verdict(
-        winner=winner,
+    titles = [each.title for each in lists]
+    selection = Selection(
+        best=result.best,
         chosen_by=facts.chosen_by,
-        contenders=contenders,
+        candidates=[
+            TrainedCandidate(
+                name=name, path=str(path), why=whys.get(name, whys.get(TERM_LIST, "")), scores=scores.get(name)
+            )
+            for name, path in result.pipelines.items()
+        ],
         left_out=[rule for rule in rules if not rule.trained],
         facts=facts,
         settings=settings,
-        doubts=_doubts(judgement) if winner in listed else [],
-        notes=[*prepared.notes, *notes],
-        curve=result.points,
-        advice=advise(
+        warnings=_warnings(analysis) if result.best in titles else [],
+        notes=notes,
+        curve=result.curve.points,
+        recommendations=recommend(
             facts,
-            result.points,
-            # Stop terms of a list that knows the gold were chosen by what it knows.
-            None if judgement is None or collected else judgement.get("proposal"),
-            of_lists,
-            trained,
-            _suggestion(folders, facts, result.pipelines[winner], winner in listed),
+            result.curve,
+            result.cleaner,
+            {name: value for name, value in f1.items() if name in titles},
+            {name: value for name, value in f1.items() if name not in titles},
+            _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
         ),
         code=code_version(),
         reason=result.reason,
     )
-    verdict.save(output / VERDICT)
-    return verdict
+    selection.save(output / SELECTION)
+    return selection
 
 
 def _with_gold(
-    workshop: Workshop, gold: Path, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str
+    context: TrainingContext,
+    gold: Path,
+    facts: Facts,
+    lists: List[TermList],
+    wanted: Set[str],
+    prefer: str,
+    proposals: Sequence[str],
+    policy: str,
 ) -> _Result:
-    corpora, folder = workshop.corpora, workshop.models / "folds"
-    by_dev = facts.chosen_by == DEV
-    folds = make_folds(gold, folder, PACES[workshop.size].folds, seed=workshop.seed, needed=not by_dev)
+    models, by_dev = context.models, facts.chosen_by == DEV
+    folds = make_folds(gold, models / "folds", PACES[context.size].folds, seed=context.seed, needed=not by_dev)
     if len(folds) < 2 and not by_dev:
-        raise WeaknerError(Errors.WK685.format(path=corpora.gold, docs=facts.gold))
-    dev = label_with(lists, corpora.dev, workshop.models / "dev.spacy") if by_dev else None
-    arena = Arena(dev, folds if len(folds) > 1 else [], folder, workshop.seed, workshop.gpu_id)
-    for each in lists:
-        found = listed(each, read_docs(arena.corpus, Vocab())) if facts.collected else None
-        arena.enter(each.title, each.pipeline, found)
-    parts = curve.make_parts(workshop, dev, workshop.seed)
-    best = Best(workshop, arena, gold, dev, lists)
-    weak = workshop.on_weak(workshop.models / "weak", dev) if WEAK_ALONE in wanted else None
-    with on_device(workshop.gpu_id):
-        best.run(_heads(workshop, facts), weak, [part.training for part in parts])
-    rows = arena.compare(baseline=COMBINED if COMBINED in arena.pipelines else None)
+        raise WeaknerError(Errors.WK685.format(path=context.corpora.gold, docs=facts.gold))
+    folds = folds if len(folds) > 1 else []
+    dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
+    sources = {each.source: each.pipeline for each in lists}
+
+    # Train: all heads, without each fold and on all gold, and parts of the gold for the learning curve.
+    heads, trainings = [], []
+    for head, make in _heads_on_gold(context, facts):
+        planned, own = plan_head(context, head, make, gold, dev, folds if head.is_combined or dev is None else [])
+        heads.append(planned)
+        trainings += own
+    if WEAK_ALONE in wanted:
+        on_weak = context.on_weak(models / WEAK, dev)
+        path = pipeline_of(on_weak, select=dev is not None)
+        heads.append(Head(WEAK, WEAK_ALONE, path, [path] * len(folds), reads_lists=False))
+        trainings.insert(0, on_weak)
+    draws = [context.corpora.gold] * DRAWS if dev else [fold.rest for fold in folds[:DRAWS]]
+    evaluated_on = [dev] * DRAWS if dev else [fold.held_out for fold in folds[:DRAWS]]
+    parts = plan_curve(context, draws, evaluated_on, by_dev)
+    context.train([*trainings, *(training for part in parts for training in part.trainings)])
+
+    # Predict: every head once per fold, and once on dev.
+    evaluator = Evaluator(dev or all_folds(models / "folds"), models / "folds", context.seed)
+    on_folds: Dict[str, List[Predicted]] = {}
+    evaluated: Dict[str, List[Predicted]] = {}
+    with on_device(context.gpu_id):
+        for each in lists:
+            docs = listed(each, read_docs(evaluator.corpus, Vocab())) if facts.collected else None
+            evaluator.add(each.title, each.pipeline, docs)
+        for head in Progress(heads, desc="fit 2/3: predict gold", unit="head", enabled=context.progress):
+            pairs = zip(head.folds, folds, strict=False)
+            on_folds[head.name] = [head.predict(path, fold.held_out) for path, fold in pairs]
+            evaluated[head.name] = on_folds[head.name] if dev is None else [head.predict(head.whole, dev)]
+            alone = save_alone(head, sources, evaluated[head.name], models / f"{head.name}-alone")
+            evaluator.add(head.title, alone, [doc for part in evaluated[head.name] for doc in part.docs])
+        if lists and WEAK_ALONE in wanted:
+            # What is selected where there is no gold.
+            evaluator.add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
+
+        # Combine, compare, select.
+        combined = [head for head in heads if head.is_combined]
+        cleaner = None
+        if folds:
+            with_groups = [
+                with_candidates(combined, [on_folds[head.name][n] for head in combined]) for n in range(len(folds))
+            ]
+            combination = Combination(sources, combined, with_groups)
+            steps = Progress(range(len(folds)), desc="fit 3/3: combine", unit="fold", enabled=context.progress)
+            decided = [doc for n in steps for doc in combination.decide_fold(n)]
+            if proposals:
+                cleaner = clean_list(combination, decided, proposals, policy, context.seed)
+            if dev is not None:
+                on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
+                decided = combination.decide(on_dev, with_groups)
+            evaluator.add(COMBINED, combination.save(models / COMBINED), decided)
+            why = f"decides between {', '.join(head.title for head in combined)}"
+        else:
+            why = "there is too little gold to hold some out"
+        # All gold that a candidate which is compared was trained on.
+        size = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
+        whole = evaluated[heads[0].name] * DRAWS if dev else evaluated[heads[0].name]
+        curve = measure_curve(parts, whole, size, evaluated_on, by_dev, context.seed)
+    rows = evaluator.compare(baseline=COMBINED if folds else None)
     if prefer == SPEED:
-        winner = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
+        best = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
     else:
-        winner = choose(rows, COMBINED)
-    if winner != COMBINED:
-        rows = arena.compare(baseline=winner)
-    trained_on = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
-    whole = (trained_on, by_name(rows)[GOLD_ALONE])
-    return _Result(arena.pipelines, rows, winner, best.rules, curve.measure(parts, whole, workshop.gpu_id))
+        best = choose(rows, COMBINED)
+    if best != COMBINED:
+        rows = evaluator.compare(baseline=best)
+    reason = cost_of_speed(rows, best) if prefer == SPEED else ""
+    rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
+    return _Result(evaluator.pipelines, best, rows, reason, rules, curve, cleaner)
 
 
-def _heads(workshop: Workshop, facts: Facts) -> List[Head]:
-    """What is trained on gold. Where a list knows the gold too well, what does not read it has a say."""
-    alone = facts.collected or not facts.lists
-    heads = [Head("gold", GOLD_ALONE, workshop.on_gold, reads=False, combined=alone)]
+def _heads_on_gold(context: TrainingContext, facts: Facts) -> List[Any]:
+    """Heads and what makes a training of them. If a list was collected from the gold, or there is none, the head
+    without features of lists is combined, too."""
+    no_path = Path()
+    alone = Head("gold", GOLD_ALONE, no_path, [], reads_lists=False, is_combined=facts.collected or not facts.lists)
+    heads: List[Any] = [(alone, context.on_gold)]
     for size in head_sizes(facts):
-        heads.append(Head(size, with_list(size, facts), partial(workshop.with_lists, size=size)))
+        heads.append((Head(size, with_list(size, facts), no_path, []), partial(context.with_lists, size=size)))
     return heads
 
 
-def _without_gold(workshop: Workshop, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str) -> _Result:
+def _without_gold(
+    context: TrainingContext, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str
+) -> _Result:
     pipelines = {each.title: each.pipeline for each in lists}
-    dev = workshop.corpora.dev if facts.chosen_by == DEV else None
+    dev = context.corpora.dev if facts.chosen_by == DEV else None
     if WEAK_ALONE in wanted:
-        training = workshop.on_weak(workshop.models / "weak", dev)
-        workshop.train([training])
-        pipelines[WEAK_ALONE] = head = pipeline_of(training, select=dev is not None)
+        training = context.on_weak(context.models / WEAK, dev)
+        context.train([training])
+        pipelines[WEAK_ALONE] = pipeline_of(training, select=dev is not None)
         if lists and prefer != SPEED:
             sources = {each.source: each.pipeline for each in lists}
-            pipelines[LIST_AND_HEAD] = list_and_head(sources, head, workshop.models / "list-and-head")
-    if dev is None:
-        known = LIST_AND_HEAD in pipelines
-        return _Result(pipelines, winner=LIST_AND_HEAD if known else None, reason=ON_PUBLIC_DATA if known else "")
-    rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=workshop.seed, gpu_id=workshop.gpu_id)
-    return _Result(pipelines, rows, choose(rows))
+            output = context.models / "list-and-head"
+            pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output)
+    if dev is not None:
+        rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
+        return _Result(pipelines, choose(rows), rows)
+    if LIST_AND_HEAD in pipelines:
+        return _Result(pipelines, LIST_AND_HEAD, reason=ON_PUBLIC_DATA)
+    # Nothing is known: the first of the rules.
+    reason = ""
+    if prefer == SPEED and lists and WEAK_ALONE in wanted:
+        reason = f"It was selected for speed (--prefer speed). What that costs: {ON_PUBLIC_DATA}"
+    return _Result(pipelines, next(iter(pipelines)), reason=reason)
 
 
-def _facts(
-    corpora: Corpora, prepared: Preparation, judgement: Optional[Dict[str, Any]], lists: int, size: str
+def find_facts(
+    corpora: Corpora, prepared: Preparation, analysis: Optional[LabelAnalysis], lists: int, size: str
 ) -> Facts:
-    # Of labels that no source has answers for on the gold nothing is known.
-    scores = {} if judgement is None or judgement["scores"].get("docs") == 0 else judgement["scores"]
+    """Gather what the project has.
+
+    corpora (Corpora): Its corpora.
+    prepared (Preparation): What `prepare` has found.
+    analysis (Optional[LabelAnalysis]): Scores of the weak labels; None: there is no gold.
+    lists (int): Number of term lists.
+    size (str): Size of the encoder.
+    RETURNS (Facts): The facts.
+    """
+    # Where no source has labeled the gold, nothing is known about the labels.
+    scores = None if analysis is None or analysis.scores.docs == 0 else analysis.scores
     return Facts(
         size=size,
         gold=prepared.gold,
@@ -265,34 +372,31 @@ def _facts(
         gold_words=prepared.gold_words,
         text_words=prepared.text_words,
         lists=lists,
-        precision=scores.get("p"),
-        recall=scores.get("r"),
-        f1=scores.get("f1"),
-        # Labels of text that is gone are nobody's.
+        precision=scores.p if scores else None,
+        recall=scores.r if scores else None,
+        f1=scores.f1 if scores else None,
+        # Weak labels of an earlier text do not count.
         weak=bool(prepared.text) and has_docs(corpora.weak),
         chosen_by=prepared.chosen_by,
-        sources=len((judgement or {}).get("per_source", ())),
+        sources=len(analysis.per_source) if analysis else 0,
     )
 
 
-def _doubts(judgement: Optional[Dict[str, Any]]) -> List[str]:
-    """What casts doubt on a list that won."""
-    found = [] if judgement is None else judgement.get("warnings", [])
-    return [str(warning["text"]) for warning in found if warning.get("kind") == "known"]
+def _read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
+    if not corpora.labels.exists():
+        return None
+    with reading(corpora.labels, "analyze --tune-terms"):
+        return LabelAnalysis.model_validate(parse_json(corpora.labels.read_bytes()))
 
 
-def _suggestion(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bool) -> str:
-    """The command that tells which sentences to annotate next. A list alone has no doubts."""
+def _warnings(analysis: Optional[LabelAnalysis]) -> List[str]:
+    """Why the scores of a list may be too high."""
+    return [] if analysis is None else [warning.text for warning in analysis.warnings if warning.kind == "known"]
+
+
+def _suggest_command(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bool) -> str:
+    """The command that suggests sentences to annotate next. A list alone has no uncertainty."""
     if not facts.text or is_list:
         return ""
     gold = f" --exclude {corpora.annotated}" if has_docs(corpora.annotated) else ""
     return f"spacy weakner suggest {corpora.text} next.jsonl --model {pipeline}{gold}"
-
-
-def _read_judgement(corpora: Corpora) -> Optional[Dict[str, Any]]:
-    if not corpora.labels.exists():
-        return None
-    with reading(corpora.labels, "analyze --tune-terms"):
-        judgement = parse_json(corpora.labels.read_bytes())
-        _ = judgement["scores"]["f1"]
-        return dict(judgement)

@@ -9,41 +9,29 @@ from ..errors import Errors, WeaknerError
 
 
 class Corpora:
-    """The folder of a project's corpora, and what is in it.
-
-    folder (Path): The folder.
-    annotated (Path): The folder of all gold, whose sentences no text may hold.
-    gold (Path): Gold to train on.
-    dev (Path): Gold to choose by; may not exist.
-    test (Path): Gold that nothing is chosen by; may not exist.
-    text (Path): Text without labels.
-    splits (Path): What `prepare` has found and split.
-    labels (Path): What `analyze --tune-terms` measures of the weak labels.
-    gold_labelled (Path): The gold with weak labels beside it.
-    weak (Path): The text with aggregated weak labels; all other tokens are missing.
-    pieces (Path): The table of word pieces, for the sizes "static" and "linear-static".
-    """
+    """The folder of a project's corpora."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # All gold: no text may hold its sentences.
         self.annotated = folder / "annotated"
         self.gold = self.annotated / "gold.spacy"
         self.dev = self.annotated / "dev.spacy"
         self.test = self.annotated / "test.spacy"
         self.text = folder / "text"
+        # Sizes of all of these, from `prepare`.
         self.splits = folder / "splits.json"
+        # Scores of the weak labels, from `analyze --tune-terms`.
         self.labels = folder / "labels.json"
+        # The gold with weak labels beside it; the text with aggregated ones, all other tokens being missing.
         self.gold_labelled = folder / "gold-labelled.spacy"
         self.weak = folder / "weak"
+        # Subword vectors, for the size "linear-static".
         self.pieces = folder / "pieces"
 
 
 def has_docs(path: Path) -> bool:
-    """Whether there is a corpus at a path.
-
-    path (Path): A `.spacy` file, or a folder of them.
-    RETURNS (bool): Whether there is a file.
-    """
+    """True if there is a `.spacy` file, or a folder with some."""
     try:
         return path.exists() and bool(corpus_files(path))
     except WeaknerError:
@@ -52,13 +40,8 @@ def has_docs(path: Path) -> bool:
 
 @contextmanager
 def reading(path: Path, command: str) -> Iterator[None]:
-    """Read a JSON file that a command has made.
-
-    path (Path): The file.
-    command (str): The command.
-    RAISES (WeaknerError): If the file turns out to hold something else.
-    """
+    """Name the file, and the command that makes it, if its JSON has other contents."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise WeaknerError(Errors.WK681.format(path=path, command=command)) from error

@@ -1,13 +1,15 @@
-"""Term lists as pipelines of their own: what every trained pipeline has to beat."""
+"""Term lists as pipelines of their own, and their matches on gold."""
 
+import random
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
-from ..corpus.weak import copy_group, weak_group
+from ..corpus.weak import copy_group, doc_entities, group_entities, set_spans, weak_group
+from ..evaluation.terms.collected import Collected, Key
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
 from ..gazetteer_ruler.terms import Term, make_term_list
@@ -19,12 +21,7 @@ RULER = "gazetteer_ruler"
 
 
 class TermList(NamedTuple):
-    """A term list as a pipeline.
-
-    source (str): Name of the source.
-    title (str): What it is called among the candidates.
-    pipeline (Path): The pipeline.
-    """
+    """A term list: name of the source, name of the candidate, pipeline."""
 
     source: str
     title: str
@@ -32,50 +29,33 @@ class TermList(NamedTuple):
 
 
 def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[TermSource]:
-    """The sources that are term lists: what a pipeline can carry with it.
-
-    terms (Optional[Path]): A term list.
-    sources (Optional[Union[Path, str]]): Or a file that declares sources.
-    RETURNS (List[TermSource]): Those that are term lists.
-    RAISES (WeaknerError): If something is malformed.
-    """
+    """The sources that are term lists: a list given as such, or those of a file that declares sources."""
     if sources is not None:
         return [source for source in read_sources(sources) if isinstance(source, TermSource)]
     return [] if terms is None else [TermSource(name=TERMS_SOURCE, path=str(existing(Path(terms))))]
 
 
 def make_lists(lists: List[TermSource], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[TermList]:
-    """Make a pipeline of each term list: its matches are the entities, the longest first.
-
-    lists (List[TermSource]): The term lists.
-    folder (Path): Where they go.
-    lang, tokenizer: See `convert`.
-    RETURNS (List[TermList]): One pipeline per list.
-    """
+    """Make a pipeline of each term list: its matches are the entities, of overlapping ones the longest."""
     made = []
     for n, source in enumerate(lists, start=1):
-        name = "term list" if len(lists) == 1 else f"term list '{source.name}'"
+        title = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = blank_pipeline(lang, tokenizer)
         settings = {**source.ruler_settings(), "reliability": source.reliability, "annotate_ents": True}
         ruler = nlp.add_pipe(RULER, config=settings)
-        rows = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
-        ruler.initialize(lambda: [], nlp=nlp, terms=rows)  # type: ignore[attr-defined]
-        # The same scores as those of trained pipelines are asked for.
+        terms = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
+        ruler.initialize(lambda: [], nlp=nlp, terms=terms)  # type: ignore[attr-defined]
+        # Scored as trained pipelines are.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
         path = folder / f"list-{n}"  # a name may hold anything
         with atomic_path(path) as temporary:
             nlp.to_disk(temporary)
-        made.append(TermList(source.name, name, path))
+        made.append(TermList(source.name, title, path))
     return made
 
 
 def listed(each: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
-    """What a list's pipeline finds, taken from what the list says of the Docs.
-
-    each (TermList): The list.
-    docs (Iterable[Doc]): Docs with a group for it.
-    YIELDS (Doc): Copies, with its matches as entities, the longest first.
-    """
+    """Copies of Docs with the matches of a list, which they have as a span group, as entities."""
     for doc in docs:
         copy = copy_with_groups(doc, [weak_group(each.source)])
         annotate_entities(copy, list(copy.spans.get(weak_group(each.source), ())), "longest", True)
@@ -83,24 +63,58 @@ def listed(each: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
 
 
 def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
-    """Write what term lists say of a corpus beside its gold.
-
-    lists (List[TermList]): The lists.
-    corpus (Path): A `.spacy` file.
-    output (Path): Another one.
-    RETURNS (Path): The output.
-    """
+    """Write a corpus with the matches of term lists beside its gold."""
     docs = list(read_docs(corpus, Vocab()))
     for each in lists:
         nlp = load_pipeline(each.pipeline)
-        for doc, said in zip(docs, nlp.pipe([bare_copy(doc, nlp.vocab) for doc in docs]), strict=True):
-            copy_group(said, doc, weak_group(each.source))
+        for doc, matched in zip(docs, nlp.pipe([bare_copy(doc, nlp.vocab) for doc in docs]), strict=True):
+            copy_group(matched, doc, weak_group(each.source))
     write_docs(output, docs)
     return output
 
 
+def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 0) -> Path:
+    """Write the gold without some of the right matches of lists that were collected from it. What is learned beside
+    such a list trusts it far too much, so right matches are hidden at random until it matches as often as in the text.
+
+    gold (Path): The gold, with the matches of the sources.
+    output (Path): Another file.
+    collected (Dict[Key, Collected]): Which sources and labels, and the share that is kept.
+    seed (int): Chooses the matches.
+    RETURNS (Path): The output.
+    """
+    rng = random.Random(seed)
+    docs: List[Doc] = []
+    for doc in read_docs(gold, Vocab()):
+        entities = {*doc_entities(doc)}
+        for source in sorted({source for source, _ in collected}):
+            group = weak_group(source)
+            if group in doc.spans:
+                kept = [
+                    entity
+                    for entity in group_entities(doc, group)
+                    if entity not in entities
+                    or (source, entity[2]) not in collected
+                    or rng.random() < collected[source, entity[2]].kept
+                ]
+                set_spans(doc, group, [Span(doc, *entity) for entity in kept], dict(doc.spans[group].attrs))
+        docs.append(doc)
+    write_docs(output, docs)
+    return output
+
+
+def hidden_note(key: Key, found: Collected) -> str:
+    """A note on hidden matches."""
+    source, label = key
+    return (
+        f"'{source}' matches {found.ratio:.1f} times as often in the gold as in the text, with the label {label}, as a "
+        f"list that was collected from the gold does: {1 - found.kept:.0%} of its right matches were hidden for "
+        "training and comparison"
+    )
+
+
 def _renamed(read: Callable[[], Iterator[Term]], labels: Optional[Mapping[str, str]]) -> Callable[[], Iterator[Term]]:
-    """Terms with the labels that their source gives them; those that it does not name are left out."""
+    """Terms with the labels that their source gives them, without those that it does not name."""
     if labels is None:
         return read
     return lambda: (term._replace(label=labels[term.label]) for term in read() if term.label in labels)

@@ -18,8 +18,8 @@ from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline
+from .context import ALONE, WITH_LISTS, config_name
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
-from .workshop import GOLD, VOTES, config_name
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
@@ -165,7 +165,7 @@ def usual_size(transformer: Optional[str]) -> str:
 
 
 def _usual_transformer() -> str:
-    name: str = make_config(GOLD, "transformer")["paths"]["transformer"]
+    name: str = make_config(ALONE, "transformer")["paths"]["transformer"]
     return name
 
 
@@ -262,10 +262,10 @@ def _settings(source: Source) -> Dict[str, Any]:
 
 def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> List[Tuple[str, str]]:
     """Recipes and sizes of the configs that the files ask for."""
-    found = [(GOLD, size)] if declared and "text" in files else []
+    found = [(ALONE, size)] if declared and "text" in files else []
     if "gold" in files:
         linear = linear_beside(size)
-        found += [(GOLD, linear), (VOTES, linear), (VOTES, size)]
+        found += [(ALONE, linear), (WITH_LISTS, linear), (WITH_LISTS, size)]
     return sorted({*found})
 
 

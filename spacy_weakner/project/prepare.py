@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -15,6 +15,7 @@ from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
 from ..pipelines import blank_pipeline
 from ..runtime.lock import holding
+from ..scores import Strict
 from .layout import Corpora, has_docs, reading
 from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 
@@ -22,7 +23,7 @@ DEV, CROSS_VALIDATION, NOTHING = "dev", "cross-validation", "nothing"
 _DROP, _ERROR = "drop", "error"
 
 
-class Preparation(NamedTuple):
+class Preparation(Strict):
     """What there is.
 
     gold (int): Sentences to train on.
@@ -105,7 +106,7 @@ def prepare(
     _check_given(corpora, {"dev": dev, "test": test})
     chosen_by = DEV if counts["dev"] else CROSS_VALIDATION if counts["gold"] else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
-    write_text(corpora.splits, json.dumps(result._asdict(), indent=2) + "\n")
+    write_text(corpora.splits, json.dumps(result.model_dump(), indent=2) + "\n")
     return result
 
 
@@ -134,7 +135,7 @@ def read_preparation(corpora: Corpora) -> Preparation:
     """
     path = existing(corpora.splits, "'spacy weakner prepare' makes it")
     with reading(path, "prepare"):
-        return Preparation(**parse_json(path.read_bytes()))
+        return Preparation.model_validate(parse_json(path.read_bytes()))
 
 
 def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:

@@ -1,4 +1,4 @@
-"""`spacy weakner prepare`, `fit`, `evaluate --verdict`, `package`, `stamp`, `init project`: what they print."""
+"""`spacy weakner prepare`, `fit`, `evaluate --selection`, `package`, `stamp`, `init project`: what they print."""
 
 import shlex
 from pathlib import Path
@@ -12,10 +12,10 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.project.conclude import read_scores
 from spacy_weakner.project.packaging import Package
+from spacy_weakner.project.selection import read_scores
 
-from ..project.util import PEOPLE, gold_rows, make_verdict, write_gold, write_rows, write_ruler
+from ..project.util import PEOPLE, gold_rows, make_selection, write_gold, write_rows, write_ruler
 
 OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
@@ -72,16 +72,16 @@ def test_prepare_says_what_it_did(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", ["evaluate test.spacy --verdict none.json --html r.html", "package none.json out --name x"]
+    "command", ["evaluate test.spacy --selection none.json --html r.html", "package none.json out --name x"]
 )
-def test_without_a_verdict(tmp_path, monkeypatch, command):
+def test_without_a_selection(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     result = invoke(*command.split())
     assert result.exit_code == 1 and "[WK100]" in result.stderr and "spacy weakner fit" in result.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_package_ends_with_the_winner_and_its_use(tmp_path, monkeypatch):
+def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
     seen = {}
 
     def fake(*args, **kwargs):
@@ -89,14 +89,14 @@ def test_package_ends_with_the_winner_and_its_use(tmp_path, monkeypatch):
         return Package("en_ner", Path("packages/en_ner.whl"))
 
     monkeypatch.setattr("spacy_weakner.project.packaging.package", fake)
-    make_verdict(tmp_path / "list").save(tmp_path / "verdict.json")
+    make_selection(tmp_path / "list").save(tmp_path / "selection.json")
     data = ["--data", "gold=my gold.jsonl", "--data", "text=null", "--data", "dev="]
     options = ["--name", "ner", "--version", "2", "--scores", tmp_path / "none.json", "--example", "A text"]
-    result = invoke("package", tmp_path / "verdict.json", "out", *options, *data)
+    result = invoke("package", tmp_path / "selection.json", "out", *options, *data)
     assert result.exit_code == 0, result.output
     assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}}
     output = " ".join(result.output.split())
-    assert "The winner is 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
+    assert "Packaged: 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
     assert [line.strip() for line in result.output.splitlines()[-4:]] == [
         "pip install --force-reinstall --no-deps packages/en_ner.whl",
         "import spacy",
@@ -174,10 +174,10 @@ def test_columns_behind_numbers(tmp_path, monkeypatch):
     assert all(doc_entities(doc) == [(0, 1, "PER")] for doc in docs)
 
 
-def test_a_report_replaces_no_verdict(tmp_path):
-    path = tmp_path / "verdict.json"
+def test_a_report_replaces_no_selection(tmp_path):
+    path = tmp_path / "selection.json"
     path.write_text("{}")
-    result = invoke("evaluate", tmp_path / "test.spacy", "--verdict", path, "--html", path)
+    result = invoke("evaluate", tmp_path / "test.spacy", "--selection", path, "--html", path)
     assert result.exit_code == 1 and "WK304" in result.stderr and path.read_text() == "{}"
 
 
@@ -202,15 +202,15 @@ def test_what_is_not_given(value):
     assert given(value) is None and given_text(value) is None and given(None) is None
 
 
-def test_scores_on_test_of_the_candidates_of_a_verdict(tmp_path, monkeypatch):
+def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    verdict = make_verdict(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}))
-    verdict.save(Path("verdict.json"))
-    command = ["evaluate", "test.spacy", "--verdict", "verdict.json", "--html", "r.html", "--output", "scores.json"]
+    selection = make_selection(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}))
+    selection.save(Path("selection.json"))
+    command = ["evaluate", "test.spacy", "--selection", "selection.json", "--html", "r.html", "--output", "scores.json"]
     Path("scores.json").write_text("[]")
     result = invoke(*command)
     assert result.exit_code == 0 and "test.spacy is no test set" in result.output and not Path("scores.json").exists()
-    assert "Verdict" in Path("r.html").read_text()
+    assert "Selection" in Path("r.html").read_text()
     write_gold(Path("test.spacy"), 6, 500)
     result = invoke(*command, "--bootstrap", "20")
-    assert result.exit_code == 0 and verdict.winner in result.output and [*read_scores(Path("scores.json"))]
+    assert result.exit_code == 0 and selection.best in result.output and [*read_scores(Path("scores.json"))]

@@ -95,7 +95,7 @@ def test_report_of_both(data):
         (["evaluate", "gold.spacy", "a=x", "a=y"], "[WK404]"),
         (["evaluate", "gold.spacy", "gold.spacy"], "[WK401]"),
         (["evaluate", "gold.spacy", "a=gold.spacy", "--labels", "weak.spacy"], "[WK436]"),
-        (["evaluate", "gold.spacy", "--verdict", "v.json"], "[WK436]"),
+        (["evaluate", "gold.spacy", "--selection", "v.json"], "[WK436]"),
         (["analyze", "weak.spacy", "--method", "majority"], "[WK436]"),
         (["analyze", "weak.spacy", "--tune-terms", "--gold", "gold.spacy"], "[WK436]"),
     ],

@@ -2,7 +2,7 @@ import numpy
 import pytest
 
 from spacy_weakner.evaluation import bootstrap as module
-from spacy_weakner.evaluation.bootstrap import Bootstrap, f1, resample
+from spacy_weakner.evaluation.bootstrap import Bootstrap, Difference, f1, resample
 from spacy_weakner.scores import Counts
 
 
@@ -19,6 +19,10 @@ def slow_resample(counts, samples, seed):
         drawn = rng.integers(0, n, (1, n))[0]
         result.append([[sum(int(c[i][k]) for i in drawn) for k in range(3)] for c in counts])
     return numpy.array(result)
+
+
+def bounds(interval):
+    return interval.low, interval.high
 
 
 def test_f1_is_that_of_counts():
@@ -39,27 +43,39 @@ def test_intervals_and_differences_by_hand():
     result = Bootstrap(counts, 60, seed=1)
     slow = slow_resample(counts, 60, seed=1)
     scores = numpy.array([[Counts(*map(int, c)).f1 for c in row] for row in slow])
-    assert result.interval(2) == pytest.approx(tuple(numpy.percentile(scores[:, 2], [2.5, 97.5])))
+    assert bounds(result.interval(2)) == pytest.approx(tuple(numpy.percentile(scores[:, 2], [2.5, 97.5])))
     difference = result.difference(0, 1, "b")
     observed = Counts(*map(int, counts[0].sum(axis=0))).f1 - Counts(*map(int, counts[1].sum(axis=0))).f1
     resampled = scores[:, 0] - scores[:, 1]
     flips = sum(1 for value in resampled if value * observed <= 0)
     assert difference.baseline == "b" and difference.f1 == pytest.approx(observed)
-    assert (difference.low, difference.high) == pytest.approx(tuple(numpy.percentile(resampled, [2.5, 97.5])))
+    assert bounds(difference) == pytest.approx(tuple(numpy.percentile(resampled, [2.5, 97.5])))
     assert difference.p == pytest.approx(min(1, 2 * (flips + 1) / 61))
 
 
 def test_one_that_is_better_everywhere():
     counts = numpy.array([[[1, 0, 0]] * 10, [[0, 1, 1]] * 10])
     result = Bootstrap(counts, 99)
-    assert result.interval(0) == (100, 100)
-    assert result.difference(0, 1, "x") == ("x", 100, 100, 100, 0.02)
+    assert bounds(result.interval(0)) == (100, 100)
+    certain = Difference(baseline="x", f1=100, low=100, high=100, p=0.02)
+    assert result.difference(0, 1, "x") == certain and certain.is_certain
     assert result.difference(1, 0, "x").f1 == -100
 
 
 def test_equal_candidates_do_not_differ():
     counts = make_counts(candidates=1).repeat(2, axis=0)
-    assert Bootstrap(counts, 20).difference(0, 1, "x") == ("x", 0, 0, 0, 1)
+    assert Bootstrap(counts, 20).difference(0, 1, "x") == Difference(baseline="x", f1=0, low=0, high=0, p=1)
+
+
+def test_single_intervals_overlap_where_the_paired_one_excludes_zero():
+    # Sentences differ far more than the candidates, one of which is better by an entity in every fifth sentence.
+    rng = numpy.random.default_rng(0)
+    right = rng.integers(0, 11, 200)
+    better = right + (numpy.arange(200) % 5 == 0) * (right < 10)
+    counts = numpy.stack([numpy.stack([n, 10 - n, 10 - n], axis=1) for n in (better, right)])
+    result = Bootstrap(counts, 500)
+    first, second, difference = result.interval(0), result.interval(1), result.difference(0, 1, "x")
+    assert second.high > first.low and difference.low > 0 and difference.is_certain and difference.p < 0.05
 
 
 def test_seed_decides():
@@ -70,4 +86,4 @@ def test_seed_decides():
 
 
 def test_empty_sentences_only():
-    assert Bootstrap(numpy.zeros((1, 3, 3), dtype="int64"), 10).interval(0) == (0, 0)
+    assert Bootstrap(numpy.zeros((1, 3, 3), dtype="int64"), 10).interval(0).text() == "0.0 to 0.0"

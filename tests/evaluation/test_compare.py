@@ -44,7 +44,7 @@ def test_scores_label_sets_and_pipelines(files):
     assert cells[0] == ("weak", "100.0", "66.7", "80.0", *cells[0][4:6], "-") and len(header) == len(cells[0])
     assert weak.accuracy.sentences == 3 and weak.accuracy.right_sentences == 2
     assert weak.interval is None and weak.difference is None and weak.ece is ruler.ece is None
-    assert set(weak.to_json()) > {"name", "p", "r", "f1", "tp", "fp", "fn", "words_per_second", "per_label"}
+    assert weak.scores().p == round(weak.counts.precision, 2) and weak.scores().per_label
 
 
 def test_calibration_stands_beside_where_there_are_scores(files):
@@ -59,7 +59,7 @@ def test_calibration_stands_beside_where_there_are_scores(files):
     header, cells = format_table(rows)
     # The best first.
     assert header[4] == "ECE" and [(line[0], line[4]) for line in cells] == [("weak", "-"), ("llm", "0.250")]
-    assert rows[0].to_json()["ece"] == 0.25 and rows[1].to_json()["ece"] is None
+    assert rows[0].scores().ece == 0.25 and rows[1].scores().ece is None
 
 
 def test_confidence_intervals_and_differences_to_the_best(files):
@@ -73,7 +73,7 @@ def test_confidence_intervals_and_differences_to_the_best(files):
     header, cells = format_table([ruler, weak])
     assert header == ["", "P", "R", "F1", "F1 95 %", "vs weak", "p", "tokens", "sentences", "words/s"]
     assert cells[0][5:7] == ("-", "-") and "(" in cells[1][5]
-    assert ruler.to_json()["difference"]["baseline"] == "weak"
+    assert ruler.scores().difference.baseline == "weak"
 
 
 def test_baseline_is_chosen_by_name(files):

@@ -199,8 +199,9 @@ def test_the_answer_comes_first(corpus, tmp_path, hostile_page):
 
 def test_how_sure_an_answer_is():
     def row(name, tp, *difference):
-        found = Difference(*difference) if difference else None
-        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), Interval(70.0, 95.0), found)
+        keys = ("baseline", "f1", "low", "high", "p")
+        found = Difference(**dict(zip(keys, difference, strict=True))) if difference else None
+        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), Interval(low=70.0, high=95.0), found)
 
     # Intervals of each alone overlap, and yet the paired difference is none of chance.
     first, second = row("a", 90), row("b", 50, "a", -6.0, -9.0, -2.0, 0.001)

@@ -135,11 +135,11 @@ def _config(folder: Path) -> None:
     flat_config(folder / "c.cfg", {"training.max_steps": 1})
 
 
-def _verdict(folder: Path) -> None:
-    from spacy_weakner.project.conclude import verdict_section
-    from spacy_weakner.project.verdict import Verdict
+def _selection(folder: Path) -> None:
+    from spacy_weakner.project.selection import Selection
+    from spacy_weakner.project.selection_report import selection_section
 
-    verdict_section(Verdict.load(folder / "v.json"))
+    selection_section(Selection.load(folder / "v.json"))
 
 
 def _preparation(folder: Path) -> None:
@@ -163,16 +163,17 @@ _SCORES: Dict[str, Any] = {
     "interval": {"low": 70.0, "high": 90.0},
     "difference": {"baseline": "gold", "f1": -5.0, "low": -9.0, "high": 1.0, "p": 0.5},
 }
-VERDICT = {
-    "winner": "gold",
+_FACTS = {"size": "linear", "f1": None, "weak": True, "collected": False, "chosen_by": "dev"}
+SELECTION = {
+    "best": "gold",
     "chosen_by": "dev",
-    "contenders": [
-        {"name": "gold", "path": "x", "why": "y", "scores": {**_SCORES, "difference": None}},
-        {"name": "list", "path": "z", "why": "y", "scores": _SCORES},
+    "candidates": [
+        {"name": "gold", "path": "x", "why": "y", "scores": {**_SCORES, "name": "gold", "difference": None}},
+        {"name": "list", "path": "z", "why": "y", "scores": {**_SCORES, "name": "list"}},
     ],
     "left_out": [{"name": "weak", "trained": False, "why": "so"}],
-    "facts": {**dict.fromkeys(Facts._fields, 3), "size": "linear", "f1": None, "weak": True, "chosen_by": "dev"},
-    "settings": dict.fromkeys(Settings._fields, 1),
+    "facts": {**dict.fromkeys(Facts.model_fields, 3), **_FACTS},
+    "settings": dict.fromkeys(Settings.model_fields, 1),
     "curve": [{"sentences": 10, "f1": 50.5}, {"sentences": 20, "f1": 60.5}],
     "notes": ["so"],
 }
@@ -225,7 +226,7 @@ _KINDS = [
     Kind("queries-json", "q.json", _queries("q.json"), text(q__json='{"PER": "Who?", "CITY": "Where?"}')),
     Kind("queries-toml", "q.toml", _queries("q.toml"), text(q__toml='PER = "Who?"\nCITY = "Where?"\n')),
     Kind("folds", "folds.json", function(_folds), text(folds__json=json.dumps(FOLDS), c__spacy="")),
-    Kind("verdict", "v.json", function(_verdict), text(v__json=json.dumps(VERDICT))),
+    Kind("selection", "v.json", function(_selection), text(v__json=json.dumps(SELECTION))),
     Kind("preparation", "splits.json", function(_preparation), text(splits__json=json.dumps(PREPARED))),
     Kind("check-text", "a.txt", command(*_CHECK, "--text", "@a.txt"), text(a__txt=TEXT)),
     Kind("check-gold", "a.jsonl", command(*_CHECK, "--gold", "@a.jsonl"), text(a__jsonl=jsonl(ROWS))),

@@ -11,7 +11,7 @@ from weasel.cli.run import project_run
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.project.workshop import GOLD, VOTES, config_name
+from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
 
 from ..util import crf_pipeline, make_doc, make_examples, train
 
@@ -69,7 +69,7 @@ def make_inputs(folder: Path) -> None:
     pipeline = crf_pipeline()
     train(pipeline, make_examples(pipeline))
     pipeline.to_disk(folder / "pipeline")
-    for recipe in (GOLD, VOTES):
+    for recipe in (ALONE, WITH_LISTS):
         path = folder / "configs" / config_name(recipe, "linear")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render_config(recipe, "linear", lang="xx"))
@@ -104,7 +104,7 @@ _CROSSFIT = ["train", "../in/crf_ner.cfg", "out", "--folds", "2", *_GOLD, *_STEP
 _ENSEMBLE = ["train", "../in/crf_ner.cfg", "out", "--members", "2", *_GOLD, *_STEPS]
 _SWEEP = ["train", "../in/crf_ner.cfg", "out", "--grid", "training.max_steps=2,4", *_GOLD]
 _SWEEP += ["--paths.dev", "../in/gold.spacy", "--training.eval_frequency", "2"]
-_PACKAGE = ["package", "fit/verdict.json", "packages", "--name", "tiny"]
+_PACKAGE = ["package", "fit/selection.json", "packages", "--name", "tiny"]
 _FIT = ["fit", "corpora", "fit", "--configs", "../in/configs", "--terms", "../in/terms.csv", "--lang", "xx"]
 _FIT += ["--max-steps", "1"]
 _WHOLE = [

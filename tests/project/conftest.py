@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from spacy_weakner.configs import render_config
-from spacy_weakner.project.workshop import GOLD, VOTES, config_name
+from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
 from spacy_weakner.runs import training
 
 from .util import write_ruler
@@ -14,7 +14,7 @@ from .util import write_ruler
 def configs(tmp_path_factory):
     """A folder of all configs that a project may have. Never write there."""
     folder = tmp_path_factory.mktemp("configs")
-    for recipe in (GOLD, VOTES):
+    for recipe in (ALONE, WITH_LISTS):
         for size in ("transformer", "linear"):
             path = folder / config_name(recipe, size)
             path.parent.mkdir(exist_ok=True)

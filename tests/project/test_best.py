@@ -9,8 +9,8 @@ from spacy.vocab import Vocab
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels, group_entities, set_source
 from spacy_weakner.gazetteer_ruler.entities import SHORTER
-from spacy_weakner.project import arena as arenas
-from spacy_weakner.project.best.blind import THRESHOLD
+from spacy_weakner.project import evaluator
+from spacy_weakner.project.assembling import THRESHOLD
 from spacy_weakner.project.fit import fit
 from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, TERM_LIST, WEAK_ALONE
 from spacy_weakner.relabel.soft import predict_soft_labels
@@ -24,7 +24,7 @@ TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", WEAK_ALONE, LIST_AND_HEAD, 
 @pytest.fixture
 def project(tmp_path, configs, trained_here, monkeypatch):
     """A project whose heads are trained, each of them a linear CRF."""
-    monkeypatch.setattr(arenas, "SAMPLES", 10)
+    monkeypatch.setattr(evaluator, "SAMPLES", 10)
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
 
     def run(folder, **settings):
@@ -34,22 +34,22 @@ def project(tmp_path, configs, trained_here, monkeypatch):
     return run
 
 
-def pipelines(verdict):
-    return {each.name: spacy.load(each.path) for each in verdict.contenders}
+def pipelines(selection):
+    return {each.name: spacy.load(each.path) for each in selection.candidates}
 
 
 @pytest.mark.long
 def test_all_that_there_is_decides_together(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=15, dev=0, text=10)
-    verdict = project(corpora.folder)
-    assert [each.name for each in verdict.contenders] == TITLES and verdict.chosen_by == "cross-validation"
+    selection = project(corpora.folder)
+    assert [each.name for each in selection.candidates] == TITLES and selection.chosen_by == "cross-validation"
     # Each candidate is scored on all gold.
-    assert {each.scores["tp"] + each.scores["fn"] for each in verdict.contenders} == {30}
+    assert {each.scores.tp + each.scores.fn for each in selection.candidates} == {30}
     # It is what they are all parts of, so that they are compared with it.
-    differences = {each.name: each.scores["difference"] for each in verdict.contenders}
+    differences = {each.name: each.scores.difference for each in selection.candidates}
     assert differences.pop(COMBINED) is None
-    assert {difference["baseline"] for difference in differences.values()} == {COMBINED}
-    loaded = pipelines(verdict)
+    assert {difference.baseline for difference in differences.values()} == {COMBINED}
+    loaded = pipelines(selection)
     assert loaded["linear with list"].pipe_names == ["sentencizer", "gazetteer_ruler", "linear"]
     assert loaded[GOLD_ALONE].pipe_names == ["sentencizer", "gold"]
     # A head alone has probabilities for what it has not seen; of its candidates the combination makes its own.
@@ -66,8 +66,8 @@ def test_all_that_there_is_decides_together(tmp_path, project):
     # A second run trains nothing again, and says the same.
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "training").rglob("trained.json")}
     again = project(corpora.folder)
-    assert {each.name: each.scores["f1"] for each in again.contenders} == {
-        each.name: each.scores["f1"] for each in verdict.contenders
+    assert {each.name: each.scores.f1 for each in again.candidates} == {
+        each.name: each.scores.f1 for each in selection.candidates
     }
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
@@ -75,18 +75,20 @@ def test_all_that_there_is_decides_together(tmp_path, project):
 def test_dev_chooses(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=6, text=0)
     corpora.gold_labelled.unlink()
-    verdict = project(corpora.folder, terms=None)
-    assert [each.name for each in verdict.contenders] == [GOLD_ALONE, COMBINED] and verdict.chosen_by == "dev"
-    assert {each.scores["tp"] + each.scores["fn"] for each in verdict.contenders} == {12}
-    for name, nlp in pipelines(verdict).items():
+    selection = project(corpora.folder, terms=None)
+    assert [each.name for each in selection.candidates] == [GOLD_ALONE, COMBINED] and selection.chosen_by == "dev"
+    assert {each.scores.tp + each.scores.fn for each in selection.candidates} == {12}
+    for name, nlp in pipelines(selection).items():
         assert "gazetteer_ruler" not in nlp.pipe_names and nlp.meta["performance"] == {}, name
 
 
 def test_no_gold_at_all(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=0, dev=0)
-    verdict = project(corpora.folder)
-    assert verdict.winner == LIST_AND_HEAD
-    nlp = pipelines(verdict)[LIST_AND_HEAD]
+    selection = project(corpora.folder)
+    assert selection.best == LIST_AND_HEAD
+    weak_alone = pipelines(selection)[WEAK_ALONE]
+    assert all(ent._.weakner_score is None for ent in weak_alone("Anna went to Paris 7").ents)
+    nlp = pipelines(selection)[LIST_AND_HEAD]
     assert nlp.pipe_names == ["sentencizer", "crf_ner", "gazetteer_ruler"] and nlp.meta["performance"] == {}
     assert nlp.get_pipe("crf_ner").threshold == THRESHOLD and nlp.get_pipe("gazetteer_ruler").overwrite == SHORTER
     # Zoe is in no list; Anna is, and the head is not sure of her there. Nobody knows how sure it may be.
@@ -98,9 +100,9 @@ def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=6, text=0)
     docs = [make_doc(NLP, text, entities if i == 0 else []) for i, (text, entities) in enumerate(sentences(10))]
     write_docs(corpora.gold_labelled, docs)
-    verdict = project(corpora.folder)
-    assert [each.name for each in verdict.contenders] == [TERM_LIST, GOLD_ALONE, "linear with list"]
-    assert [rule.name for rule in verdict.left_out] == [WEAK_ALONE, COMBINED]
+    selection = project(corpora.folder)
+    assert [each.name for each in selection.candidates] == [TERM_LIST, GOLD_ALONE, "linear with list"]
+    assert [rule.name for rule in selection.left_out] == [WEAK_ALONE, COMBINED]
 
 
 @pytest.mark.long
@@ -109,17 +111,17 @@ def test_answers_for_a_part_of_the_gold(tmp_path, project):
     docs = list(read_docs(corpora.gold_labelled, Vocab()))
     set_source(docs[0], "answers", [(3, 4, "LOC")])
     write_docs(corpora.gold_labelled, docs)
-    verdict = project(corpora.folder)
-    assert [each.name for each in verdict.contenders] == TITLES
+    selection = project(corpora.folder)
+    assert [each.name for each in selection.candidates] == TITLES
     # There are none where it is used.
-    assert pipelines(verdict)[COMBINED].get_pipe("ent_combiner").sources == ["gazetteer"]
+    assert pipelines(selection)[COMBINED].get_pipe("ent_combiner").sources == ["gazetteer"]
 
 
 @pytest.mark.long
 def test_soft_labels_of_a_pipeline(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=7)
-    verdict = project(corpora.folder)
-    (teacher,) = [each.path for each in verdict.contenders if each.name == COMBINED]
+    selection = project(corpora.folder)
+    (teacher,) = [each.path for each in selection.candidates if each.name == COMBINED]
     for skipped in (0, 1):
         report = predict_soft_labels(corpora.weak, tmp_path / "soft", [teacher], component="ent_combiner")
         assert (report.docs, report.tokens, report.skipped) == (7, 35, skipped)

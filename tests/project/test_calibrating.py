@@ -6,7 +6,7 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.project.best.calibrating import Judged, calibrate
+from spacy_weakner.project.combine import Predicted, calibrate
 
 from ..util import make_doc
 
@@ -35,7 +35,7 @@ def temperature(margins, *, known=True):
     heads = [Head(margins[:3]), Head(margins[3:])]
     pipelines = [SimpleNamespace(get_pipe=lambda name, head=head: head) for head in heads]
     whole = Head([])
-    parts = [Judged(nlp, own, own) for nlp, own in zip(pipelines, (docs[:3], docs[3:]), strict=True)]
+    parts = [Predicted(nlp, own, own) for nlp, own in zip(pipelines, (docs[:3], docs[3:]), strict=True)]
     calibrate(SimpleNamespace(get_pipe=lambda name: whole), "crf_ner", parts)
     return whole.temperature
 

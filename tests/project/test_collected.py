@@ -5,11 +5,10 @@ import spacy
 
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import doc_entities, group_entities, set_source
-from spacy_weakner.evaluation.judge import judge
 from spacy_weakner.evaluation.terms.collected import Collected, find_collected
-from spacy_weakner.project.best.assembling import predict_docs
-from spacy_weakner.project.best.hiding import hidden_note, hide
-from spacy_weakner.project.lists import TermList, listed
+from spacy_weakner.evaluation.terms.tuning import tune_terms
+from spacy_weakner.project.assembling import predict_docs
+from spacy_weakner.project.lists import TermList, hidden_note, hide, listed
 
 from ..util import make_doc
 
@@ -73,11 +72,11 @@ def test_right_matches_are_hidden_until_it_matches_as_often_as_in_the_text(tmp_p
     assert [group_entities(doc, "weak:list") for doc in again] == [group_entities(doc, "weak:list") for doc in docs]
 
 
-def test_the_judge_warns_of_them(tmp_path):
+def test_tuning_warns_of_them(tmp_path):
     gold, text = write(tmp_path / "g.spacy", 200, 200), write(tmp_path / "t.spacy", 400, 100)
-    assert [each.kind for each in judge(gold, fit_on=text, bootstrap=2).warnings].count("known") == 1
+    assert [each.kind for each in tune_terms(gold, fit_on=text, bootstrap=2).warnings].count("known") == 1
     same = write(tmp_path / "s.spacy", 400, 400)
-    assert "matches" not in "".join(each.text for each in judge(gold, fit_on=same, bootstrap=2).warnings)
+    assert "matches" not in "".join(each.text for each in tune_terms(gold, fit_on=same, bootstrap=2).warnings)
 
 
 @pytest.mark.parametrize("kept, n", [(0.0, 0), (1.0, 20)])

@@ -89,10 +89,10 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     folder = home / "Namen"
     output = run_all(folder, monkeypatch)
 
-    # The last lines name the winner, where it is, and how to use it.
-    verdict = json.loads((folder / "training" / "verdict.json").read_text(encoding="utf-8"))
-    best = next(each for each in verdict["contenders"] if each["name"] == verdict["winner"])
-    assert verdict["chosen_by"] == "dev" and best["scores"]["f1"] == 100.0
+    # The last lines name the best candidate, where it is, and how to use it.
+    selection = json.loads((folder / "training" / "selection.json").read_text(encoding="utf-8"))
+    best = next(each for each in selection["candidates"] if each["name"] == selection["best"])
+    assert selection["chosen_by"] == "dev" and best["scores"]["f1"] == 100.0
     lines = output.strip().splitlines()
     wheel = "packages/en_namen-0.1.0/dist/en_namen-0.1.0-py3-none-any.whl"
     assert [line.strip() for line in lines[-4:-1]] == [
@@ -101,7 +101,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
         'nlp = spacy.load("en_namen")',
     ]
     last = " ".join(lines[-8:])
-    assert f"The winner is '{verdict['winner']}': on test F1 " in last and best["path"] in last
+    assert f"Packaged: '{selection['best']}', on test F1 " in last and best["path"] in last
 
     # The package says what it is made from, and how good it is.
     unpacked = tmp_path / "site"
@@ -122,8 +122,8 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     assert (name, is_annotated) == ("namen", True) and isinstance(entities, list)
     report = (folder / "metrics" / "report.html").read_text(encoding="utf-8")
     answer = html.unescape(report.partition("</header>")[0])
-    assert f"'{verdict['winner']}' is the one to use." in answer
-    assert report.index('<section aria-labelledby="verdict"') < report.index("<table")
+    assert f"'{selection['best']}' is the best: F1 " in answer
+    assert report.index('<section aria-labelledby="selection"') < report.index("<table")
 
     # What has not changed is skipped.
     assert to_run(folder) == ALWAYS
@@ -146,7 +146,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
         "corpus/weak/part-00000.spacy": {"label", "fit"},
         "corpus/gold-labelled.spacy": {"label", "analyze", "fit", "evaluate"},
         "corpus/labels.json": {"analyze", "fit"},
-        "training/verdict.json": {"fit", "evaluate"},
+        "training/selection.json": {"fit", "evaluate"},
     }
     for path, wanted in changes.items():
         before = (folder / path).read_bytes()

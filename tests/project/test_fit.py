@@ -1,4 +1,4 @@
-"""What is trained, compared and chosen."""
+"""What is trained, compared and selected."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,15 @@ import pytest
 
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.bootstrap import Difference
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.project import arena as arenas
+from spacy_weakner.project import combine, evaluator
 from spacy_weakner.project import fit as module
-from spacy_weakner.project.fit import VERDICT, fit
+from spacy_weakner.project.combine import Predicted
+from spacy_weakner.project.fit import SELECTION, fit
 from spacy_weakner.project.layout import Corpora
-from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, PACES, TERM_LIST, WEAK_ALONE, Rule
-from spacy_weakner.project.verdict import Verdict
+from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, PACES, TERM_LIST, WEAK_ALONE
+from spacy_weakner.project.selection import Selection
 
 from ..util import make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, write_ruler
@@ -24,55 +26,78 @@ WITH_LIST = "transformer with list"
 
 @pytest.fixture
 def project(tmp_path, configs, trainings, monkeypatch):
-    """`fit` in a folder, with a recipe whose heads find what stands in `finds`, by their titles. `best` is the recipe
-    with what it was given."""
+    """`fit` in a folder, where heads and the combination find what stands in `finds`, by their titles. `heads` are
+    those that were planned, `predicted` what was predicted."""
 
     class Project:
         corpora = Corpora(tmp_path / "corpus")
         output = tmp_path / "training"
         finds = {}
-        best = None
+        heads = {}
+        predicted = []
         said = []
 
         def fit(self, **settings):
             given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "lang": "xx", "size": "transformer"}
-            verdict = fit(self.corpora.folder, self.output, say=self.said.append, **{**given, **settings})
-            assert Verdict.load(self.output / VERDICT) == verdict
-            return verdict
+            self.heads, self.predicted = {}, []
+            selection = fit(self.corpora.folder, self.output, say=self.said.append, **{**given, **settings})
+            assert Selection.load(self.output / SELECTION) == selection
+            assert len({*self.predicted}) == len(self.predicted)
+            return selection
 
-    class Recipe:
-        rules = [Rule("another", False, "it does not pay")]
+        def pipeline(self, title):
+            return write_ruler(tmp_path / f"made {title}", self.finds.get(title, {}))
 
-        def __init__(self, workshop, arena, gold, dev, lists):
-            made.best = self
-            self.workshop, self.arena, self.gold, self.dev = workshop, arena, gold, dev
-            self.lists = [each.source for each in lists]
+        def nlp(self, title):
+            key = json.dumps([title, self.finds.get(title, {})])
+            if key not in loaded:
+                loaded[key] = load_pipeline(self.pipeline(title))
+            return loaded[key]
 
-        def run(self, heads, weak, others):
-            self.heads, self.weak = heads, weak
-            self.workshop.train(others)
-            for title in [*(head.title for head in heads), *([] if weak is None else [WEAK_ALONE]), COMBINED]:
-                path = write_ruler(tmp_path / f"made {title}", made.finds.get(title, {}))
-                nlp = load_pipeline(path)
-                gold = [doc for fold in self.arena.folds for doc in read_docs(fold.held_out, nlp.vocab)]
-                self.arena.enter(title, path, nlp.pipe(map(bare_copy, gold)))
+    made, loaded = Project(), {}
+    plan_head = module.plan_head
 
-    made = Project()
-    (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
+    def plan(context, head, make, gold, dev, folds):
+        made.heads[head.title] = head, gold, dev
+        return plan_head(context, head, make, gold, dev, folds)
+
+    def predict(head, pipeline, corpus):
+        made.predicted.append((head.title, pipeline, corpus))
+        nlp = made.nlp(head.title)
+        gold = list(read_docs(corpus, nlp.vocab))
+        return Predicted(nlp, gold, list(nlp.pipe(map(bare_copy, gold))))
+
+    class Combination:
+        def __init__(self, lists, heads, folds):
+            self.nlp, self.folds = made.nlp(COMBINED), folds
+            made.combined = [*lists], [head.title for head in heads]
+
+        def decide(self, docs, folds):
+            return list(self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs))
+
+        def decide_fold(self, n):
+            return self.decide(self.folds[n], None)
+
+        def save(self, output):
+            return made.pipeline(COMBINED)
 
     def list_and_head(lists, head, output):
         made.assembled = [*lists], head
         return write_ruler(output, made.finds.get(LIST_AND_HEAD, {}))
 
-    monkeypatch.setattr(module, "Best", Recipe)
+    (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
+    monkeypatch.setattr(module, "plan_head", plan)
+    monkeypatch.setattr(combine.Head, "predict", predict)
+    monkeypatch.setattr(module, "save_alone", lambda head, lists, held_out, output: made.pipeline(head.title))
+    monkeypatch.setattr(module, "Combination", Combination)
     monkeypatch.setattr(module, "list_and_head", list_and_head)
-    monkeypatch.setattr(arenas, "SAMPLES", 20)
+    monkeypatch.setattr(evaluator, "SAMPLES", 20)
     monkeypatch.setattr(module, "SAMPLES", 20)
     return made
 
 
-def names(verdict):
-    return [each.name for each in verdict.contenders]
+def names(selection):
+    return [each.name for each in selection.candidates]
 
 
 HEADS = [GOLD_ALONE, "linear with list", WITH_LIST]
@@ -80,7 +105,7 @@ HEADS = [GOLD_ALONE, "linear with list", WITH_LIST]
 
 @pytest.mark.parametrize("dev", [12, 0])
 @pytest.mark.parametrize(
-    "finds, winner",
+    "finds, best",
     [
         ({GOLD_ALONE: ALL_TERMS}, GOLD_ALONE),
         ({GOLD_ALONE: {"LOC": [*PLACES]}, WITH_LIST: ALL_TERMS}, WITH_LIST),
@@ -92,81 +117,87 @@ HEADS = [GOLD_ALONE, "linear with list", WITH_LIST]
         ({COMBINED: {"PER": [*PEOPLE]}, WITH_LIST: ALL_TERMS}, WITH_LIST),
     ],
 )
-def test_the_best_wins_or_what_all_are_parts_of(project, trainings, dev, finds, winner):
+def test_the_best_wins_or_what_all_are_parts_of(project, trainings, dev, finds, best):
     make_corpora(project.corpora.folder, dev=dev, scores=GOOD)
     project.finds = finds
-    verdict = project.fit()
-    assert (verdict.winner, verdict.chosen_by) == (winner, "dev" if dev else "cross-validation")
-    assert names(verdict) == [TERM_LIST, *HEADS, WEAK_ALONE, COMBINED]
-    assert [rule.name for rule in verdict.left_out] == ["another"]
-    f1 = {each.name: each.scores["f1"] for each in verdict.contenders}
-    assert f1[winner] == max(f1.values())
+    selection = project.fit()
+    assert (selection.best, selection.chosen_by) == (best, "dev" if dev else "cross-validation")
+    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED]
+    assert project.combined == (["gazetteer"], [*HEADS[1:], WEAK_ALONE]) and selection.left_out == []
+    f1 = {each.name: each.scores.f1 for each in selection.candidates}
+    assert f1[best] == max(f1.values())
     assert f1[TERM_LIST] == pytest.approx(100 * 2 / 3, abs=0.01)
-    assert all(each.scores["interval"] and each.why for each in verdict.contenders)
-    assert verdict.best.scores["tp"] + verdict.best.scores["fn"] == 2 * (dev or 24)
+    assert all(each.scores.interval and each.why for each in selection.candidates)
+    assert selection.selected.scores.tp + selection.selected.scores.fn == 2 * (dev or 24)
 
 
-@pytest.mark.parametrize("prefer, winner", [("f1", COMBINED), ("speed", GOLD_ALONE)])
-def test_speed_prefers_a_single_head(project, trainings, prefer, winner):
+@pytest.mark.parametrize("prefer, best", [("f1", COMBINED), ("speed", GOLD_ALONE)])
+def test_speed_prefers_a_single_head(project, trainings, prefer, best):
     make_corpora(project.corpora.folder, dev=12, scores=GOOD)
     project.finds = {COMBINED: ALL_TERMS, GOLD_ALONE: {**ALL_TERMS, "PER": ["Anna"]}}
-    verdict = project.fit(prefer=prefer)
-    assert verdict.winner == winner and verdict.ranked()[0].name == winner
-    # What it costs is said.
-    assert {each.scores["difference"]["baseline"] for each in verdict.contenders if each.name != winner} == {winner}
-    assert f"'{COMBINED}'" in verdict.answer()[1][1] if winner != COMBINED else True
+    selection = project.fit(prefer=prefer)
+    assert selection.best == best and selection.ranked()[0].name == best
+    assert {each.scores.difference.baseline for each in selection.candidates if each.name != best} == {best}
+    # The price is named.
+    (combined,) = [each.scores for each in selection.candidates if each.name == COMBINED]
+    price = "" if combined.difference is None else combined.difference.text()
+    assert price in selection.reason and price in selection.answer()[0][1] and bool(price) == (prefer == "speed")
 
 
-def test_what_the_recipe_is_given(tmp_path, project, trainings):
+def test_what_is_trained(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     project.fit(max_steps=40, negative_rate=0.1, seed=7)
-    best = project.best
-    assert best.gold == project.corpora.gold_labelled and best.dev.name == "dev.spacy"
-    assert len(best.arena.folds) == PACES["transformer"].folds and best.lists == ["gazetteer"]
-    assert [head.combined for head in best.heads] == [False, True, True]
-    gold, linear, large = (head.make(tmp_path / "g", tmp_path / "d", tmp_path / "o") for head in best.heads)
-    votes = "components.crf_ner.model.votes.sources"
-    assert [each.config.name for each in (gold, linear, large)] == ["crf_ner.cfg", "best.gold.cfg", "best.gold.cfg"]
-    assert [each.config.parent.name for each in (gold, linear, large)] == ["linear", "linear", "transformer"]
-    assert votes not in gold.overrides and linear.overrides[votes] == large.overrides[votes] == ["gazetteer"]
-    assert "training.max_steps" not in linear.overrides
-    assert (large.overrides["training.max_steps"], large.overrides["training.eval_frequency"]) == (40, 8)
-    assert {each.overrides["system.seed"] for each in (gold, linear, large, best.weak)} == {7}
-    assert best.weak.overrides["components.crf_ner.loss.negative_rate"] == 0.1
-    assert best.weak.overrides["paths.dev"] == str(best.dev)
+    heads = [head for head, *_ in project.heads.values()]
+    assert [head.title for head in heads] == HEADS and [head.is_combined for head in heads] == [False, True, True]
+    assert {(gold, dev.name) for _, gold, dev in project.heads.values()} == {
+        (project.corpora.gold_labelled, "dev.spacy")
+    }
+    calls = {call["output"].name: call for call in trainings}
+    folds = [f"{name}-{n + 1}" for name in ("linear", "transformer") for n in range(PACES["transformer"].folds)]
+    # What is only compared is not needed without each fold, where there is dev.
+    assert {name for name in calls if not name.startswith("50-")} == {"gold", "linear", "transformer", "weak", *folds}
     # The points of the learning curve.
-    assert trainings.names() == {"model-12"} and trainings[0]["paths.dev"] == str(best.dev)
+    assert {name for name in calls if name.startswith("50-")} == {"50-1", "50-2", "50-3"}
+    gold, linear, large, weak = (calls[name] for name in ("gold", "linear", "transformer", "weak"))
+    sources = "components.crf_ner.model.votes.sources"
+    assert [each["config"] for each in (gold, linear, large)] == ["crf_ner", "best.gold", "best.gold"]
+    assert sources not in gold and linear[sources] == large[sources] == ["gazetteer"]
+    assert "training.max_steps" not in linear
+    assert (large["training.max_steps"], large["training.eval_frequency"]) == (40, 8)
+    assert {call["system.seed"] for call in trainings} == {7}
+    assert weak["components.crf_ner.loss.negative_rate"] == 0.1
+    assert weak["paths.dev"] == calls["50-1"]["paths.dev"] == str(project.output / "dev.spacy")
     assert "prepared" in project.said and any(note.startswith("gold: 40 updates") for note in project.said)
 
 
 def test_labels_that_do_harm_are_not_learned(project, trainings):
     make_corpora(project.corpora.folder, scores={"p": 15.8, "r": 60.0, "f1": 25.0})
-    verdict = project.fit()
-    assert names(verdict) == [TERM_LIST, *HEADS, COMBINED] and project.best.weak is None
-    assert {rule.name for rule in verdict.left_out} == {WEAK_ALONE, "another"}
+    selection = project.fit()
+    assert names(selection) == [TERM_LIST, *HEADS, COMBINED] and "weak" not in trainings.names()
+    assert {rule.name for rule in selection.left_out} == {WEAK_ALONE}
 
 
 def test_gold_alone(project, trainings):
     make_corpora(project.corpora.folder, text=0)
     project.corpora.gold_labelled.unlink()
     project.finds = {GOLD_ALONE: ALL_TERMS}
-    verdict = project.fit(terms=None)
-    assert names(verdict) == [GOLD_ALONE, "transformer", COMBINED] and verdict.winner == GOLD_ALONE
-    assert [head.combined for head in project.best.heads] == [True, True]
-    assert project.best.gold == project.corpora.gold
+    selection = project.fit(terms=None)
+    assert names(selection) == [GOLD_ALONE, "transformer", COMBINED] and selection.best == GOLD_ALONE
+    assert project.combined == ([], [GOLD_ALONE, "transformer"])
+    assert {gold for _, gold, _ in project.heads.values()} == {project.corpora.gold}
 
 
 def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
     make_corpora(project.corpora.folder, gold=0)
-    verdict = project.fit()
-    assert names(verdict) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
-    assert (verdict.winner, verdict.chosen_by, verdict.reason) == (TERM_LIST, "dev", "")
+    selection = project.fit()
+    assert names(selection) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
+    assert (selection.best, selection.chosen_by, selection.reason) == (TERM_LIST, "dev", "")
     (call,) = trainings
-    assert call["paths.dev"] == str(project.corpora.dev) and verdict.contenders[1].path.endswith("model-best")
+    assert call["paths.dev"] == str(project.corpora.dev) and selection.candidates[1].path.endswith("model-best")
     trainings.finds = {"weak": ALL_TERMS}
-    assert project.fit(seed=1).winner == WEAK_ALONE
+    assert project.fit(seed=1).best == WEAK_ALONE
     project.finds, trainings.finds = {LIST_AND_HEAD: ALL_TERMS}, {}
-    assert project.fit(seed=2).winner == LIST_AND_HEAD
+    assert project.fit(seed=2).best == LIST_AND_HEAD
 
 
 def test_gold_that_cannot_be_split(project, trainings):
@@ -181,22 +212,22 @@ def test_gold_that_cannot_be_split(project, trainings):
 
 def test_without_gold_it_is_what_was_best_elsewhere(project, trainings):
     make_corpora(project.corpora.folder, gold=0, dev=0)
-    verdict = project.fit()
-    assert (verdict.winner, verdict.chosen_by) == (LIST_AND_HEAD, "nothing")
-    assert names(verdict) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
-    assert project.assembled == (["gazetteer"], Path(verdict.contenders[1].path))
-    first, *others = verdict.lines()
+    selection = project.fit()
+    assert (selection.best, selection.chosen_by) == (LIST_AND_HEAD, "nothing")
+    assert names(selection) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
+    assert project.assembled == (["gazetteer"], Path(selection.candidates[1].path))
+    first, *others = selection.lines()
     assert "there is no gold" in first and "eight public data sets" in first and len(others) == 2
-    assert all(each.scores is None for each in verdict.contenders) and verdict.curve == []
+    assert all(each.scores is None for each in selection.candidates) and selection.curve == []
     (call,) = trainings
     assert call["paths.dev"] == call["paths.train"] == str(project.corpora.weak)
-    assert any(verdict.contenders[1].path in line for line in verdict.lines())
+    assert any(selection.candidates[1].path in line for line in selection.lines())
 
 
 def test_a_list_alone(project, trainings):
     make_corpora(project.corpora.folder, gold=0, dev=0, text=0)
-    verdict = project.fit()
-    assert verdict.winner == TERM_LIST and not trainings and "public" not in " ".join(verdict.lines())
+    selection = project.fit()
+    assert selection.best == TERM_LIST and not trainings and "public" not in " ".join(selection.lines())
     with pytest.raises(WeaknerError, match="WK684"):
         project.fit(terms=None)
 
@@ -204,7 +235,7 @@ def test_a_list_alone(project, trainings):
 def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     make_corpora(project.corpora.folder, text=0)
-    assert WEAK_ALONE not in names(project.fit()) and project.best.weak is None
+    assert WEAK_ALONE not in names(project.fit()) and "weak" not in trainings.names()
 
 
 # Errors and files
@@ -213,11 +244,11 @@ def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
 def test_test_is_not_looked_at(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     project.corpora.test.write_bytes(b"no corpus")
-    assert project.fit().winner
+    assert project.fit().best
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"scores": {}}', '{"scores": null}'])
-def test_damaged_judgements(project, trainings, text):
+def test_damaged_analyses(project, trainings, text):
     make_corpora(project.corpora.folder)
     project.corpora.labels.write_text(text)
     with pytest.raises(WeaknerError, match=r"WK681.*labels\.json.*'spacy weakner analyze --tune-terms'"):
@@ -225,14 +256,14 @@ def test_damaged_judgements(project, trainings, text):
     assert not trainings
 
 
-def test_no_verdict_is_left_of_an_earlier_run(project, trainings, monkeypatch):
+def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch):
     make_corpora(project.corpora.folder, gold=0, dev=0)
     project.fit()
     write_gold(project.corpora.gold, 10)
     monkeypatch.setattr(module, "choose_candidates", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         project.fit()
-    assert not (project.output / VERDICT).exists()
+    assert not (project.output / SELECTION).exists()
 
 
 @pytest.mark.parametrize(
@@ -268,11 +299,47 @@ def test_a_table_of_pieces_that_is_not_there(project, trainings):
     assert not project.said and not trainings
 
 
-def test_the_learning_curve(project, trainings):
-    make_corpora(project.corpora.folder, gold=40, dev=12, text=0)
-    trainings.finds = {"model-10": {"PER": [*PEOPLE]}, "model-20": ALL_TERMS}
+@pytest.mark.parametrize("dev", [12, 0])
+def test_the_learning_curve(project, trainings, dev):
+    make_corpora(project.corpora.folder, gold=60, dev=dev, text=0)
+    sizes = [15, 30, 60] if dev else [10, 20, 40]
+    for n in (1, 2, 3):
+        trainings.finds.update({f"25-{n}": {"PER": [*PEOPLE]}, f"50-{n}": ALL_TERMS})
     project.finds = {GOLD_ALONE: ALL_TERMS}
-    verdict = project.fit()
-    assert [point["sentences"] for point in verdict.curve] == [10, 20, 40]
-    assert [point["f1"] for point in verdict.curve] == [pytest.approx(66.67), 100.0, 100.0]
-    assert any(text.startswith("More gold: gold alone has F1 66.7 with 10") for text in verdict.advice)
+    selection = project.fit()
+    # All sizes are scored on the same sentences.
+    assert [point["sentences"] for point in selection.curve] == sizes
+    assert [point["f1"] for point in selection.curve] == [pytest.approx(66.67), 100.0, 100.0]
+    start = f"More gold: gold alone has F1 66.7 with {sizes[0]}"
+    assert any(text.startswith(start) for text in selection.recommendations)
+
+
+@pytest.mark.parametrize("low, is_named", [(0.5, True), (-0.5, False)])
+def test_a_cleaner_list_is_measured(project, trainings, monkeypatch, low, is_named):
+    make_corpora(project.corpora.folder, dev=0)
+    proposals = [{"source": "gazetteer", "stop": ["x"]}]
+    project.corpora.labels.write_text(json.dumps({"scores": GOOD, "policy": "drop", "proposals": proposals}))
+    asked = []
+
+    def clean_list(combination, decided, *settings):
+        asked.append((len(decided), *settings))
+        return Difference(baseline="before", f1=2.0, low=low, high=3.0, p=0.1)
+
+    monkeypatch.setattr(module, "clean_list", clean_list)
+    texts = project.fit(size="linear").recommendations
+    assert asked == [(24, ["gazetteer"], "drop", 0)]
+    assert any(text.startswith("A cleaner term list") for text in texts) == is_named
+
+
+def test_steps_are_shown(project, trainings, monkeypatch):
+    steps = []
+
+    class Bar(module.Progress):
+        def __init__(self, *items, desc, **settings):
+            steps.append((desc, settings["unit"]))
+            super().__init__(*items, desc=desc, **settings)
+
+    monkeypatch.setattr(module, "Progress", Bar)
+    make_corpora(project.corpora.folder)
+    project.fit()
+    assert [(desc.partition(":")[0], unit) for desc, unit in steps] == [("fit 2/3", "head"), ("fit 3/3", "fold")]

@@ -10,11 +10,11 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
-from spacy_weakner.project.curve import make_parts
-from spacy_weakner.project.folds import make_folds
+from spacy_weakner.project.context import TrainingContext
+from spacy_weakner.project.evaluator import all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
+from spacy_weakner.project.recommend import plan_curve
 from spacy_weakner.project.rules import Settings
-from spacy_weakner.project.workshop import Workshop
 from spacy_weakner.runs.groups import document_of
 
 from ..util import make_doc
@@ -48,14 +48,14 @@ def documents(path):
 def test_folds(tmp_path, per_document):
     gold = write(tmp_path / "gold.spacy", 27, per_document)
     folds = make_folds(gold, tmp_path / "folds", 3)
-    assert len(folds) == 3 and len(read(tmp_path / "folds" / "all.spacy")) == 27
+    assert len(folds) == 3 and len(read(all_folds(tmp_path / "folds"))) == 27
     for fold in folds:
         assert not texts(fold.held_out) & texts(fold.rest) and texts(fold.held_out) | texts(fold.rest) == texts(gold)
         assert len(read(fold.held_out)) == 9 and any(doc.ents for doc in read(fold.rest))
         if per_document:
             assert not documents(fold.held_out) & documents(fold.rest)
     everything = [doc.text for fold in folds for doc in read(fold.held_out)]
-    assert [doc.text for doc in read(tmp_path / "folds" / "all.spacy")] == everything
+    assert [doc.text for doc in read(all_folds(tmp_path / "folds"))] == everything
 
 
 def test_few_entities_are_enough_in_two_sentences(tmp_path):
@@ -67,13 +67,14 @@ def test_few_entities_are_enough_in_two_sentences(tmp_path):
 
 
 @pytest.fixture
-def workshop(tmp_path, configs):
-    return Workshop(Corpora(tmp_path), tmp_path / "out", configs, Settings(20, 40, 0.2, 10), lang="xx")
+def context(tmp_path, configs):
+    settings = Settings(gold_steps=20, text_steps=40, negative_rate=0.2, evaluations=10)
+    return TrainingContext(Corpora(tmp_path), tmp_path / "out", configs, settings, lang="xx")
 
 
-def test_vectors_have_their_table(workshop, tmp_path):
-    static = replace(workshop, size="linear-static", configs=tmp_path / "configs")
-    given = (workshop.corpora.gold, workshop.corpora.dev, workshop.models)
+def test_vectors_have_their_table(context, tmp_path):
+    static = replace(context, size="linear-static", configs=tmp_path / "configs")
+    given = (context.corpora.gold, context.corpora.dev, context.models)
     for recipe in ("crf_ner", "best.gold"):
         path = static.configs / "linear-static" / f"{recipe}.cfg"
         write_text(path, render_config(recipe, "linear-static", lang="xx"))
@@ -88,30 +89,41 @@ def test_vectors_have_their_table(workshop, tmp_path):
         static.with_lists(*given, size="linear")
 
 
-@pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [28, 52]), (50, [25, 50])])
-def test_parts_of_the_curve(workshop, per_document, sizes):
-    gold = write(workshop.corpora.gold, 100, per_document)
-    parts = make_parts(workshop, None, 0)
-    assert [part.sentences for part in parts] == sizes
-    own = [texts(part.training.overrides["paths.train"]) for part in parts]
-    assert [len(each) for each in own] == sizes and own[0] < own[1]
-    for part, trained_on in zip(parts, own, strict=True):
-        assert not part.select and texts(part.evaluated_on) == texts(gold) - trained_on
-        # The nearest size with whole documents. Two of them are too large: the parts are made of sentences, then.
-        if per_document in (5, 8):
-            assert not documents(part.evaluated_on) & documents(part.training.overrides["paths.train"])
+@pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [24, 48]), (50, [25, 50])])
+def test_parts_of_the_curve(context, tmp_path, per_document, sizes):
+    gold, dev = write(context.corpora.gold, 100, per_document), tmp_path / "dev.spacy"
+    parts = plan_curve(context, [gold] * 3, [dev] * 3, True)
+    assert [part.sentences for part in parts] == [pytest.approx(n, abs=4) for n in sizes]
+    small, large = ([texts(t.overrides["paths.train"]) for t in part.trainings] for part in parts)
+    assert len(small) == len(large) == 3 and all(map(set.__lt__, small, large))
+    # Draws differ, and whole documents are drawn, unless they are too large.
+    assert small[0] != small[1] != small[2]
+    for part in parts:
+        for training in part.trainings:
+            assert training.overrides["paths.dev"] == str(dev)
+            drawn = [document_of(get_id(doc)) for doc in read(training.overrides["paths.train"])]
+            assert per_document not in (5, 8) or all(drawn.count(name) >= per_document // 2 for name in drawn)
 
 
-def test_parts_that_would_say_nothing(workshop):
-    write(workshop.corpora.gold, 30)
-    assert [part.sentences for part in make_parts(workshop, None, 0)] == [15]
-    write(workshop.corpora.gold, 100, labelled=1)
-    # Entities are either in the part or in what it is evaluated on.
-    assert make_parts(workshop, None, 0) == []
+def test_parts_of_folds(context, tmp_path):
+    folds = make_folds(write(tmp_path / "gold.spacy", 60), tmp_path / "folds", 3)
+    parts = plan_curve(context, [fold.rest for fold in folds], [fold.held_out for fold in folds], False)
+    assert [part.sentences for part in parts] == [10, 20]
+    for part in parts:
+        for training, fold in zip(part.trainings, folds, strict=True):
+            corpus = training.overrides["paths.train"]
+            assert texts(corpus) < texts(fold.rest) and training.overrides["paths.dev"] == corpus
 
 
-def test_many_copies_of_one_sentence(workshop):
-    docs = [make_doc(NLP, text, entities) for text, entities in sentences(40)]
-    write_docs(workshop.corpora.gold, [*docs, *[make_doc(NLP, "Anna sings", [(0, 1, "PER")])] * 80])
+def test_parts_that_would_tell_nothing(context):
+    gold = write(context.corpora.gold, 30)
+    assert [part.sentences for part in plan_curve(context, [gold], [gold], True)] == [15]
+    write(gold, 100, labelled=0)
+    assert plan_curve(context, [gold], [gold], True) == []
+
+
+def test_many_copies_of_one_sentence(context):
+    gold, docs = context.corpora.gold, [make_doc(NLP, text, entities) for text, entities in sentences(40)]
+    write_docs(gold, [*docs, *[make_doc(NLP, "Anna sings", [(0, 1, "PER")])] * 80])
     # They stay together, so that nothing is near to half of the gold.
-    assert all(abs(part.sentences - 30) <= 15 for part in make_parts(workshop, None, 0))
+    assert all(abs(part.sentences - 30) <= 15 for part in plan_curve(context, [gold], [gold], True))

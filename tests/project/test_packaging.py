@@ -12,9 +12,10 @@ import spacy
 
 from spacy_weakner.about import __version__
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.project.packaging import Package, package, usage
 
-from .util import SCORES, make_verdict, write_ruler
+from .util import SCORES, make_selection, write_ruler
 
 # spaCy leaves the files that it writes to the garbage collector.
 pytestmark = [
@@ -50,25 +51,30 @@ def builder(monkeypatch):
 
 
 @pytest.fixture
-def verdict(tmp_path):
+def selection(tmp_path):
     path = write_ruler(tmp_path / "my pipeline", {label: ["Anna"] for label in STRANGE}, lang="de")
-    return make_verdict(path, "term list 'a|b'")
+    return make_selection(path, "term list 'a|b'")
+
+
+def scores(**changes):
+    return CandidateScores.model_validate({**SCORES, **changes})
 
 
 def files(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def test_what_is_inside(tmp_path, verdict, builder):
-    test = {verdict.winner: {**SCORES, "f1": 77.0}, "other": {**SCORES, "interval": None}}
-    made = package(verdict, tmp_path / "out", name="ner", version="1.2", test=test, data={"gold": "mein Gold.jsonl"})
+def test_what_is_inside(tmp_path, selection, builder):
+    test = {selection.best: scores(f1=77.0), "other": scores(interval=None)}
+    made = package(selection, tmp_path / "out", name="ner", version="1.2", test=test, data={"gold": "mein Gold.jsonl"})
     assert made == Package("de_ner", tmp_path / "out" / "de_ner-1.2" / "dist" / "made.whl")
     folder = tmp_path / "out" / "de_ner-1.2"
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     assert (meta["lang"], meta["name"], meta["version"]) == ("de", "ner", "1.2")
-    assert "on test F1 77.0 (70.0 to 90.0)" in meta["description"]
+    assert "on test F1 77.0 (95 % interval 70.0 to 90.0)" in meta["description"]
     about = meta["spacy_weakner"]
-    assert (about["scores"], about["test"]["f1"], about["data"]) == (SCORES, 77.0, {"gold": "mein Gold.jsonl"})
+    assert (about["test"]["f1"], about["data"]) == (77.0, {"gold": "mein Gold.jsonl"})
+    assert about["scores"] == selection.selected.scores.model_dump()
     assert about["versions"] == {"spacy": spacy.__version__, "spacy_weakner": __version__}
     assert about["facts"]["dev"] == 50 and about["settings"]["gold_steps"] == 300 and about["code"] == "1.0 abc"
     with zipfile.ZipFile(made.wheel) as packed:
@@ -78,8 +84,8 @@ def test_what_is_inside(tmp_path, verdict, builder):
     assert not [name for name in files(folder) if "egg-info" in name or name.startswith("build")]
 
 
-def test_names_do_not_break_the_readme(tmp_path, verdict, builder):
-    package(verdict, tmp_path / "out", name="ner", test={verdict.winner: {**SCORES, "ece": 0.0245}})
+def test_names_do_not_break_the_readme(tmp_path, selection, builder):
+    package(selection, tmp_path / "out", name="ner", test={selection.best: scores(ece=0.0245)})
     readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
     assert "| term list 'a\\|b' | 80.0 | 80.0 | 80.0 | 70.0 to 90.0 |" in readme
     assert 'nlp = spacy.load("de_ner")' in readme and "größe" in readme
@@ -88,19 +94,19 @@ def test_names_do_not_break_the_readme(tmp_path, verdict, builder):
     assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
 
 
-def test_nothing_was_compared(tmp_path, verdict, builder):
-    verdict = make_verdict(verdict.best.path, scores=None)
-    package(verdict, tmp_path / "out", name="ner")
+def test_nothing_was_compared(tmp_path, selection, builder):
+    selection = make_selection(selection.selected.path, scores=None)
+    package(selection, tmp_path / "out", name="ner")
     folder = tmp_path / "out" / "de_ner-0.1.0"
     assert "there was no gold" in json.loads((folder / "meta.json").read_text())["description"]
     assert "On test" not in (folder / "README.md").read_text()
 
 
-def test_a_second_run_replaces_the_first(tmp_path, verdict, builder):
-    package(verdict, tmp_path / "out", name="ner")
+def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
+    package(selection, tmp_path / "out", name="ner")
     (tmp_path / "out" / "de_ner-0.1.0" / "old").write_text("old")
     before = files(tmp_path / "my pipeline")
-    made = package(verdict, tmp_path / "out", name="ner", data={"text": "new"})
+    made = package(selection, tmp_path / "out", name="ner", data={"text": "new"})
     assert made.wheel.exists() and not (tmp_path / "out" / "de_ner-0.1.0" / "old").exists()
     assert "- text: `new`" in (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["de_ner-0.1.0"]
@@ -117,28 +123,28 @@ def test_a_second_run_replaces_the_first(tmp_path, verdict, builder):
     ],
 )
 @pytest.mark.parametrize("earlier", [True, False])
-def test_nothing_half_written_stays(tmp_path, verdict, builder, error, earlier):
+def test_nothing_half_written_stays(tmp_path, selection, builder, error, earlier):
     if earlier:
-        package(verdict, tmp_path / "out", name="ner")
+        package(selection, tmp_path / "out", name="ner")
     before = files(tmp_path)
     builder.error = error
     with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else WeaknerError) as caught:
-        package(verdict, tmp_path / "out", name="ner")
+        package(selection, tmp_path / "out", name="ner")
     assert files(tmp_path) == before
     if not isinstance(error, KeyboardInterrupt):
         assert str(caught.value).startswith("[WK687]") and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["", "my-ner", "my ner", "größe", "1st", "a.b", "../x", "a/b"])
-def test_names_that_cannot_be_imported(tmp_path, verdict, builder, name):
+def test_names_that_cannot_be_imported(tmp_path, selection, builder, name):
     with pytest.raises(WeaknerError, match="WK686"):
-        package(verdict, tmp_path / "out", name=name)
+        package(selection, tmp_path / "out", name=name)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_pipeline_that_is_gone(tmp_path, builder):
     with pytest.raises(WeaknerError, match=r"WK100.*gone.*fit"):
-        package(make_verdict(tmp_path / "gone"), tmp_path / "out", name="ner")
+        package(make_selection(tmp_path / "gone"), tmp_path / "out", name="ner")
 
 
 def test_usage_can_be_copied():
@@ -149,7 +155,7 @@ def test_usage_can_be_copied():
 
 
 @pytest.mark.parametrize("settings, code", [({"version": "1 0"}, "WK005.*version"), ({"name": "class"}, "WK686")])
-def test_unusable_names_and_versions(tmp_path, verdict, settings, code):
+def test_unusable_names_and_versions(tmp_path, selection, settings, code):
     with pytest.raises(WeaknerError, match=code):
-        package(verdict, tmp_path / "out", **{"name": "ner", **settings})
+        package(selection, tmp_path / "out", **{"name": "ner", **settings})
     assert not (tmp_path / "out").exists()

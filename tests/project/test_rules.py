@@ -83,7 +83,7 @@ def test_more_unknown_tokens_are_outside_where_nobody_knows_better():
 
 def test_what_is_given_is_taken():
     settings, _ = choose_settings(make_facts(), 1000, 10, max_steps=7, negative_rate=0.0)
-    assert settings[:3] == (7, 7, 0.0)
+    assert (settings.gold_steps, settings.text_steps, settings.negative_rate) == (7, 7, 0.0)
     assert settings.frequency(2) == 1 and settings.frequency(100) == 20
 
 
@@ -98,7 +98,7 @@ def test_notes_say_how_often_the_text_is_seen():
     assert notes[0] == "gold: 60 updates, 6 passes over 1,000 words"
     assert notes[1] == "text: 60 updates, 3.0 passes over 2,000 words"
     _, notes = choose_settings(make_facts(text_words=10**6), 100, 10, max_steps=600)
-    assert "less than one" in notes[1] and "never seen" in notes[1]
+    assert "less than one" in notes[1] and "never used" in notes[1]
     _, notes = choose_settings(make_facts(text_words=10**9), 100, 3)
     assert "limited to about 3 minutes" in notes[1] and "less than one" in notes[1]
 

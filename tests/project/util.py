@@ -8,10 +8,11 @@ import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import set_id, set_source, set_weak
+from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.prepare import CROSS_VALIDATION, DEV, NOTHING
 from spacy_weakner.project.rules import Facts, Settings
-from spacy_weakner.project.verdict import Contender, Verdict
+from spacy_weakner.project.selection import Selection, TrainedCandidate
 from spacy_weakner.ty import Entity
 
 from ..util import make_doc
@@ -20,7 +21,7 @@ NLP = spacy.blank("xx")
 PEOPLE, PLACES = ("Anna", "Bob", "Clara"), ("Paris", "Rome", "Oslo")
 ALL_TERMS = {"PER": list(PEOPLE), "LOC": list(PLACES)}
 SCORES = {
-    **{"tp": 8, "fp": 2, "fn": 2, "p": 80.0, "r": 80.0, "f1": 80.0, "words_per_second": 1000},
+    **{"name": "x", "tp": 8, "fp": 2, "fn": 2, "p": 80.0, "r": 80.0, "f1": 80.0, "words_per_second": 1000},
     "interval": {"low": 70.0, "high": 90.0},
     "difference": None,
 }
@@ -28,16 +29,29 @@ SCORES = {
 
 def make_facts(**changes: Any) -> Facts:
     """What was found in a project that has everything."""
-    found = Facts("transformer", 100, 50, 1000, 2000, 20000, 1, 80.0, 60.0, 68.6, True, DEV)
-    return found._replace(**changes)
+    found: Dict[str, Any] = {"size": "transformer", "gold": 100, "dev": 50, "text": 1000, "lists": 1, "weak": True}
+    found.update(gold_words=2000, text_words=20000, precision=80.0, recall=60.0, f1=68.6, chosen_by=DEV)
+    return Facts(**{**found, **changes})
 
 
-def make_verdict(path: Path, name: str = "term list", scores: Optional[Dict[str, Any]] = SCORES) -> Verdict:
-    """A verdict with one candidate."""
+def make_trained(name: str, path: Any, scores: Optional[Dict[str, Any]] = SCORES) -> TrainedCandidate:
+    """A candidate."""
+    known = None if scores is None else CandidateScores.model_validate({**scores, "name": name})
+    return TrainedCandidate(name=name, path=str(path), why="it is there", scores=known)
+
+
+def make_selection(path: Path, name: str = "term list", scores: Optional[Dict[str, Any]] = SCORES) -> Selection:
+    """A selection of one candidate."""
     chosen_by = NOTHING if scores is None else DEV
-    settings = Settings(300, 400, 0.2, 10)
-    best = Contender(name, str(path), "it is there", scores)
-    return Verdict(name, chosen_by, [best], [], make_facts(chosen_by=chosen_by), settings, code="1.0 abc")
+    settings = Settings(gold_steps=300, text_steps=400, negative_rate=0.2, evaluations=10)
+    return Selection(
+        best=name,
+        chosen_by=chosen_by,
+        candidates=[make_trained(name, path, scores)],
+        facts=make_facts(chosen_by=chosen_by),
+        settings=settings,
+        code="1.0 abc",
+    )
 
 
 def write_ruler(path: Path, terms: Dict[str, List[str]], lang: str = "xx") -> Path:

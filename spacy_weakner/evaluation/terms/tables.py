@@ -1,4 +1,4 @@
-"""A judgement laid out for reading."""
+"""The result of tuning laid out for reading."""
 
 import json
 import shlex
@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 from .proposal import Proposal
 
 if TYPE_CHECKING:
-    from ..judge import Judgement, Scores
+    from .tuning import Scores, Tuning
 
 _MAX_OPTIONS = 20
 Table = Tuple[List[str], List[Tuple[str, ...]]]
 
 
-def score_table(judgement: "Judgement") -> Table:
+def score_table(tuning: "Tuning") -> Table:
     """RETURNS (Table): Header and cells: all labels together, each label, and each source alone if there are several,
     with 95 % intervals."""
-    rows = [_score_row("all", judgement.scores)]
-    rows += [_score_row(label, scores) for label, scores in judgement.per_label.items()]
-    if len(judgement.per_source) > 1:
-        rows += [_score_row(f"source {name}", scores) for name, scores in judgement.per_source.items()]
+    rows = [_score_row("all", tuning.scores)]
+    rows += [_score_row(label, scores) for label, scores in tuning.per_label.items()]
+    if len(tuning.per_source) > 1:
+        rows += [_score_row(f"source {name}", scores) for name, scores in tuning.per_source.items()]
     return ["", "P", "95 %", "R", "95 %", "F1", "95 %", "right", "wrong", "missed"], rows
 
 
-def term_table(judgement: "Judgement") -> Table:
+def term_table(tuning: "Tuning") -> Table:
     """RETURNS (Table): Header and cells: the worst terms."""
     rows: List[Tuple[str, ...]] = [
-        (t.term, t.label, t.source, str(t.wrong), str(t.right), _shortened(t.examples[0]))
-        for t in judgement.worst_terms
+        (t.term, t.label, t.source, str(t.wrong), str(t.right), _shortened(t.examples[0])) for t in tuning.worst_terms
     ]
     return ["term", "label", "source", "wrong", "right", "for example"], rows
 
@@ -70,8 +69,7 @@ def _score_row(name: str, scores: "Scores") -> Tuple[str, ...]:
     counts = scores.counts
     cells = []
     for key, value in (("p", counts.precision), ("r", counts.recall), ("f1", counts.f1)):
-        low, high = scores.intervals[key]
-        cells += [f"{value:.1f}", f"{low:.1f} to {high:.1f}"]
+        cells += [f"{value:.1f}", scores.intervals[key].text()]
     return (name, *cells, str(counts.tp), str(counts.fp), str(counts.fn))
 
 

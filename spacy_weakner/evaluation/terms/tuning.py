@@ -7,23 +7,23 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..aggregation.observations import SourceSurvey
-from ..aggregation.policies import POLICIES
-from ..corpus import weak
-from ..corpus.docbin import read_docs, stream_docs
-from ..corpus.gold import Gold, find_gold
-from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..labeling.aggregate import METHODS, UNION
-from ..pipelines import blank_pipeline
-from ..scores import Counts, as_json
-from .bootstrap import Bootstrap, Interval, f1, precision, recall
-from .relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
-from .terms.collected import find_collected
-from .terms.combining import Labels, combined_labels
-from .terms.concerns import Concern, Figures, concerns
-from .terms.matches import Sentence, choose_matches, count_labels, read_sentence
-from .terms.proposal import Proposal, propose
-from .terms.terms import WorstTerm, find_worst_terms
+from ...aggregation.observations import SourceSurvey
+from ...aggregation.policies import POLICIES
+from ...corpus import weak
+from ...corpus.docbin import read_docs, stream_docs
+from ...corpus.gold import Gold, find_gold
+from ...errors import Errors, WeaknerError, check_choice, check_range
+from ...labeling.aggregate import METHODS, UNION
+from ...pipelines import blank_pipeline
+from ...scores import Counts, as_json
+from ..bootstrap import Bootstrap, Interval, f1, precision, recall
+from ..relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
+from .collected import find_collected
+from .combining import Labels, combined_labels
+from .label_warnings import Figures, LabelWarning, find_warnings
+from .matches import Sentence, choose_matches, count_labels, read_sentence
+from .proposal import Proposal, propose
+from .terms import WorstTerm, find_worst_terms
 
 SAMPLES = 1000
 TOP = 20
@@ -46,11 +46,11 @@ class Scores(NamedTuple):
 
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]."""
-        intervals = {key: [round(bound, 2) for bound in bounds] for key, bounds in self.intervals.items()}
+        intervals = {key: [round(each.low, 2), round(each.high, 2)] for key, each in self.intervals.items()}
         return {**as_json(self.counts), "intervals": intervals, "docs": self.docs}
 
 
-class Judgement(NamedTuple):
+class Tuning(NamedTuple):
     """What weak labels are worth.
 
     method (str): How sources were combined.
@@ -68,7 +68,7 @@ class Judgement(NamedTuple):
     worst_terms (List[WorstTerm]): What is wrong most often.
     proposals (List[Proposal]): Better settings of term lists, the largest gain first; each is measured on the labels of
         that list alone.
-    warnings (List[Concern]): What will probably hurt.
+    warnings (List[LabelWarning]): What will probably hurt.
     """
 
     method: str
@@ -84,7 +84,7 @@ class Judgement(NamedTuple):
     errors: Dict[str, int]
     worst_terms: List[WorstTerm]
     proposals: List[Proposal]
-    warnings: List[Concern]
+    warnings: List[LabelWarning]
 
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): All of it, as JSON can hold it; "proposal" is the first of the proposals."""
@@ -96,7 +96,7 @@ class Judgement(NamedTuple):
         return result
 
 
-def judge(
+def tune_terms(
     labelled: Path,
     *,
     method: str = UNION,
@@ -108,7 +108,7 @@ def judge(
     top: int = TOP,
     seed: int = 0,
     progress: bool = False,
-) -> Judgement:
+) -> Tuning:
     """Measure weak labels on gold.
 
     labelled (Path): Gold corpus that sources have labelled: complete gold in `doc.ents` (or in the span group "gold",
@@ -122,7 +122,7 @@ def judge(
     top (int): Number of worst terms.
     seed (int): Seed of folds and samples.
     progress (bool): Show a bar, if the output is a terminal.
-    RETURNS (Judgement): What they are worth.
+    RETURNS (Tuning): What they are worth.
     RAISES (WeaknerError): For a corpus without gold, without weak labels, or with nothing in it; for unusable settings.
     """
     labelled = Path(labelled)
@@ -175,7 +175,7 @@ def judge(
         docs=len(docs),
         unlabelled=len(docs) - scores.docs,
     )
-    return Judgement(
+    return Tuning(
         method=method,
         policy=policy if method == UNION else None,
         docs=len(docs),
@@ -189,7 +189,7 @@ def judge(
         errors=_errors(golds, labels),
         worst_terms=find_worst_terms(docs, said, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
-        warnings=concerns(figures),
+        warnings=find_warnings(figures),
     )
 
 

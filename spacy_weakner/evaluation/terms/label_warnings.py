@@ -25,7 +25,7 @@ KNOWN_RECALL = 93.0
 WIDE_INTERVAL = 20.0
 
 
-class Concern(NamedTuple):
+class LabelWarning(NamedTuple):
     """A warning.
 
     kind (str): "precision", "recall", "nothing", "never_given", "never_right", "combination", "unanswered", "known"
@@ -38,7 +38,7 @@ class Concern(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What is judged.
+    """Scores of weak labels.
 
     total (Counts): Of the labels as they would be aggregated.
     width (float): Width of the interval of F1.
@@ -64,27 +64,27 @@ class Figures(NamedTuple):
     unlabelled: int
 
 
-def concerns(judged: Figures) -> List[Concern]:
+def find_warnings(figures: Figures) -> List[LabelWarning]:
     """Tell what will probably hurt.
 
-    judged (Figures): The figures.
-    RETURNS (List[Concern]): One per reason.
+    figures (Figures): The figures.
+    RETURNS (List[LabelWarning]): One per reason.
     """
-    return [*_answers(judged), *_known(judged), *_whole(judged), *_labels(judged), *_combination(judged)]
+    return [*_answers(figures), *_known(figures), *_whole(figures), *_labels(figures), *_combination(figures)]
 
 
-def _known(judged: Figures) -> Iterator[Concern]:
-    for (source, label), each in judged.collected.items():
-        yield Concern(
+def _known(figures: Figures) -> Iterator[LabelWarning]:
+    for (source, label), each in figures.collected.items():
+        yield LabelWarning(
             "known",
             f"'{source}' matches {each.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
             "its terms seem to be collected from these very sentences, and its figures here are far too high",
         )
-    for source, found in judged.found.items():
-        if source in {name for name, _ in judged.collected}:
+    for source, found in figures.found.items():
+        if source in {name for name, _ in figures.collected}:
             continue
-        if found >= KNOWN_RECALL and judged.per_source[source].tp >= 10 * MIN_SEEN:
-            yield Concern(
+        if found >= KNOWN_RECALL and figures.per_source[source].tp >= 10 * MIN_SEEN:
+            yield LabelWarning(
                 "known",
                 f"'{source}' has {found:.0f} % of the gold entities among its terms. If they were collected from these "
                 "very sentences, its figures here are far too high, and it will be taken for better than it is: "
@@ -92,79 +92,79 @@ def _known(judged: Figures) -> Iterator[Concern]:
             )
 
 
-def _answers(judged: Figures) -> Iterator[Concern]:
-    for source, n in judged.unanswered.items():
-        if n == judged.docs:
-            yield Concern(
+def _answers(figures: Figures) -> Iterator[LabelWarning]:
+    for source, n in figures.unanswered.items():
+        if n == figures.docs:
+            yield LabelWarning(
                 "unanswered",
                 f"'{source}' has no answers on the gold ({n} of {n} documents): nothing is known about it. Let it "
                 "answer the gold texts, or leave it out of what is scored on gold, dev and test",
             )
         else:
-            yield Concern(
+            yield LabelWarning(
                 "unanswered",
-                f"'{source}' has not looked at {n} of {judged.docs} gold documents: its figures are those of the "
+                f"'{source}' has not looked at {n} of {figures.docs} gold documents: its figures are those of the "
                 "others",
             )
 
 
-def _whole(judged: Figures) -> Iterator[Concern]:
-    total = judged.total
+def _whole(figures: Figures) -> Iterator[LabelWarning]:
+    total = figures.total
     given, wanted = total.tp + total.fp, total.tp + total.fn
-    if judged.unlabelled == judged.docs:
+    if figures.unlabelled == figures.docs:
         return
     if not given:
-        yield Concern(
+        yield LabelWarning(
             "nothing",
             f"No match at all, and gold has {wanted} entities: the labels teach that there is nothing. Compare terms "
             "and texts: language, case ('attr'), tokenizer, spelling",
         )
         return
     if total.precision < HARMFUL_PRECISION:
-        yield Concern(
+        yield LabelWarning(
             "precision",
             f"Precision is {total.precision:.1f}: most of what these labels teach is wrong, and training on them will "
             f"probably cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean "
             "the list first: see the worst terms",
         )
     elif total.precision < DOUBTFUL_PRECISION:
-        yield Concern(
+        yield LabelWarning(
             "precision",
             f"Precision is {total.precision:.1f}: every second label or more is wrong. Models learned less from such "
             "labels than the labels hold; clean the list, and compare with gold alone on dev",
         )
     if total.recall < LOW_RECALL:
-        yield Concern(
+        yield LabelWarning(
             "recall",
             f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
             "(--unmatched missing); a longer list helps more than any training",
         )
-    if judged.width > WIDE_INTERVAL:
-        yield Concern(
+    if figures.width > WIDE_INTERVAL:
+        yield LabelWarning(
             "gold",
-            f"The 95 % interval of F1 is {judged.width:.0f} points wide with {judged.docs} documents and {wanted} gold "
-            "entities: take all figures here with care, and annotate more if they decide something",
+            f"The 95 % interval of F1 is {figures.width:.0f} points wide with {figures.docs} documents and {wanted} "
+            "gold entities: take all figures here with care, and annotate more if they decide something",
         )
 
 
-def _labels(judged: Figures) -> Iterator[Concern]:
-    if not judged.total.tp + judged.total.fp:
+def _labels(figures: Figures) -> Iterator[LabelWarning]:
+    if not figures.total.tp + figures.total.fp:
         return
-    in_gold = [label for label, counts in judged.per_label.items() if counts.tp + counts.fn]
-    given = [label for label, counts in judged.per_label.items() if counts.tp + counts.fp]
-    never = {x: judged.per_label[x].fn for x in in_gold if x not in given}
+    in_gold = [label for label, counts in figures.per_label.items() if counts.tp + counts.fn]
+    given = [label for label, counts in figures.per_label.items() if counts.tp + counts.fp]
+    never = {x: figures.per_label[x].fn for x in in_gold if x not in given}
     n = sum(never.values())
-    if never and 100 * n >= RARE * (judged.total.tp + judged.total.fn):
-        yield Concern(
+    if never and 100 * n >= RARE * (figures.total.tp + figures.total.fn):
+        yield LabelWarning(
             "never_given",
             f"Labels of gold that no source gives: {_list(never)}, {n} gold entities in all. A model of these labels "
             "alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
         )
-    foreign = {x: judged.per_label[x].fp for x in given if x not in in_gold}
+    foreign = {x: figures.per_label[x].fp for x in given if x not in in_gold}
     near = {x: get_close_matches(x, list(never) or in_gold, n=1, cutoff=0.7) for x in foreign}
     hints = ", ".join(f"'{x}' for '{close[0]}'" for x, close in near.items() if close)
     if hints or sum(foreign.values()) >= MIN_SEEN:
-        yield Concern(
+        yield LabelWarning(
             "never_right",
             f"Labels that gold never has: {_list(foreign)}. "
             + (f"Spelt differently? {hints}. " if hints else "")
@@ -172,37 +172,37 @@ def _labels(judged: Figures) -> Iterator[Concern]:
         )
     wrong = {
         x: counts.fp
-        for x, counts in judged.per_label.items()
+        for x, counts in figures.per_label.items()
         if x in in_gold and not counts.tp and counts.fp >= MIN_SEEN
     }
     if wrong:
-        yield Concern(
+        yield LabelWarning(
             "never_right",
             f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms above",
         )
     bad = {
         x: counts
-        for x, counts in judged.per_label.items()
+        for x, counts in figures.per_label.items()
         if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
     }
-    if bad and judged.total.precision >= HARMFUL_PRECISION:
+    if bad and figures.total.precision >= HARMFUL_PRECISION:
         told = (
             f"{x} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)" for x, counts in bad.items()
         )
-        yield Concern(
+        yield LabelWarning(
             "precision",
             f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(told)}. What they teach will "
             "probably hurt: clean their terms, or leave these labels out ('labels' in the sources file)",
         )
 
 
-def _combination(judged: Figures) -> Iterator[Concern]:
-    if judged.better:
-        source = max(judged.better, key=lambda name: (judged.better[name], name))
-        yield Concern(
+def _combination(figures: Figures) -> Iterator[LabelWarning]:
+    if figures.better:
+        source = max(figures.better, key=lambda name: (figures.better[name], name))
+        yield LabelWarning(
             "combination",
-            f"'{source}' alone is better than all sources together by {judged.better[source]:.1f} points of F1: use it "
-            f"alone (--source {source}), or trust it first (--policy priority --source {source} ...)",
+            f"'{source}' alone is better than all sources together by {figures.better[source]:.1f} points of F1: use "
+            f"it alone (--source {source}), or trust it first (--policy priority --source {source} ...)",
         )
 
 

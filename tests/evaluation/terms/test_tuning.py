@@ -12,8 +12,8 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import find_gold
 from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities, set_source
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.evaluation.judge import judge
 from spacy_weakner.evaluation.terms.matches import read_sentence
+from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.scores import count_matches
@@ -58,15 +58,15 @@ def write(tmp_path, docs):
 
 
 def test_figures(labelled):
-    result = judge(labelled, bootstrap=100)
+    result = tune_terms(labelled, bootstrap=100)
     assert (result.docs, result.unlabelled, result.tokens, result.entities) == (60, 0, 12 * 18, 12 * 6)
     assert result.scores.counts == (36, 48, 36) and result.scores.docs == 60
     assert result.per_label["PER"].counts == (24, 12, 12) and result.per_label["LOC"].counts == (12, 36, 24)
     assert result.per_source["gazetteer"] == result.scores
     assert result.errors == {"borders": 12, "label": 12, "nothing": 24}
     for key, score in (("p", 100 * 36 / 84), ("r", 50.0), ("f1", 100 * 72 / 156)):
-        low, high = result.scores.intervals[key]
-        assert 0 < low < score < high < 100
+        interval = result.scores.intervals[key]
+        assert 0 < interval.low < score < interval.high < 100
     worst = result.worst_terms[0]
     assert worst[:5] == ("light", "LOC", "gazetteer", 24, 0) and worst.examples[0] == "a light day"
     assert [t.term for t in result.worst_terms] == ["light", "new york", "york"]
@@ -76,21 +76,21 @@ def test_figures_are_those_of_what_aggregate_writes(labelled, tmp_path):
     for policy in ("longest", "priority", "agreement", "drop"):
         aggregate(labelled, tmp_path / f"{policy}.spacy", policy=policy)
         assert (
-            judge(labelled, policy=policy, bootstrap=1).scores.counts
+            tune_terms(labelled, policy=policy, bootstrap=1).scores.counts
             == gold_against_weak(tmp_path / f"{policy}.spacy")[0]
         )
     # What was aggregated is judged like what was not: gold is where `aggregate` has put it.
-    assert judge(tmp_path / "drop.spacy", bootstrap=1) == judge(labelled, bootstrap=1)
+    assert tune_terms(tmp_path / "drop.spacy", bootstrap=1) == tune_terms(labelled, bootstrap=1)
 
 
 def test_a_proposal_does_what_it_promises(labelled, tmp_path):
-    result = judge(labelled, bootstrap=200)
+    result = tune_terms(labelled, bootstrap=200)
     (proposal,) = result.proposals
     assert set(proposal.stop) == {"light", "new york", "york"} and proposal.stop[0] == "light"
     assert proposal.before == result.scores.counts and proposal.after.f1 > proposal.before.f1
     settings = {"terms": str(tmp_path / "terms.jsonl"), "stop": [term.upper() for term in proposal.stop]}
     label(tmp_path / "gold.spacy", tmp_path / "again.spacy", sources={"gazetteer": settings})
-    assert judge(tmp_path / "again.spacy", bootstrap=1).scores.counts == proposal.after
+    assert tune_terms(tmp_path / "again.spacy", bootstrap=1).scores.counts == proposal.after
 
 
 def test_stop_terms_of_a_split_corpus_fit_the_list(tmp_path):
@@ -115,12 +115,12 @@ def test_length_of_a_term_in_a_split_corpus(text, length):
 
 def test_sources_that_are_no_term_lists_get_figures_and_no_proposal(tmp_path):
     docs = [make_doc(text, gold, {"model": [(1, 2, "LOC")], "good": gold}) for text, gold in TEXTS * 12]
-    result = judge(write(tmp_path, docs), bootstrap=50)
+    result = tune_terms(write(tmp_path, docs), bootstrap=50)
     assert result.proposals == [] and result.to_json()["proposal"] is None
     assert result.per_source["model"].counts == (0, 60, 72) and result.per_source["good"].counts == (72, 0, 0)
     (warning,) = [w for w in result.warnings if w.kind == "combination"]
     assert "'good' alone" in warning.text
-    assert judge(write(tmp_path, docs), sources=["good"], bootstrap=50).scores.counts.f1 == 100
+    assert tune_terms(write(tmp_path, docs), sources=["good"], bootstrap=50).scores.counts.f1 == 100
 
 
 def test_docs_that_a_source_has_not_looked_at(tmp_path):
@@ -129,7 +129,7 @@ def test_docs_that_a_source_has_not_looked_at(tmp_path):
         for i, (text, gold) in enumerate(TEXTS)
     ]
     docs.append(make_doc("Oslo", [(0, 1, "LOC")]))
-    result = judge(write(tmp_path, docs), bootstrap=50)
+    result = tune_terms(write(tmp_path, docs), bootstrap=50)
     assert (result.docs, result.unlabelled, result.scores.docs) == (6, 1, 5)
     assert result.scores.counts == (6, 0, 0)
     assert {name: scores.docs for name, scores in result.per_source.items()} == {"terms": 5, "model": 4}
@@ -142,10 +142,12 @@ def test_docs_that_a_source_has_not_looked_at(tmp_path):
 @pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
 def test_other_methods(tmp_path, method):
     docs = [make_doc(t, gold, {"a": gold, "b": gold, "c": [(1, 2, "LOC")]}) for t, gold in TEXTS * 4]
-    result = judge(write(tmp_path, docs), method=method, bootstrap=20)
+    result = tune_terms(write(tmp_path, docs), method=method, bootstrap=20)
     assert (result.method, result.policy) == (method, None)
     assert result.scores.counts.recall == 100
-    empty = judge(write(tmp_path, [make_doc(t, gold, {"a": []}) for t, gold in TEXTS]), method=method, bootstrap=20)
+    empty = tune_terms(
+        write(tmp_path, [make_doc(t, gold, {"a": []}) for t, gold in TEXTS]), method=method, bootstrap=20
+    )
     assert empty.scores.counts == (0, 0, 6) and [w.kind for w in empty.warnings] == ["nothing"]
 
 
@@ -153,7 +155,7 @@ def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
     texts = [make_doc(t, None, {"a": gold, "b": gold, "llm": gold}) for t, gold in TEXTS * 4]
     write_docs(tmp_path / "text.spacy", texts)
     gold = write(tmp_path, [make_doc(t, gold, {"a": gold, "b": gold}) for t, gold in TEXTS])
-    result = judge(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
+    result = tune_terms(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
     assert result.unanswered == ("llm",) and result.scores.counts.f1 == 100
     assert "'llm' has no answers on the gold (5 of 5 documents)" in result.warnings[0].text
     aggregate(gold, tmp_path / "out.spacy", method="label_model", fit_on=tmp_path / "text.spacy")
@@ -167,7 +169,7 @@ def test_every_option_is_passed_on(tmp_path, monkeypatch):
         seen.update(settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spacy_weakner.evaluation.judge.judge", fake)
+    monkeypatch.setattr("spacy_weakner.evaluation.terms.tuning.tune_terms", fake)
     options = (
         "--method label_model --policy drop --source a --source b --fit-on f --lang de --bootstrap 7 --top 3 --seed 1"
     )
@@ -192,57 +194,57 @@ def test_labels_that_do_not_meet(tmp_path, said, kinds):
     for text, gold in TEXTS * 20:
         named = [(s, e, said.get(name, name)) for s, e, name in gold]
         docs.append(make_doc(text, gold, {"x": [entity for entity in named if entity[2]]}))
-    warnings = judge(write(tmp_path, docs), bootstrap=50).warnings
+    warnings = tune_terms(write(tmp_path, docs), bootstrap=50).warnings
     assert [w.kind for w in warnings] == kinds
 
 
 def test_a_label_that_is_spelt_differently_is_named(tmp_path):
     docs = [make_doc("aspirin", [(0, 1, "Chemical")], {"x": [(0, 1, "Chemicals")]})] * 10
-    result = judge(write(tmp_path, docs), bootstrap=50)
+    result = tune_terms(write(tmp_path, docs), bootstrap=50)
     assert any("'Chemicals' for 'Chemical'" in w.text for w in result.warnings)
 
 
 def test_labels_that_will_hurt(tmp_path):
     docs = [make_doc("a b c d e f", [(0, 1, "X")], {"x": [(i, i + 1, "X") for i in range(6)]})] * 30
-    (warning,) = judge(write(tmp_path, docs), bootstrap=50).warnings
+    (warning,) = tune_terms(write(tmp_path, docs), bootstrap=50).warnings
     assert warning.kind == "precision" and "16.7" in warning.text and "gold alone" in warning.text
     docs = [make_doc("a b", [(0, 1, "X")], {"x": [(0, 1, "X")] if i < 2 else []}) for i in range(60)]
-    assert [w.kind for w in judge(write(tmp_path, docs), bootstrap=50).warnings] == ["recall"]
+    assert [w.kind for w in tune_terms(write(tmp_path, docs), bootstrap=50).warnings] == ["recall"]
 
 
 def test_one_label_that_will_hurt(tmp_path):
     right = [(i, i + 1, "X") for i in range(4)]
     said = [*right, *((i, i + 1, "Y") for i in range(4, 9))]
     docs = [make_doc("a b c d e f g h i", [*right, (4, 5, "Y")], {"x": said}) for _ in range(20)]
-    (warning,) = judge(write(tmp_path, docs), bootstrap=50).warnings
+    (warning,) = tune_terms(write(tmp_path, docs), bootstrap=50).warnings
     assert warning.kind == "precision" and "Y 20.0 (80 of 100 wrong)" in warning.text
 
 
 def test_too_little_gold_is_said(tmp_path):
     docs = [make_doc("a b", [(0, 1, "X")], {"x": [(i % 2, i % 2 + 1, "X")]}) for i in range(10)]
-    assert "gold" in [w.kind for w in judge(write(tmp_path, docs), bootstrap=50).warnings]
+    assert "gold" in [w.kind for w in tune_terms(write(tmp_path, docs), bootstrap=50).warnings]
 
 
 def test_unusable_input(tmp_path):
     with pytest.raises(WeaknerError, match=r"WK650.*none of its 1 documents"):
-        judge(write(tmp_path, [make_doc("a b", None, {"x": [(0, 1, "X")]})]))
+        tune_terms(write(tmp_path, [make_doc("a b", None, {"x": [(0, 1, "X")]})]))
     with pytest.raises(WeaknerError, match=r"WK651.*any of its 1 documents"):
-        judge(write(tmp_path, [make_doc("a b", [], {"x": [(0, 1, "X")]})]))
+        tune_terms(write(tmp_path, [make_doc("a b", [], {"x": [(0, 1, "X")]})]))
     with pytest.raises(WeaknerError, match="WK301"):
-        judge(write(tmp_path, [make_doc("a b", [(0, 1, "X")])]))
+        tune_terms(write(tmp_path, [make_doc("a b", [(0, 1, "X")])]))
     with pytest.raises(WeaknerError, match="WK101"):
-        judge(write(tmp_path, []))
+        tune_terms(write(tmp_path, []))
     path = write(tmp_path, [make_doc("a b", [(0, 1, "X")], {"x": []})])
     with pytest.raises(WeaknerError, match=r"WK302.*'y'.*x"):
-        judge(path, sources=["y"])
+        tune_terms(path, sources=["y"])
     with pytest.raises(WeaknerError, match=r"WK331.*policy"):
-        judge(path, method="majority", policy="drop")
+        tune_terms(path, method="majority", policy="drop")
 
 
 def test_parts_of_gold_that_nobody_has_annotated_are_not_scored(tmp_path):
     doc = make_doc("a b c", None, {"x": [(0, 1, "X"), (2, 3, "X")]})
     doc.set_ents([Span(doc, 0, 1, "X")], outside=[doc[1:2]], default="missing")
-    assert judge(write(tmp_path, [doc]), bootstrap=5).scores.counts == (1, 0, 0)
+    assert tune_terms(write(tmp_path, [doc]), bootstrap=5).scores.counts == (1, 0, 0)
 
 
 def test_command(labelled, tmp_path):
@@ -263,4 +265,4 @@ def test_command(labelled, tmp_path):
 
 
 def test_the_same_twice(labelled):
-    assert judge(labelled, bootstrap=50) == judge(labelled, bootstrap=50)
+    assert tune_terms(labelled, bootstrap=50) == tune_terms(labelled, bootstrap=50)

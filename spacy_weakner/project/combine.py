@@ -1,0 +1,163 @@
+"""The candidates that are trained on gold: heads, and a combiner of lists and heads, which learns from predictions on
+gold that the heads were not trained on.
+
+Every head predicts every fold, and dev, once: entities, and candidates for the combiner.
+"""
+
+import math
+from pathlib import Path
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..calibration.calibrate import make_complete
+from ..calibration.fitting import find_temperature
+from ..corpus.docbin import copy_with_groups, read_docs
+from ..corpus.weak import PREDICTED_PREFIX, copy_group
+from ..runs.training import Training
+from ..training.readers import make_example
+from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save
+from .context import TrainingContext, pipeline_of
+from .evaluator import Fold
+
+# Makes a training from gold, what is evaluated on, and a folder.
+MakeTraining = Callable[[Path, Path, Path], Training]
+
+
+class Predicted(NamedTuple):
+    """Gold, and what a pipeline that was not trained on it predicts."""
+
+    nlp: Language
+    gold: List[Doc]
+    docs: List[Doc]
+
+
+class Head(NamedTuple):
+    """A trained head.
+
+    name (str): Name of the component.
+    title (str): Name of the candidate.
+    whole (Path): The pipeline that was trained on all gold, or on none.
+    folds (List[Path]): Per fold of the gold the pipeline that was not trained on it.
+    reads_lists (bool): True if matches of the lists are features.
+    is_combined (bool): False if it is only compared.
+    """
+
+    name: str
+    title: str
+    whole: Path
+    folds: List[Path]
+    reads_lists: bool = True
+    is_combined: bool = True
+
+    def predict(self, pipeline: Path, corpus: Path) -> Predicted:
+        """Predict a corpus, which has the matches of the lists."""
+        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True})
+        gold = list(read_docs(corpus, nlp.vocab))
+        return Predicted(nlp, gold, predict_docs(nlp, gold))
+
+
+def plan_head(
+    context: TrainingContext, head: Head, make: MakeTraining, gold: Path, dev: Optional[Path], folds: Sequence[Fold]
+) -> Tuple[Head, List[Training]]:
+    """Plan the trainings of a head: without each fold, and on all gold.
+
+    context (TrainingContext): Where it is trained.
+    head (Head): The head, without paths.
+    make (MakeTraining): Makes a training of it.
+    gold (Path): All gold.
+    dev (Optional[Path]): Other gold that checkpoints are chosen by.
+    folds (Sequence[Fold]): The folds.
+    RETURNS (Tuple[Head, List[Training]]): The head with its paths, and the trainings.
+    """
+    parts = [
+        make(fold.rest, fold.rest, context.models / "folds" / f"{head.name}-{n}")
+        for n, fold in enumerate(folds, start=1)
+    ]
+    whole = make(gold, dev or gold, context.models / head.name)
+    # No checkpoint may be chosen by a fold.
+    paths = [pipeline_of(part, select=False) for part in parts]
+    return head._replace(whole=pipeline_of(whole, select=dev is not None), folds=paths), [*parts, whole]
+
+
+def save_alone(head: Head, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path) -> Path:
+    """Write the pipeline of a head alone, calibrated, with the lists that it reads."""
+    nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES)
+    calibrate(nlp, head.name, held_out)
+    return save(nlp, output)
+
+
+def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
+    """Give a head the temperature under which held-out gold is most likely (Guo et al. 2017), with a log-normal prior
+    around 1. Its entities stay the same.
+
+    nlp (Language): Its pipeline.
+    name (str): Its name in all pipelines.
+    held_out (Iterable[Predicted]): Gold, each part with a pipeline that was not trained on it.
+    """
+    parts = []
+    for own, gold, docs in held_out:
+        head: Any = own.get_pipe(name)
+        labels = set(head.labels)
+        examples = [
+            Example(doc, gold_doc)
+            for doc, gold_doc in zip(docs, gold, strict=True)
+            if make_complete(gold_doc) and labels.issuperset(ent.label_ for ent in gold_doc.ents)
+        ]
+        if examples:
+            parts.append((len(examples), head.held_out_loss(examples)))
+
+    def loss(temperature: float) -> float:
+        # If all is right, no temperature is low enough: the prior keeps it near 1 until there is more gold.
+        return sum(n * mean(temperature) for n, mean in parts) + 0.5 * math.log(temperature) ** 2
+
+    if parts:
+        calibrated: Any = nlp.get_pipe(name)
+        calibrated.set_temperature(find_temperature(loss))
+
+
+class Combination:
+    """Term lists and heads, and a combiner that decides between their entities.
+
+    lists (Mapping[str, Path]): Pipelines of term lists, by source.
+    heads (Sequence[Head]): The heads.
+    folds (Sequence[Sequence[Doc]]): Per fold the gold with the candidates of lists and heads.
+    """
+
+    def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[Sequence[Doc]]) -> None:
+        self.lists = lists
+        self.heads = heads
+        self.folds = folds
+
+    def decide_fold(self, n: int) -> List[Doc]:
+        """Entities of a fold, by a combiner that was fitted on the others."""
+        return self.decide(self.folds[n], [docs for i, docs in enumerate(self.folds) if i != n])
+
+    def decide(self, docs: Sequence[Doc], folds: Sequence[Sequence[Doc]]) -> List[Doc]:
+        """Entities of Docs with candidates, by a combiner that was fitted on some folds."""
+        combiner = self._add_combiner(spacy.blank("xx"), folds)
+        return [combiner(copy_with_groups(doc, doc.spans)) for doc in docs]
+
+    def save(self, output: Path) -> Path:
+        """Write the pipeline, with a combiner that was fitted on all folds."""
+        nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES)
+        self._add_combiner(nlp, self.folds)
+        return save(nlp, output)
+
+    def _add_combiner(self, nlp: Language, folds: Sequence[Sequence[Doc]]) -> Any:
+        config = {"sources": list(self.lists), "predictions": [head.name for head in self.heads]}
+        combiner: Any = nlp.add_pipe(COMBINER, config=config)
+        combiner.initialize(lambda: [make_example(doc) for docs in folds for doc in docs], nlp=nlp)
+        return combiner
+
+
+def with_candidates(heads: Sequence[Head], predicted: Sequence[Predicted]) -> List[Doc]:
+    """Gold with the candidates of all heads beside it."""
+    gold = predicted[0].gold
+    for head, part in zip(heads, predicted, strict=True):
+        for doc, other in zip(gold, part.docs, strict=True):
+            copy_group(other, doc, f"{PREDICTED_PREFIX}{head.name}")
+    return gold

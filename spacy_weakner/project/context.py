@@ -1,0 +1,110 @@
+"""What all trainings of a project have in common, and the trainings themselves."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from ..errors import Errors, WeaknerError
+from ..files import existing
+from ..runs.config import config_differences
+from ..runs.training import BEST, LAST, Trained, Training, train_all
+from .layout import Corpora
+from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
+
+# Recipes: a head on gold (or weak labels) alone, and one with the matches of the lists as features.
+ALONE, WITH_LISTS = "crf_ner", "best.gold"
+# Iterations of L-BFGS on thousands of sentences of text, after which F1 does not change any more.
+TEXT_ITERATIONS = 50
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What all trainings of a project have in common.
+
+    models (Path): Folder for the pipelines.
+    configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
+    lists (Tuple[str, ...]): Sources whose matches are features of heads.
+    For the other fields see `fit`.
+    """
+
+    corpora: Corpora
+    models: Path
+    configs: Path
+    settings: Settings
+    size: str = LINEAR
+    lang: str = "en"
+    tokenizer: Optional[str] = None
+    seed: int = 0
+    processes: int = 1
+    gpu_id: int = -1
+    progress: bool = False
+    lists: Tuple[str, ...] = ()
+
+    def config(self, recipe: str, size: str) -> Path:
+        """The config of a recipe, checked for language, tokenizer and size."""
+        path = self.configs / config_name(recipe, size)
+        file_ = shlex.quote(str(path))
+        existing(path, f"make it with 'spacy weakner init config {recipe} {file_} --lang {self.lang} --size {size}'")
+        differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=size)
+        if differences:
+            raise WeaknerError(
+                Errors.WK692.format(path=path, file=file_, differences="; ".join(differences), recipe=recipe)
+            )
+        return path
+
+    def on_gold(self, gold: Path, dev: Path, output: Path) -> Training:
+        """A linear CRF on gold alone."""
+        return self._training(
+            ALONE, linear_beside(self.size), output, {"paths.train": str(gold), "paths.dev": str(dev)}
+        )
+
+    def with_lists(self, gold: Path, dev: Path, output: Path, *, size: str) -> Training:
+        """A head on gold with the matches of the term lists as features; both corpora are labeled by the lists."""
+        keys = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")
+        sources = {key: list(self.lists) for key in keys}
+        return self._training(
+            WITH_LISTS,
+            size,
+            output,
+            {"paths.train": str(gold), "paths.dev": str(dev), **sources},
+            self.settings.gold_steps,
+        )
+
+    def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
+        """A head on the weak labels of the text alone; without dev it is evaluated once, on these labels."""
+        weak = self.corpora.weak
+        overrides: Dict[str, Any] = {"paths.train": str(weak), "paths.dev": str(dev or weak)}
+        overrides["components.crf_ner.loss.negative_rate"] = self.settings.negative_rate
+        if self.size in LINEARS:
+            overrides["corpora.train.limit"] = LINEAR_TEXTS
+            overrides["initialize.after_init.max_iterations"] = TEXT_ITERATIONS
+        return self._training(ALONE, self.size, output, overrides, self.settings.text_steps, once=dev is None)
+
+    def train(self, trainings: Sequence[Training]) -> List[Trained]:
+        """Train, several at a time; finished trainings are skipped."""
+        return train_all(
+            trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit 1/3: train", progress=self.progress
+        )
+
+    def _training(
+        self, recipe: str, size: str, output: Path, overrides: Dict[str, Any], steps: int = 0, *, once: bool = False
+    ) -> Training:
+        overrides = {**overrides, "training.patience": 0, "system.seed": self.seed}
+        if size not in LINEARS:  # which train until they converge
+            overrides["training.max_steps"] = steps
+            # Evaluations also tell how far a training has come.
+            overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
+        if size == LINEAR_STATIC:
+            overrides["paths.pieces"] = str(self.corpora.pieces)
+        return Training(self.config(recipe, size), output, overrides)
+
+
+def config_name(recipe: str, size: str) -> str:
+    """Path of a recipe's config in the folder of configs."""
+    return f"{size}/{recipe}.cfg"
+
+
+def pipeline_of(training: Training, *, select: bool) -> Path:
+    """The pipeline that a training leaves: its best checkpoint, or its last."""
+    return training.output / (BEST if select else LAST)

@@ -1,0 +1,86 @@
+"""What candidates are compared on: dev or, without dev, the gold, every fold of it by pipelines that were not trained
+on it."""
+
+from pathlib import Path
+from typing import Dict, Iterable, List, NamedTuple, Optional
+
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..corpus.docbin import read_docs, write_docs
+from ..errors import Errors, WeaknerError
+from ..evaluation.candidates import Candidate, Predictions
+from ..evaluation.compare import SAMPLES, Comparison, compare
+from ..runs.groups import learnable, split_folds
+
+
+class Fold(NamedTuple):
+    """A part of the gold, and all others without copies of it."""
+
+    held_out: Path
+    rest: Path
+
+
+def all_folds(folder: Path) -> Path:
+    """The gold in the order of its folds."""
+    return folder / "all.spacy"
+
+
+def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[Fold]:
+    """Split the gold, by document where identifiers tell; into fewer parts if there are fewer different sentences.
+
+    gold (Path): The gold.
+    folder (Path): Where the parts go.
+    n (int): How many.
+    seed (int): Seed of the split.
+    needed (bool): Raise an error if there are none.
+    RETURNS (List[Fold]): The folds; none if the gold cannot be split.
+    RAISES (WeaknerError): If they are needed, and only one sentence, or copies of one, have entities.
+    """
+    parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
+    if len(parts) > 1 and not learnable(parts):
+        if needed:
+            raise WeaknerError(Errors.WK693.format(path=gold))
+        return []
+    made = []
+    for i, part in enumerate(parts, start=1):
+        fold = Fold(folder / f"fold-{i}.spacy", folder / f"rest-{i}.spacy")
+        write_docs(fold.held_out, part.held_out)
+        write_docs(fold.rest, part.rest)
+        made.append(fold)
+    write_docs(all_folds(folder), [doc for part in parts for doc in part.held_out])
+    return made
+
+
+class Evaluator:
+    """Scores candidates on one corpus. Predictions of a candidate are made once and kept as a file.
+
+    corpus (Path): Dev, or the gold in the order of its folds.
+    folder (Path): Where predictions go.
+    seed (int): Seed of the confidence intervals.
+    """
+
+    def __init__(self, corpus: Path, folder: Path, seed: int = 0) -> None:
+        self.corpus = corpus
+        self.pipelines: Dict[str, Path] = {}
+        self._folder = folder
+        self._seed = seed
+        self._predicted: Dict[str, Path] = {}
+
+    def add(self, name: str, pipeline: Path, predicted: Optional[Iterable[Doc]] = None) -> None:
+        """Add a candidate.
+
+        name (str): Its name.
+        pipeline (Path): Its pipeline, which may be trained on all gold.
+        predicted (Optional[Iterable[Doc]]): Predictions on the corpus by pipelines that were not trained on it; None:
+            those of `pipeline`, which was trained on no gold.
+        """
+        if predicted is None:
+            predicted = (doc for _, doc in Predictions(Candidate(name, pipeline), self.corpus))
+        self.pipelines[name] = pipeline
+        self._predicted[name] = self._folder / f"predicted-{len(self.pipelines)}.spacy"
+        write_docs(self._predicted[name], predicted)
+
+    def compare(self, baseline: Optional[str] = None) -> List[Comparison]:
+        """Score all candidates. See `compare`."""
+        return compare(self.corpus, self._predicted, bootstrap=SAMPLES, baseline=baseline, seed=self._seed)

@@ -1,0 +1,277 @@
+"""What would help most next: measured on the gold or, for a Transformer, on public data (best.md)."""
+
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from ..corpus.docbin import read_docs, write_docs
+from ..corpus.gold import Gold, find_gold
+from ..corpus.weak import doc_entities, set_spans, weak_group
+from ..evaluation.bootstrap import Bootstrap, Difference
+from ..evaluation.candidates import Candidate, Predictions
+from ..evaluation.compare import SAMPLES
+from ..evaluation.terms.matches import read_sentence
+from ..evaluation.terms.proposal import choose
+from ..runs.groups import group_docs
+from ..runs.training import Training
+from ..scores import count_matches
+from .combine import Combination, Predicted
+from .context import TrainingContext, pipeline_of
+from .rules import LINEAR, Facts
+from .selection import Point
+
+# Shares of the gold that gold alone is trained on for the learning curve, and how often each is drawn.
+SHARES, DRAWS = (0.25, 0.5), 3
+# Smaller parts are too small to tell.
+MIN_PART = 10
+# Parts are made of sentences where a document is a larger share than this, and left out where they are off by more.
+ROUGH = 0.125
+# Of the gain of a doubling so far, what the next one brings about.
+SHRINK = 0.6
+TRANSFORMER_GAIN = 1.5
+TRANSFORMER_SHARE = 0.25
+# Gains that are not measured here, in points of F1 by which recommendations are sorted.
+FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS, MORE_TERMS = 20.0, 5.0, 4.0, 3.0
+Counts = NDArray[numpy.int64]
+
+
+class Part(NamedTuple):
+    """Trainings on parts of the gold of one size: its share, sentences on average, and a training per draw."""
+
+    share: float
+    sentences: float
+    trainings: List[Training]
+
+
+class Curve(NamedTuple):
+    """A learning curve.
+
+    points (List[Point]): "sentences" and "f1", growing; the last is all gold that a candidate is trained on.
+    gain (Optional[float]): What twice as much gold may bring, in points of F1; None: too few points.
+    low, high (float): Its 95 % interval.
+    """
+
+    points: List[Point]
+    gain: Optional[float] = None
+    low: float = 0.0
+    high: float = 0.0
+
+
+class Recommendation(NamedTuple):
+    """By how many points of F1 it may lift the best candidate, and what to do."""
+
+    gain: float
+    text: str
+
+
+def plan_curve(
+    context: TrainingContext, pools: Sequence[Path], evaluated_on: Sequence[Path], select: bool
+) -> List[Part]:
+    """Plan trainings on a quarter and on half of the gold, several draws each. Every draw holds the smaller one.
+
+    context (TrainingContext): Where they are trained.
+    pools (Sequence[Path]): Per draw the gold that it is drawn from.
+    evaluated_on (Sequence[Path]): Per draw other gold.
+    select (bool): True if a checkpoint is chosen by that.
+    RETURNS (List[Part]): The parts; without those that would be too small, or have no entities.
+    """
+    drawn: Dict[float, List[List[Doc]]] = {}
+    for n, pool in enumerate(pools):
+        docs = list(read_docs(pool, Vocab()))
+        groups = group_docs(docs, f"curve {context.seed} {n}")
+        if max(map(len, groups)) > ROUGH * len(docs):
+            groups = group_docs(docs, f"curve {context.seed} {n}", least=len(docs) + 1)
+        for share in SHARES:
+            part = _first(groups, round(share * len(docs)))
+            is_near = abs(len(part) - share * len(docs)) <= ROUGH * len(docs)
+            if len(part) >= MIN_PART and is_near and any(doc.ents for doc in part):
+                drawn.setdefault(share, []).append(part)
+    parts: List[Part] = []
+    for share, draws in drawn.items():
+        sentences = float(numpy.mean([len(docs) for docs in draws]))
+        if len(draws) < len(pools) or (parts and sentences <= parts[-1].sentences):
+            continue
+        trainings = []
+        for n, docs in enumerate(draws):
+            folder = context.models / "curve" / f"{100 * share:.0f}-{n + 1}"
+            corpus = folder.with_suffix(".spacy")
+            write_docs(corpus, docs)
+            trainings.append(context.on_gold(corpus, evaluated_on[n] if select else corpus, folder))
+        parts.append(Part(share, sentences, trainings))
+    return parts
+
+
+def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
+    """About n sentences of the first groups."""
+    sizes = [0, *accumulate(map(len, groups))]
+    end = min(range(len(sizes)), key=lambda i: abs(sizes[i] - n))
+    return [doc for group in groups[:end] for doc in group]
+
+
+def measure_curve(
+    parts: Sequence[Part],
+    whole: Sequence[Predicted],
+    sentences: float,
+    evaluated_on: Sequence[Path],
+    select: bool,
+    seed: int,
+) -> Curve:
+    """Score the parts, and all gold, on the same sentences.
+
+    parts (Sequence[Part]): The parts, trained.
+    whole (Sequence[Predicted]): Per draw the predictions of gold alone, trained on all gold.
+    sentences (float): Sentences of all gold.
+    evaluated_on, select: See `plan_curve`.
+    seed (int): Seed of the interval.
+    RETURNS (Curve): The curve.
+    """
+    sizes = [*(part.sentences for part in parts), sentences]
+    draws = []
+    for n, corpus in enumerate(evaluated_on):
+        pipelines = [pipeline_of(part.trainings[n], select=select) for part in parts]
+        predictions = [Predictions(Candidate("part", path), corpus) for path in pipelines]
+        rows = [count_sentences(pairs) for pairs in (*predictions, zip(whole[n].gold, whole[n].docs, strict=True))]
+        draws.append(numpy.stack(rows))
+    # Draws are evaluated on different folds, or all on dev.
+    counts = numpy.concatenate(draws, axis=1) if len(set(evaluated_on)) > 1 else numpy.sum(draws, axis=0)
+    return make_curve(sizes, counts, seed)
+
+
+def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
+    """A learning curve, and what twice as much gold may bring: a share of the slope over the doublings so far.
+
+    sizes (Sequence[float]): Sentences.
+    counts (NDArray): Shape (n_sizes, n_sentences, 3): tp, fp and fn of every sentence.
+    seed (int): Seed of the interval.
+    RETURNS (Curve): The curve.
+    """
+    bootstrap = Bootstrap(counts, SAMPLES, seed)
+    f1 = bootstrap.observed
+    points = [{"sentences": float(n), "f1": round(float(value), 2)} for n, value in zip(sizes, f1, strict=True)]
+    if len(sizes) < 3:
+        return Curve(points)
+    doublings = numpy.log2(numpy.asarray(sizes)) - numpy.log2(numpy.asarray(sizes)).mean()
+    weights = SHRINK * doublings / (doublings**2).sum()
+    low, high = numpy.percentile(bootstrap.samples @ weights, [2.5, 97.5])
+    return Curve(points, max(0.0, float(f1 @ weights)), float(low), float(high))
+
+
+def count_sentences(pairs: Any) -> Counts:
+    """Count tp, fp and fn of pairs of Docs, gold and predicted: shape (n_sentences, 3)."""
+    counts = [count_matches([(doc_entities(gold), doc_entities(doc))])[0] for gold, doc in pairs]
+    return numpy.asarray(counts, dtype="int64").reshape(-1, 3)
+
+
+def clean_list(
+    combination: Combination, decided: Sequence[Doc], sources: Sequence[str], policy: str, seed: int
+) -> Difference:
+    """Measure what cleaner term lists bring the combination. For each fold the settings of the lists are chosen on the
+    other folds; the combiner is fitted anew, and the heads stay as they are.
+
+    combination (Combination): The combination, with its folds.
+    decided (Sequence[Doc]): Its decisions on all folds.
+    sources (Sequence[str]): The lists.
+    policy (str): How conflicts between the matches of a list are settled.
+    seed (int): Seed of the interval.
+    RETURNS (Difference): F1 with the cleaner lists minus F1 as it is.
+    """
+    folds, after = combination.folds, []
+    for n in range(len(folds)):
+        others = [doc for i, docs in enumerate(folds) if i != n for doc in docs]
+        cleaned = [list(docs) for docs in folds]
+        for source in sources:
+            seen = [doc for doc in others if weak_group(source) in doc.spans]
+            settings = choose([read_sentence(doc, _gold(doc), source) for doc in seen], policy)
+            cleaned = [[_without(doc, source, settings) for doc in docs] for docs in cleaned]
+        after += Combination(combination.lists, combination.heads, cleaned).decide_fold(n)
+    gold = [doc for docs in folds for doc in docs]
+    counts = numpy.stack([count_sentences(zip(gold, docs, strict=True)) for docs in (decided, after)])
+    return Bootstrap(counts, SAMPLES, seed).difference(1, 0, "before")
+
+
+def _gold(doc: Doc) -> Gold:
+    return find_gold(doc) or Gold(frozenset())
+
+
+def _without(doc: Doc, source: str, settings: Any) -> Doc:
+    """A copy of a Doc with the matches that a list would still have."""
+    group, copy = weak_group(source), doc.copy()
+    if group in doc.spans:
+        kept = [match.candidate.entity for match in settings.apply(read_sentence(doc, _gold(doc), source).matches)]
+        set_spans(copy, group, [Span(copy, *entity) for entity in kept], dict(doc.spans[group].attrs))
+    return copy
+
+
+def recommend(
+    facts: Facts,
+    curve: Curve,
+    cleaner: Optional[Difference],
+    lists: Mapping[str, float],
+    trained: Mapping[str, float],
+    suggest: str = "",
+) -> List[str]:
+    """Recommend what to do next.
+
+    facts (Facts): What the project has.
+    curve (Curve): The learning curve.
+    cleaner (Optional[Difference]): What cleaner term lists bring; None: `analyze` proposes no settings.
+    lists, trained (Mapping[str, float]): F1 of the term lists and of what was trained.
+    suggest (str): The command that tells which sentences to annotate; empty if there is no text.
+    RETURNS (List[str]): Sentences, the most helpful first.
+    """
+    # Better models lift the best candidate only as far as they pass the list.
+    ahead = max(trained.values(), default=0.0)
+    behind = max(0.0, max(lists.values(), default=0.0) - ahead)
+    found = [_more_gold(facts, curve, behind, suggest), *_better_labels(facts)]
+    if cleaner is not None and cleaner.low > 0:
+        text = (
+            "A cleaner term list: the settings that 'analyze' proposes for sources.cfg bring the combination "
+            f"{cleaner.f1:.1f} points of F1 (95 % interval {cleaner.low:.1f} to {cleaner.high:.1f}), with terms chosen "
+            "on other folds."
+        )
+        found.append(Recommendation(cleaner.f1, text))
+    if facts.size == LINEAR:
+        text = (
+            "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): 1.5 points of "
+            "F1 more for the combination on average of six data sets, at twice the time. Or the whole Transformer as "
+            "encoder (--size transformer), which takes much longer."
+        )
+        gain = min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * (100.0 - ahead))
+        found.append(Recommendation(gain - behind, text))
+    return [text for _, text in sorted(found, key=lambda each: -each.gain)]
+
+
+def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recommendation:
+    which = f" Which sentences: {suggest}" if suggest else ""
+    if not facts.gold:
+        text = "Gold: about a hundred annotated sentences are enough to choose, and to measure how good it is."
+        return Recommendation(FIRST_GOLD, text + which)
+    if curve.gain is None:
+        text = f"More gold: {facts.gold} sentences are too few even to tell how much more would bring."
+        return Recommendation(LITTLE_GOLD - behind, text + which)
+    steps = ", ".join(f"{point['f1']:.1f} with {point['sentences']:.0f}" for point in curve.points)
+    text = (
+        f"More gold: gold alone has F1 {steps} sentences, so twice as much may bring it about {curve.gain:.1f} points "
+        f"(95 % interval {curve.low:.1f} to {curve.high:.1f})"
+    )
+    if curve.gain < behind:
+        text += ", which is not enough to pass the term list"
+    return Recommendation(curve.gain - behind, f"{text}.{which}")
+
+
+def _better_labels(facts: Facts) -> List[Recommendation]:
+    if facts.gold and facts.lists and not facts.text:
+        text = "Text (--text): models learn most from the matches of the term list there."
+        return [Recommendation(FIRST_LABELS, text)]
+    if facts.gold and not facts.weak:
+        text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
+        return [Recommendation(FIRST_LABELS, text)]
+    if facts.recall is not None and facts.recall < 50:
+        text = f"More terms: the weak labels find only {facts.recall:.0f} % of the entities."
+        return [Recommendation(MORE_TERMS, text)]
+    return []

@@ -1,0 +1,63 @@
+"""The end of a project: scores on test, once, and a report that opens with the selection."""
+
+from pathlib import Path
+from typing import Any, List, Mapping, Optional, Union
+
+from ..evaluation.compare import Comparison
+from ..evaluation.plots import Plot, curve_plot, f1_plot
+from ..evaluation.report import Section, report
+from ..evaluation.tables import Table
+from .layout import has_docs
+from .selection import Selection
+
+
+def evaluate_selection(
+    selection: Selection,
+    test: Path,
+    output: Path,
+    *,
+    labels: Optional[Path] = None,
+    more: Optional[Mapping[str, Union[Path, str]]] = None,
+    **settings: Any,
+) -> List[Comparison]:
+    """Score all candidates on test, if there is one, and write a report.
+
+    selection (Selection): The selection. It was made without test, and test does not change it.
+    test (Path): Gold corpus; may be missing.
+    output (Path): The HTML file.
+    labels (Optional[Path]): Corpus of weak labels, with gold; may be missing.
+    more (Optional[Mapping[str, Union[Path, str]]]): Further candidates, see `compare`.
+    **settings (Any): See `report`.
+    RETURNS (List[Comparison]): The scores on test; empty without test.
+    RAISES (WeaknerError): For what `report` raises.
+    """
+    candidates = {**{each.name: each.path for each in selection.candidates}, **(more or {})}
+    tested: Any = {"test": test, "candidates": candidates} if has_docs(Path(test)) else {}
+    labels = labels if labels is not None and has_docs(Path(labels)) else None
+    return report(Path(output), labels=labels, first=[selection_section(selection)], **tested, **settings)
+
+
+def selection_section(selection: Selection) -> Section:
+    """The section that the report of a project opens with: scores of the candidates, and what would help most next."""
+    recommended = (f"Recommendation {i}: {text}" for i, text in enumerate(selection.recommendations, start=1))
+    tables: List[Table] = []
+    plots: List[Plot] = []
+    scores = [each.scores for each in selection.ranked() if each.scores is not None]
+    if scores:
+        corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
+        cells = [
+            [
+                f"{row.name} (best)" if row.name == selection.best else row.name,
+                *(f"{value:.1f}" for value in (row.p, row.r, row.f1)),
+                row.bounds,
+            ]
+            for row in scores
+        ]
+        tables.append(Table(f"Scores on {corpus}", ["Candidate", "P", "R", "F1", "F1 95 %"], cells))
+        plots.append(f1_plot(scores, "selection-f1"))
+    if len(selection.curve) > 1:
+        plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve], "selection-curve"))
+    if selection.notes:
+        tables.append(Table("How the candidates were made", ["Note"], [[note] for note in selection.notes]))
+    lines = [*selection.lines(), *recommended]
+    return Section("Selection", "selection", lines, plots, tables, selection.answer())

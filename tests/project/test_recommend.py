@@ -1,0 +1,150 @@
+"""The learning curve, cleaner lists, and what would help most next."""
+
+import numpy
+import pytest
+import spacy
+
+from spacy_weakner.corpus.weak import set_source
+from spacy_weakner.evaluation.bootstrap import Difference
+from spacy_weakner.project import recommend as module
+from spacy_weakner.project.combine import Combination
+from spacy_weakner.project.recommend import Curve, clean_list, make_curve, recommend
+
+from ..util import make_doc
+from .util import make_facts
+
+VECTORS = "A Transformer's subword vectors in the linear CRF"
+NLP = spacy.blank("xx")
+NOTHING = Curve([])
+
+
+def counts(*f1, n=100):
+    """Sentences of which so many percent are right, with one entity each."""
+    right = numpy.asarray([[1, 0, 0]] * n), numpy.asarray([[0, 1, 1]] * n)
+    return numpy.stack([numpy.where(numpy.arange(n)[:, None] < value, *right) for value in f1])
+
+
+def curve(*f1):
+    return make_curve([25.0 * 2**i for i in range(len(f1))], counts(*f1))
+
+
+@pytest.mark.parametrize(
+    "f1, gain",
+    [
+        ((50.0, 60.0), None),
+        ((40.0, 60.0, 70.0), 9.0),
+        ((40.0, 60.0, 60.0), 6.0),
+        ((40.0, 60.0, 50.0), 3.0),
+        ((60.0, 50.0, 60.0), 0.0),
+        ((60.0, 50.0, 40.0), 0.0),
+        ((40.0, 50.0, 70.0), 9.0),
+        ((0.0, 40.0, 60.0, 70.0), 13.8),
+    ],
+)
+def test_what_twice_as_much_gold_may_bring(f1, gain):
+    found = curve(*f1)
+    assert [point["f1"] for point in found.points] == list(f1)
+    assert found.gain == (None if gain is None else pytest.approx(gain))
+    assert found.gain is None or found.low < found.high
+
+
+def test_the_interval_is_that_of_the_same_sentences():
+    # All sizes are scored on the same sentences, so that what they have in common does not widen it.
+    paired = make_curve([25, 50, 100], counts(40, 60, 80))
+    shuffled = counts(40, 60, 80)
+    rng = numpy.random.default_rng(0)
+    unpaired = numpy.stack([row[rng.permutation(len(row))] for row in shuffled])
+    loose = make_curve([25, 50, 100], unpaired)
+    assert loose.gain == pytest.approx(paired.gain)
+    assert paired.high - paired.low < loose.high - loose.low
+
+
+def first(facts, found=NOTHING, cleaner=None, best=60.0, listed=0.0):
+    texts = recommend(facts, found, cleaner, {"list": listed}, {"model": best})
+    return [text.split(":")[0].split(" (")[0] for text in texts]
+
+
+def cleaner(f1, low):
+    return Difference(baseline="before", f1=f1, low=low, high=f1 + 1.0, p=0.1)
+
+
+def test_the_most_helpful_comes_first():
+    facts = make_facts(size="linear", recall=40.0)
+    assert first(facts, curve(40.0, 60.0, 80.0))[0] == "More gold"
+    assert first(facts, curve(49.0, 50.0, 51.0)) == ["More terms", VECTORS, "More gold"]
+    assert first(facts, curve(49.0, 50.0, 51.0), cleaner(4.0, 1.0))[0] == "A cleaner term list"
+    assert first(make_facts(gold=0))[0] == "Gold"
+
+
+@pytest.mark.parametrize("f1, low, is_named", [(2.0, 0.5, True), (2.0, -0.1, False), (0.0, 0.0, False)])
+def test_a_cleaner_list_only_if_it_raises_the_combination(f1, low, is_named):
+    assert ("A cleaner term list" in first(make_facts(), curve(40.0, 60.0, 80.0), cleaner(f1, low))) == is_named
+
+
+def test_nobody_is_told_what_he_has():
+    for size in ("linear-static", "transformer", "gpu"):
+        assert not any("Transformer" in text for text in first(make_facts(size=size)))
+    assert any("term list" in text for text in first(make_facts(weak=False)))
+    # Where next to nothing is missing, a Transformer brings next to nothing.
+    assert first(make_facts(size="linear"), curve(97.0, 98.0, 99.0), best=99.0)[-1] == VECTORS
+
+
+def test_figures_are_named():
+    found = curve(40.0, 60.0, 80.0)
+    (text, *_) = recommend(make_facts(), found, None, {}, {"gold alone": 80.0})
+    assert "40.0 with 25, 60.0 with 50, 80.0 with 100 sentences" in text and "12.0 points" in text
+    assert f"{found.low:.1f} to {found.high:.1f}" in text
+    (text, *_) = recommend(make_facts(size="gpu"), Curve([]), None, {}, {})
+    assert "100 sentences are too few" in text
+
+
+def test_what_cannot_pass_the_list_comes_last():
+    texts = recommend(make_facts(), curve(20.0, 30.0, 40.0), None, {"list": 84.0}, {"gold alone": 40.0})
+    assert any("not enough to pass the term list" in text for text in texts)
+
+
+def test_more_gold_comes_with_the_command_that_chooses_it():
+    facts = make_facts(gold=100, text=50)
+    texts = recommend(facts, Curve([]), None, {}, {"gold alone": 50.0}, "spacy weakner suggest TEXT")
+    assert sum(text.endswith("Which sentences: spacy weakner suggest TEXT") for text in texts) == 1
+
+
+# Cleaner lists
+
+
+def make_fold(n, wrong):
+    """Sentences in which a list matches "bad" wrongly, and a person rightly."""
+    docs = []
+    for i in range(n):
+        doc = make_doc(NLP, f"Anna is {'bad' if i % 2 else 'worse'} {i}", [(0, 1, "PER")])
+        set_source(doc, "list", [(0, 1, "PER"), *([(2, 3, "PER")] if wrong else [])], terms="LOWER")
+        docs.append(doc)
+    return docs
+
+
+class Union(Combination):
+    """A combination that takes all matches."""
+
+    def decide(self, docs, folds):
+        decided = [doc.copy() for doc in docs]
+        for doc in decided:
+            doc.set_ents(list(doc.spans["weak:list"]))
+        return decided
+
+
+@pytest.mark.parametrize("wrong, gain", [(True, 100 - 200 / 3), (False, 0.0)])
+def test_terms_are_chosen_on_other_folds(monkeypatch, wrong, gain):
+    monkeypatch.setattr(module, "Combination", Union)
+    union = Union({}, [], [make_fold(20, wrong) for _ in range(3)])
+    decided = [doc for n in range(3) for doc in union.decide_fold(n)]
+    found = clean_list(union, decided, ["list"], "longest", 0)
+    assert found.f1 == pytest.approx(gain) and (found.low > 0) == wrong
+    # The folds stay as they are.
+    assert len(union.folds[0][0].spans["weak:list"]) == 1 + wrong
+
+
+def test_terms_of_one_fold_alone_are_not_stopped_there(monkeypatch):
+    monkeypatch.setattr(module, "Combination", Union)
+    union = Union({}, [], [make_fold(20, True), make_fold(20, False), make_fold(20, False)])
+    decided = [doc for n in range(3) for doc in union.decide_fold(n)]
+    assert clean_list(union, decided, ["list"], "longest", 0).f1 == 0.0

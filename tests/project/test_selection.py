@@ -1,0 +1,166 @@
+"""The selection: which candidate is the best, the sentences about it, and its file."""
+
+import json
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.bootstrap import Difference
+from spacy_weakner.evaluation.compare import Comparison
+from spacy_weakner.project.rules import COMBINED, Rule
+from spacy_weakner.project.selection import Selection, choose, cost_of_speed
+from spacy_weakner.scores import Accuracy, Counts
+
+from .util import SCORES, make_selection, make_trained
+
+PATH = "selection.json"
+
+
+def row(name, tp, fp=0, fn=0, difference=None):
+    return Comparison(name, Counts(tp, fp, fn), {}, None, Accuracy(), difference=difference)
+
+
+def differ(f1, low, high=9.0):
+    return Difference(baseline="combined", f1=f1, low=low, high=high, p=0.1)
+
+
+@pytest.mark.parametrize(
+    "rows, best",
+    [
+        ([row("term list", 5, 0, 5), row("gold alone", 6, 0, 4)], "gold alone"),
+        ([row("term list", 6, 0, 4), row("gold alone", 5, 0, 5)], "term list"),
+        ([row("term list", 5, 1, 4), row("gold alone", 5, 1, 4), row("NEEDLE", 5, 1, 4)], "term list"),
+        ([row("term list", 0, 0, 9), row("gold alone", 0, 9, 9)], "term list"),
+        ([row("term list", 1000, 0, 1), row("gold alone", 1001, 0, 1)], "gold alone"),
+    ],
+)
+def test_the_best_wins_and_of_equals_the_first(rows, best):
+    assert choose(rows) == best
+
+
+@pytest.mark.parametrize(
+    "parts, best",
+    [
+        ({}, "combined"),
+        ({"head": (-3.5, -5.0)}, "combined"),
+        # A few hundred sentences cannot tell.
+        ({"head": (3.5, -0.5)}, "combined"),
+        ({"head": (3.5, 0.0)}, "combined"),
+        ({"head": (2.5, 0.5)}, "combined"),
+        ({"head": (3.0, 0.5)}, "combined"),
+        ({"head": (3.5, 0.5)}, "head"),
+        # Of those that are clearly better the best.
+        ({"list": (3.5, 0.5), "head": (4.5, 0.5)}, "head"),
+        ({"list": (3.5, 0.5), "head": (4.5, -0.5)}, "list"),
+        ({"list": (3.5, 0.5), "head": (3.5, 0.5)}, "list"),
+    ],
+)
+def test_the_combination_is_selected_unless_a_part_is_clearly_better(parts, best):
+    rows = [
+        row(name, 600 + round(10 * f1), 0, 400 - round(10 * f1), differ(f1, low)) for name, (f1, low) in parts.items()
+    ]
+    assert choose([*rows, row("combined", 600, 0, 400)], "combined") == best
+
+
+def test_a_combination_that_there_is_not():
+    assert choose([row("list", 5, 0, 5), row("head", 6, 0, 4)], "combined") == "head"
+
+
+def test_speed_has_its_price():
+    more = Difference(baseline="list", f1=2.3, low=1.0, high=3.6, p=0.01)
+    rows = [row("list", 5, 0, 5), row(COMBINED, 7, 0, 3, more)]
+    assert "2.3 points" in cost_of_speed(rows, "list") and "1.0 to 3.6" in cost_of_speed(rows, "list")
+    assert cost_of_speed(rows, COMBINED) == cost_of_speed(rows[:1], "list") == ""
+
+
+def full(tmp_path):
+    selection = make_selection(tmp_path / "ä b", "gold alone")
+    difference = {"baseline": "gold alone", "f1": -5.0, "low": -9.0, "high": -1.0, "p": 0.01}
+    others = [
+        make_trained("term list", "list", {**SCORES, "f1": 75.0, "difference": difference}),
+        make_trained("chance", "x", {**SCORES, "f1": 75.0, "difference": {**difference, "high": 1.0}}),
+        make_trained("same", "y", {**SCORES, "difference": {**difference, "f1": -0.01, "high": 1.0}}),
+    ]
+    return selection.model_copy(
+        update={
+            "candidates": [*selection.candidates, *others],
+            "left_out": [Rule(name="NEEDLE", trained=False, why="there is no dev")],
+            "notes": ["a note"],
+            "recommendations": ["Mehr Gold: 'ä'."],
+            "curve": [{"sentences": 10.0, "f1": 20.0}],
+        }
+    )
+
+
+def test_a_selection_comes_back(tmp_path):
+    selection = full(tmp_path)
+    selection.save(tmp_path / "new" / PATH)
+    again = Selection.load(tmp_path / "new" / PATH)
+    assert again == selection and again.selected.path == str(tmp_path / "ä b") and again.lines() == selection.lines()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == [PATH]
+
+
+def test_sentences_about_it(tmp_path):
+    first, *others = full(tmp_path).lines()
+    assert first.startswith("'gold alone' is the best: F1 80.0 (95 % interval 70.0 to 90.0), P 80.0, R 80.0")
+    assert first.endswith("on 50 dev sentences.")
+    # The best first.
+    assert others[0].endswith(", as good.")
+    assert "5.0 points of F1 less" in others[1] and "chance" not in others[1] and "chance" in others[2]
+    assert others[3] == "'NEEDLE' was not trained: there is no dev."
+
+
+def test_what_a_combination_consists_of(tmp_path):
+    selection = make_selection(tmp_path, COMBINED)
+    assert len(selection.lines()) == 1
+    listed = make_trained("term list", "list", {**SCORES, "f1": 85.0})
+    selection = selection.model_copy(update={"candidates": [listed, *selection.candidates]})
+    _, parts, other = selection.lines()
+    assert "lists and heads" in parts and other.startswith("'term list' has F1 85.0")
+    assert [each.name for each in selection.ranked()] == [COMBINED, "term list"]
+
+
+def test_nothing_was_compared(tmp_path):
+    selection = make_selection(tmp_path, scores=None)
+    (line,) = selection.lines()
+    assert "'term list'" in line and "no gold" in line and selection.selected.scores is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"candidates": [1]}', b"\xff\xfe"])
+def test_damaged_files(tmp_path, text):
+    path = tmp_path / PATH
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(WeaknerError, match=r"WK681.*selection\.json.*'spacy weakner fit'"):
+        Selection.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"notes": [3]},
+        {"recommendations": 3},
+        {"chosen_by": "x"},
+        {"curve": [{"sentences": "ten", "f1": 1.0}]},
+        {"curve": [{"sentences": 10.0}]},
+        {"settings": {"gold_steps": None}},
+        {"facts": {"f1": [80.0]}},
+        {"best": "nobody"},
+        {"candidates": [{"name": "gold alone", "path": 3, "why": "", "scores": None}]},
+        {"candidates": [{"name": "gold alone", "path": "x", "why": "", "scores": {**SCORES, "tp": "8"}}]},
+        {"candidates": [{"name": "gold alone", "path": "x", "why": "", "scores": {**SCORES, "interval": {"low": 1}}}]},
+    ],
+)
+def test_values_of_another_kind(tmp_path, change):
+    path = tmp_path / PATH
+    full(tmp_path).save(path)
+    data = json.loads(path.read_text())
+    for key, value in change.items():
+        data[key] = {**data[key], **value} if isinstance(value, dict) else value
+    path.write_text(json.dumps(data))
+    with pytest.raises(WeaknerError, match=r"WK681.*selection\.json"):
+        Selection.load(path)
+
+
+def test_a_file_that_is_missing(tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK100.*fit"):
+        Selection.load(tmp_path / "none.json")

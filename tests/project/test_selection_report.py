@@ -1,0 +1,107 @@
+"""The end: scores on test, and a report that opens with the selection."""
+
+import json
+import re
+
+import pytest
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project.rules import Rule
+from spacy_weakner.project.selection import read_scores
+from spacy_weakner.project.selection_report import evaluate_selection, selection_section
+
+from .util import ALL_TERMS, PEOPLE, SCORES, make_corpora, make_selection, make_trained, write_gold, write_ruler
+
+pytest.importorskip("matplotlib")
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def project(tmp_path):
+    selection = make_selection(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}), f"list {SCRIPT}")
+    difference = {"baseline": selection.best, "f1": -5.0, "low": -9.0, "high": 1.0, "p": 0.2}
+    other = make_trained("gold alone", write_ruler(tmp_path / "gold", ALL_TERMS), {**SCORES, "difference": difference})
+    changes = {
+        "candidates": [*selection.candidates, other],
+        "left_out": [Rule(name="NEEDLE", trained=False, why=SCRIPT)],
+        "recommendations": [f"More {SCRIPT}"],
+        "notes": [f"note {SCRIPT}"],
+        "curve": [{"sentences": 10.0, "f1": 20.0}, {"sentences": 20.0, "f1": 40.0}],
+    }
+    return selection.model_copy(update=changes), make_corpora(tmp_path / "corpus", gold=12, text=0)
+
+
+def test_a_report_with_test(tmp_path, project):
+    selection, corpora = project
+    write_gold(corpora.test, 12, 500)
+    how = {"labels": corpora.gold_labelled, "bootstrap": 20, "title": SCRIPT}
+    rows = evaluate_selection(selection, corpora.test, tmp_path / "report.html", **how)
+    assert [row.name for row in rows] == [selection.best, "gold alone"]
+    # What was selected on dev stays selected: test has its own best.
+    assert rows[1].counts.f1 == 100.0 and rows[0].counts.f1 < 100.0 and selection.best == rows[0].name
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in html and html.count("&lt;script&gt;") > 5
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
+    assert "Selection" in headings[0] and len(headings) > 2
+    assert "Recommendation 1" in html and "selection-curve" in html
+
+
+def test_a_report_without_test(tmp_path, project):
+    selection, corpora = project
+    report = tmp_path / "report.html"
+    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labelled) == []
+    assert read_scores(tmp_path / "none.json") == read_scores(None) == {}
+    assert "Selection" in report.read_text(encoding="utf-8")
+
+
+def test_a_report_of_nothing_but_the_selection(tmp_path, project):
+    selection, corpora = project
+    corpora.gold_labelled.unlink()
+    selection = make_selection(selection.selected.path, scores=None)
+    report = tmp_path / "report.html"
+    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labelled) == []
+    section = selection_section(selection)
+    assert section.lines == selection.lines() and not section.plots and not section.tables
+
+
+def test_tables_of_the_selection(project):
+    section = selection_section(project[0])
+    scores, made = section.tables
+    assert "dev" in scores.title and scores.rows[1] == ["gold alone", "80.0", "80.0", "80.0", "70.0 to 90.0"]
+    assert made.rows == [[f"note {SCRIPT}"]] and len(section.plots) == 2
+    assert section.lines[-1].startswith("Recommendation 1: More")
+
+
+def test_the_answer_in_short(project):
+    selection, _ = project
+    answer = dict(selection.answer())
+    assert [*answer] == ["Best", "How certain", "Next"]
+    assert answer["Best"] == selection.lines()[0] and answer["Next"] == selection.recommendations[0]
+    assert "'gold alone'" in answer["How certain"] and "may be chance" in answer["How certain"]
+    alone = selection.model_copy(update={"candidates": selection.candidates[:1]})
+    assert "Nothing else" in dict(alone.answer())["How certain"]
+    unknown = make_selection(selection.selected.path, scores=None).answer()
+    assert [heading for heading, _ in unknown] == ["Best", "How certain"] and "no gold" in unknown[1][1]
+
+
+def test_a_candidate_that_is_gone(tmp_path, project):
+    selection, corpora = project
+    write_gold(corpora.test, 6, 500)
+    gone = [selection.candidates[0], make_trained("gold alone", tmp_path / "gone")]
+    with pytest.raises(WeaknerError, match="gone"):
+        changed = selection.model_copy(update={"candidates": gone})
+        evaluate_selection(changed, corpora.test, tmp_path / "report.html", bootstrap=20)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_scores_come_back(tmp_path):
+    scores = make_trained("a", "x").scores
+    (tmp_path / "test.json").write_text(json.dumps([scores.model_dump()]))
+    assert read_scores(tmp_path / "test.json") == {"a": scores}
+
+
+@pytest.mark.parametrize("text", ["[{", "3", '[{"name": "a"}]', "[3]"])
+def test_damaged_scores(tmp_path, text):
+    (tmp_path / "scores.json").write_text(text)
+    with pytest.raises(WeaknerError, match="WK681"):
+        read_scores(tmp_path / "scores.json")
