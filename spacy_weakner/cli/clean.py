@@ -12,7 +12,7 @@ from ._util import Component, Corpus, Gpu, SameShards, reporting, show_shards, s
 def clean_cli(
     input_path: Corpus,
     output_path: SameShards,
-    judge: Annotated[
+    model: Annotated[
         str, typer.Argument(help="The folder of 'train --folds' on this corpus; or a pipeline trained on other data")
     ],
     component: Component = None,
@@ -29,7 +29,7 @@ def clean_cli(
     ] = None,
     gpu_id: Gpu = -1,
 ) -> None:
-    """Make labels missing that a model confidently contradicts which was not trained on them."""
+    """Make labels missing that a model which was not trained on them confidently contradicts."""
     options = dict(locals())
     with reporting():
         from ..evaluation.tables import shorten
@@ -39,14 +39,14 @@ def clean_cli(
         msg.good(f"{report.docs} documents", output_path)
         rows = []
         for kind, found in (("", report.labels), ("source ", report.sources)):
-            for name, own in sorted(found.items()):
-                share = f"{100 * own.suspect / max(1, own.units):.1f} %"
-                threshold = "-" if own.threshold is None else f"{own.threshold:.3f}"
-                rows.append((shorten(kind + name), f"{own.units:,}", f"{own.suspect:,}", share, threshold))
+            for name, counts in sorted(found.items()):
+                share = f"{100 * counts.suspect / max(1, counts.units):.1f} %"
+                threshold = "-" if counts.threshold is None else f"{counts.threshold:.3f}"
+                rows.append((shorten(kind + name), f"{counts.units:,}", f"{counts.suspect:,}", share, threshold))
         show_table(("", "entities", "suspect", "", "threshold"), rows)
         msg.info(f"Tokens made missing: {report.missing} of {report.tokens}")
         if report.gold:
             msg.info(f"Documents with gold, which stays (--gold cleans it, too): {report.gold}")
         if list_path is not None:
-            msg.good("What was suspect", list_path)
+            msg.good("Suspect labels", list_path)
         show_shards(report.skipped, report.replaced)

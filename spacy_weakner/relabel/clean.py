@@ -1,28 +1,28 @@
-"""Makes suspect labels missing: those that a model which has not seen them confidently takes for wrong."""
+"""Makes suspect labels missing: those that a model which was not trained on them confidently contradicts."""
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, DefaultDict, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy
-from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..corpus import weak
-from ..corpus.docbin import corpus_files, read_docs
+from ..corpus.docbin import corpus_files, read_docs, stream_docs
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output
+from ..files import atomic_path, check_output
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
 from ..runtime.shards import run_stage
 from ..runtime.stage import Report, Stage, Statistics, memory_zones
+from ..scratch import scratch_folder
 from ..ty import Entity
-from .cleaning.judges import Judges
-from .cleaning.suspicion import (
+from .confident_learning import (
     OUTSIDE,
     Columns,
     Finding,
@@ -30,62 +30,62 @@ from .cleaning.suspicion import (
     find_entities,
     find_outside,
     given_labels,
-    own_probabilities,
+    self_confidence,
     suspect_tokens,
 )
-from .cleaning.writing import make_missing, sources_of, write_list
+from .held_out import HeldOutModels, doc_key
 
 BATCH_SIZE = 256
 
 
 @dataclass
-class Labelled(Statistics):
-    """What has a label, or comes from a source.
+class LabelCounts(Statistics):
+    """Counts of a label or a source.
 
     units (int): Entities; of "O", tokens.
     suspect (int): Those that were made missing.
-    judged (int): Tokens that went into the threshold: those of Docs that are left as they are count too.
+    tokens (int): Tokens that went into the threshold; also those of Docs that are left as they are.
     confidence (float): Sum of the probabilities of the label there.
     """
 
     units: int = 0
     suspect: int = 0
-    judged: int = 0
+    tokens: int = 0
     confidence: float = 0.0
 
     @property
     def threshold(self) -> Optional[float]:
-        """RETURNS (Optional[float]): Mean self-confidence; None if nothing was judged."""
-        return self.confidence / self.judged if self.judged else None
+        """Mean self-confidence; None without tokens."""
+        return self.confidence / self.tokens if self.tokens else None
 
 
-def _by_name() -> "DefaultDict[str, Labelled]":
-    return defaultdict(Labelled)
+def _by_name() -> "DefaultDict[str, LabelCounts]":
+    return defaultdict(LabelCounts)
 
 
 @dataclass
 class CleanReport(Report):
-    """What was judged, beside what `Report` tells.
+    """Counts of `clean`, beside those of `Report`.
 
     tokens (int): Tokens of the Docs written.
     missing (int): Those that were made missing.
     gold (int): Docs with gold, which was left as it is.
-    labels (DefaultDict[str, Labelled]): Per label; "O" for tokens outside of entities.
-    sources (DefaultDict[str, Labelled]): Entities per source that proposed them.
+    labels (DefaultDict[str, LabelCounts]): Per label; "O" for tokens outside of entities.
+    sources (DefaultDict[str, LabelCounts]): Entities per source that proposed them.
     """
 
     tokens: int = 0
     missing: int = 0
     gold: int = 0
-    labels: "DefaultDict[str, Labelled]" = field(default_factory=_by_name)
-    sources: "DefaultDict[str, Labelled]" = field(default_factory=_by_name)
+    labels: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)
+    sources: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)
 
 
 @holding("output_path", "list_path")
 def clean(
     input_path: Path,
     output_path: Path,
-    judge: Union[str, Path],
+    model: Union[str, Path],
     *,
     component: Optional[str] = None,
     factor: float = 1.0,
@@ -104,22 +104,23 @@ def clean(
 
     An entity is suspect if one of its tokens is, and becomes missing as a whole.
 
-    The probabilities must come from models that have not seen the labels. What was suspect stays in the span group
-    "suspect", what sources say in theirs. The corpus is read twice: for the thresholds, and to clean it.
+    The probabilities must come from models that were not trained on the labels. Suspect labels stay in the span group
+    "suspect", those of sources in theirs. The corpus is read twice, and predicted once: its probabilities lie in a file
+    beside the output in between.
 
     input_path (Path): A corpus, weak or gold: a `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    judge (Union[str, Path]): The folder of `train --folds` on this very corpus: every Doc is judged by the pipeline
+    model (Union[str, Path]): The folder of `train --folds` on this very corpus: every Doc is predicted by the pipeline
         that was trained without it. Or a pipeline that was trained on other data.
     component (Optional[str]): Name of the component that gives distributions over tags; None: the last that does.
     factor (float): What the threshold of a token's own label is multiplied by: the lower, the fewer are suspect.
-    entities (bool): Judge the tokens of entities.
-    outside (bool): Judge tokens that are "O". An entity beside one that ought to have its label is then suspect, too,
-        since it ends in the wrong place. Of a term list, which misses more than it gets wrong, judge these alone.
+    entities (bool): Clean the tokens of entities.
+    outside (bool): Clean tokens that are "O". An entity beside one that ought to have its label is then suspect, too,
+        since it ends in the wrong place. Of a term list, which misses more than it gets wrong, clean these alone.
     gold (bool): Clean Docs with gold, too.
-    list_path (Optional[Path]): Write what was suspect to this JSONL file, to look at.
+    list_path (Optional[Path]): Write the suspect labels to this JSONL file.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     RETURNS (CleanReport): What was done.
     RAISES (WeaknerError): For missing input, unusable settings, folds of another corpus, and a pipeline that gives no
         distributions.
@@ -128,16 +129,16 @@ def clean(
     if not (outside or entities):
         raise WeaknerError(Errors.WK726)
     input_path, output_path = Path(input_path), Path(output_path)
-    there = [Path(judge)] if Path(judge).exists() else []
+    there = [Path(model)] if Path(model).exists() else []
     check_output(there, [output_path])
     if list_path is not None:
         check_output([input_path, *there, output_path], [Path(list_path)])
         if Path(list_path).is_dir():
             raise WeaknerError(Errors.WK109.format(path=list_path))
-    with on_device(gpu_id):
-        judges = Judges(str(judge), component)
+    with on_device(gpu_id), scratch_folder(output_path) as folder:
+        models = HeldOutModels(str(model), component)
         settings = {
-            "judges": judges.hashes(),
+            "models": models.hashes(),
             # The thresholds are those of the whole corpus.
             "corpus": hash_text("\n".join(map(hash_file, corpus_files(input_path)))),
             "component": component,
@@ -146,63 +147,60 @@ def clean(
             "outside": outside,
             "gold": gold,
         }
-        report = run_stage(Clean(judges, settings, input_path), input_path, output_path, progress=progress)
+        report = run_stage(Clean(models, settings, input_path, folder), input_path, output_path, progress=progress)
     if list_path is not None:
         write_list(Path(list_path), output_path)
     return report
 
 
 class Clean(Stage[CleanReport]):
-    """The stage.
-
-    judges (Judges): Who says what is probable.
-    settings (Dict[str, Any]): See `clean`.
-    path (Path): The corpus that the thresholds are those of.
-    """
+    """The stage. The thresholds are those of the corpus at `path`, whose probabilities are kept in a folder."""
 
     name = "clean"
     report = CleanReport
 
-    def __init__(self, judges: Judges, settings: Dict[str, Any], path: Path) -> None:
+    def __init__(self, models: HeldOutModels, settings: Dict[str, Any], path: Path, folder: Path) -> None:
         super().__init__(settings, Vocab())
-        self.judges = judges
+        self.models = models
         self.path = path
+        self.folder = folder
         self.thresholds: Rows = numpy.zeros(0)
+        self.predictions: Optional[_Predictions] = None
 
     def open(self) -> None:
-        """Load the judges and learn the thresholds.
-
-        RAISES (WeaknerError): For a Doc that nobody can judge.
-        """
-        self.judges.open()
-        found = _by_name()
+        """Load the models, predict the corpus and learn the thresholds."""
+        self.models.open()
+        self.predictions = _Predictions(self.folder / "predictions", len(self.models.labels))
+        counts = _by_name()
         for file_ in corpus_files(self.path):
             vocab = Vocab()
-            with memory_zones([vocab, *self.judges.zones()]):
+            with memory_zones([vocab, *self.models.zones()]):
                 for batch in minibatch(read_docs(file_, vocab), BATCH_SIZE):
-                    for doc, rows in zip(batch, self.judges(batch), strict=True):
-                        self._count(found, rows, self._given(doc))
-        means = [found[label].threshold for label in self.judges.labels]
+                    for doc, rows in zip(batch, self.models(batch), strict=True):
+                        self.predictions.add(doc, rows)
+                        self._count(counts, rows, self._given(doc))
+        means = [counts[label].threshold for label in self.models.labels]
         self.thresholds = numpy.array([numpy.nan if mean is None else mean for mean in means])
 
-    def zones(self) -> List[Union[Vocab, Language]]:
-        return [self.vocab, *self.judges.zones()]
+    def close(self) -> None:
+        if self.predictions is not None:
+            self.predictions.close()
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        for batch in minibatch(docs, BATCH_SIZE):
-            for doc, rows in zip(batch, self.judges(batch), strict=True):
-                self._clean(doc, rows)
-                yield doc
+        assert self.predictions is not None
+        for doc in docs:
+            self._clean(doc, self.predictions.get(doc))
+            yield doc
 
     def _given(self, doc: Doc) -> Columns:
-        return given_labels(len(doc), weak.doc_entities(doc), _outside(doc), self.judges.labels)
+        return given_labels(len(doc), weak.doc_entities(doc), _outside(doc), self.models.labels)
 
-    def _count(self, labels: Dict[str, Labelled], rows: Rows, given: Columns) -> None:
-        own = own_probabilities(rows, given)
-        for column, label in enumerate(self.judges.labels):
-            judged = own[(given == column) & ~numpy.isnan(own)]
-            labels[label].judged += len(judged)
-            labels[label].confidence += float(judged.sum())
+    def _count(self, labels: Dict[str, LabelCounts], rows: Rows, given: Columns) -> None:
+        confidence = self_confidence(rows, given)
+        for column, label in enumerate(self.models.labels):
+            of_label = confidence[(given == column) & ~numpy.isnan(confidence)]
+            labels[label].tokens += len(of_label)
+            labels[label].confidence += float(of_label.sum())
 
     def _clean(self, doc: Doc, rows: Rows) -> None:
         given = self._given(doc)
@@ -211,27 +209,108 @@ class Clean(Stage[CleanReport]):
         if not weak.is_weak(doc) and not self.settings["gold"]:
             self.stats.gold += len(doc) > 0 and doc.has_annotation("ENT_IOB")
             return
-        entities, outside, labels = weak.doc_entities(doc), _outside(doc), self.judges.labels
+        entities, outside, labels = weak.doc_entities(doc), _outside(doc), self.models.labels
         suspicion = suspect_tokens(rows, given, self.thresholds, self.settings["factor"])
         found = find_entities(suspicion, entities, labels) if self.settings["entities"] else []
         if self.settings["outside"]:
-            there = {each[:3] for each in found}
-            found += [each for each in find_outside(suspicion, outside, entities, labels) if each[:3] not in there]
+            there = {finding[:3] for finding in found}
+            more = find_outside(suspicion, outside, entities, labels)
+            found += [finding for finding in more if finding[:3] not in there]
         found.sort()
         self._count_units(doc, entities, outside, found)
         make_missing(doc, found)
 
     def _count_units(self, doc: Doc, entities: List[Entity], outside: List[int], found: List[Finding]) -> None:
-        stats, suspect = self.stats, {each[:3] for each in found}
+        stats, suspect = self.stats, {finding[:3] for finding in found}
         for entity in entities:
             sources = [stats.sources[name] for name in sources_of(doc, entity)]
             for counts in (stats.labels[entity[2]], *sources):
                 counts.units += 1
                 counts.suspect += entity in suspect
         stats.labels[OUTSIDE].units += len(outside)
-        stats.labels[OUTSIDE].suspect += sum(each.end - each.start for each in found if each.label == OUTSIDE)
-        stats.missing += sum(each.end - each.start for each in found)
+        stats.labels[OUTSIDE].suspect += sum(f.end - f.start for f in found if f.label == OUTSIDE)
+        stats.missing += sum(f.end - f.start for f in found)
 
 
 def _outside(doc: Doc) -> List[int]:
     return [token.i for token in doc if token.ent_iob != 0 and not token.ent_type]
+
+
+class _Predictions:
+    """Probabilities of Docs, in a file. Equal Docs have equal ones."""
+
+    def __init__(self, path: Path, n_labels: int) -> None:
+        self._file = path.open("w+b")
+        self._n_labels = n_labels
+        self._places: Dict[bytes, Tuple[int, int]] = {}
+
+    def add(self, doc: Doc, rows: Rows) -> None:
+        self._places[bytes.fromhex(doc_key(doc))] = (self._file.seek(0, 2), len(rows))
+        self._file.write(rows.astype("float64").tobytes())
+
+    def get(self, doc: Doc) -> Rows:
+        start, n = self._places[bytes.fromhex(doc_key(doc))]
+        self._file.seek(start)
+        return numpy.frombuffer(self._file.read(8 * n * self._n_labels)).reshape(n, self._n_labels)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def make_missing(doc: Doc, found: List[Finding]) -> None:
+    """Make suspect tokens missing in entities, tags and soft labels, and keep their labels in the span group
+    "suspect"."""
+    weak.remove_group(doc, weak.SUSPECT_GROUP)
+    if not found:
+        return
+    spans = [Span(doc, finding.start, finding.end, label=finding.label) for finding in found]
+    group = weak.set_spans(doc, weak.SUSPECT_GROUP, spans, {"scores": [finding.probability for finding in found]})
+    group.attrs["instead"] = [finding.instead for finding in found]
+    group.attrs["instead_scores"] = [finding.instead_probability for finding in found]
+    doc.set_ents([], missing=spans, default="unmodified")
+    tokens = [i for finding in found for i in range(finding.start, finding.end)]
+    tags, soft = weak.get_tags(doc), weak.get_soft_labels(doc)
+    if tags is not None:
+        weak.set_tags(doc, [None if i in {*tokens} else tag for i, tag in enumerate(tags)])
+    if soft is not None:
+        rows = soft.probabilities.copy()
+        rows[tokens] = 0.0
+        weak.set_soft_labels(doc, soft._replace(probabilities=rows))
+
+
+def sources_of(doc: Doc, entity: Entity) -> List[str]:
+    """Names of the weak sources that propose an entity, sorted."""
+    return [name for name in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(name))]
+
+
+def write_list(path: Path, corpus: Path) -> None:
+    """List the suspect labels of a cleaned corpus as JSONL, one in each row."""
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file_:
+        for doc in stream_docs(corpus):
+            for row in _rows(doc):
+                file_.write(_printable(json.dumps(row, ensure_ascii=False)) + "\n")
+
+
+def _rows(doc: Doc) -> Iterator[Dict[str, Any]]:
+    if weak.SUSPECT_GROUP not in doc.spans:
+        return
+    group = doc.spans[weak.SUSPECT_GROUP]
+    columns = (group.attrs[name] for name in ("scores", "instead", "instead_scores"))
+    for span, probability, instead, instead_probability in zip(group, *columns, strict=True):
+        yield {
+            "id": weak.get_id(doc),
+            "text": doc.text,
+            "start": span.start_char,
+            "end": span.end_char,
+            "entity": span.text,
+            "label": span.label_,
+            "sources": sources_of(doc, (span.start, span.end, span.label_)),
+            "probability": round(probability, 4),
+            "instead": instead,
+            "instead_probability": round(instead_probability, 4),
+        }
+
+
+def _printable(line: str) -> str:
+    """Escape what would move a cursor, turn the direction of writing, or end a line."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)

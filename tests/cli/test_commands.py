@@ -160,7 +160,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         given = {o[2:].replace("-", "_") for o in options.split() if o.startswith("--")}
         given = {{"no_sentences": "sentences", "no_entities": "entities", "list": "list_path"}.get(o, o) for o in given}
         wanted = {"sources" if command == "aggregate" and o == "source" else o for o in given}
-        paths = {"input_path", "output_path", "inputs", "model", "models", "judge"}
+        paths = {"input_path", "output_path", "inputs", "model", "models"}
         assert wanted | {"progress"} == {*seen} - paths
         if command == "aggregate":
             assert seen["sources"] == ["a", "b"]

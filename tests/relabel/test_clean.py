@@ -16,7 +16,7 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.relabel.clean import clean
-from spacy_weakner.relabel.cleaning.suspicion import UNKNOWN, given_labels, suspect_tokens
+from spacy_weakner.relabel.confident_learning import UNKNOWN, given_labels, suspect_tokens
 from spacy_weakner.runtime.hashes import hash_file
 
 from ..util import make_doc
@@ -99,9 +99,9 @@ def corpus_docs(is_weak=True):
     return docs
 
 
-def run(tmp_path, docs, judge, **settings):
+def run(tmp_path, docs, model, **settings):
     write_docs(tmp_path / "in.spacy", docs)
-    report = clean(tmp_path / "in.spacy", tmp_path / "out.spacy", judge, **settings)
+    report = clean(tmp_path / "in.spacy", tmp_path / "out.spacy", model, **settings)
     return report, list(read_docs(tmp_path / "out.spacy", NLP.vocab))
 
 
@@ -115,7 +115,7 @@ def found_in(docs):
 
 
 def make_folds(folder, parts):
-    """What `crossfit` leaves: pipelines, and the Docs that they have not seen."""
+    """What `train --folds` leaves: pipelines, and the Docs that they have not seen."""
     folder.mkdir()
     rows = []
     for number, (words, docs) in enumerate(parts):
@@ -195,6 +195,22 @@ def test_the_factor_decides_how_many_are_suspect(tmp_path, model, factor, suspec
     assert len(found_in(run(tmp_path, corpus_docs(), model, factor=factor)[1])) == suspect
 
 
+def test_the_corpus_is_predicted_once(tmp_path, model, monkeypatch):
+    seen = []
+
+    def watch(self, docs):
+        seen.extend(doc.text for doc in docs)
+        return distributions(self, docs)
+
+    distributions = Oracle.distributions
+    monkeypatch.setattr(Oracle, "distributions", watch)
+    # Equal Docs may have equal names.
+    _, docs = run(tmp_path, [*corpus_docs(), *corpus_docs()], model)
+    assert sorted(seen) == sorted(2 * [text for text, _ in LABELLED if text])
+    assert found_in(docs[6:]) == SUSPECT
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.spacy", "out.spacy", "out.spacy.json"]
+
+
 # What is left alone
 
 
@@ -263,7 +279,7 @@ def test_a_fold_does_not_judge_labels_that_it_does_not_know(tmp_path):
     save_oracle(folds / "model-0", only, ["O", "B-PER", "I-PER"])
     report, found = run(tmp_path, docs, folds)
     assert [own for own in found_in(found) if own[0] < 2] == SUSPECT[1:2]
-    assert report.labels["LOC"].judged == 4
+    assert report.labels["LOC"].tokens == 4
 
 
 # What is written

@@ -1,1 +1,0 @@
-"""Confident learning: which labels contradict predictions made without them."""

@@ -1,0 +1,139 @@
+"""Confident learning (Northcutt et al. 2021): which labels are suspect.
+
+Of a token i that has the label k_i (perhaps "O"), p_i(k) is the probability that a model which has not seen its label
+gives to k: the sum over the tags of k. The threshold of a label is the mean self-confidence of the tokens that have it,
+
+    t(k) = mean of p_i(k) over all i with k_i = k
+
+and a token is suspect if its own label is below the threshold, times the setting `factor`, while another one reaches
+its own:
+
+    p_i(k_i) < factor t(k_i)   and   p_i(j) >= t(j) for a j other than k_i
+
+The most probable such j is what the model predicts instead. So a label that models seldom predict needs little
+probability to count, and one that they predict everywhere needs much. An entity is suspect if any of its tokens is: its
+borders, or its label, are wrong then.
+
+Where a model does not know a label, p is NaN: the label is then neither suspect nor predicted instead.
+"""
+
+from statistics import fmean
+from typing import List, NamedTuple, Sequence
+
+import numpy
+from numpy.typing import NDArray
+
+from ..ty import Entity
+
+OUTSIDE = "O"
+# Column of a token whose label is not known, or is known to no model.
+UNKNOWN = -1
+Columns = NDArray[numpy.int64]
+Rows = NDArray[numpy.float64]
+
+
+class Finding(NamedTuple):
+    """Suspect tokens.
+
+    start, end (int): First token, and one past the last.
+    label (str): The label that they have; "O" outside of entities.
+    probability (float): Its probability: of the most suspect token of an entity, else the mean.
+    instead (str): The label that the model predicts. If it is the label itself, the entity ought to be longer.
+    instead_probability (float): Its probability.
+    """
+
+    start: int
+    end: int
+    label: str
+    probability: float
+    instead: str
+    instead_probability: float
+
+
+class Suspicion(NamedTuple):
+    """Per token of a Doc: the probability of the label that it has (NaN where none is known), the column of the label
+    that is more likely to be right (`UNKNOWN` if it is not suspect), and its probability."""
+
+    given: Rows
+    instead: Columns
+    instead_probability: Rows
+
+    def at(self, i: int, labels: Sequence[str], entity: Entity) -> Finding:
+        """The entity, since this token is suspect."""
+        return Finding(*entity, float(self.given[i]), labels[self.instead[i]], float(self.instead_probability[i]))
+
+
+def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[int], labels: Sequence[str]) -> Columns:
+    """Columns of the labels that tokens have; `UNKNOWN` where nothing is known, or no column has the label. Tokens in
+    `outside` are known to be "O"."""
+    columns = {label: column for column, label in enumerate(labels)}
+    result = numpy.full(n_tokens, UNKNOWN, dtype="int64")
+    result[list(outside)] = columns[OUTSIDE]
+    for start, end, label in entities:
+        result[start:end] = columns.get(label, UNKNOWN)
+    return result
+
+
+def self_confidence(rows: Rows, given: Columns) -> Rows:
+    """Probabilities of the labels that tokens have; NaN where no label is known, or the model does not know it."""
+    return numpy.where(given == UNKNOWN, numpy.nan, rows[numpy.arange(len(given)), given])
+
+
+def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float = 1.0) -> Suspicion:
+    """Apply the rule.
+
+    rows (NDArray): Shape (n_tokens, n_labels): the probabilities.
+    given (NDArray): Shape (n_tokens,): columns of the labels that the tokens have.
+    thresholds (NDArray): Shape (n_labels,): of each label the mean self-confidence; NaN where there is none, and the
+        label is never predicted instead.
+    factor (float): Of the threshold of a token's own label.
+    """
+    own = self_confidence(rows, given)
+    reaches = rows >= thresholds
+    reaches[numpy.arange(len(given)), given] = False
+    others = numpy.where(reaches, rows, -1.0)
+    suspect = (own < factor * thresholds[given]) & reaches.any(axis=1)
+    return Suspicion(own, numpy.where(suspect, others.argmax(axis=1), UNKNOWN), others.max(axis=1))
+
+
+def find_entities(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequence[str]) -> List[Finding]:
+    """Entities with a suspect token, with the probabilities of the most suspect one."""
+    result = []
+    for start, end, label in entities:
+        tokens = [i for i in range(start, end) if suspicion.instead[i] != UNKNOWN]
+        if tokens:
+            result.append(suspicion.at(min(tokens, key=lambda i: suspicion.given[i]), labels, (start, end, label)))
+    return result
+
+
+def find_outside(
+    suspicion: Suspicion, outside: Sequence[int], entities: Sequence[Entity], labels: Sequence[str]
+) -> List[Finding]:
+    """Runs of suspect tokens outside of entities with one label instead, and entities beside which one ought to have
+    the same label, so that they end in the wrong place."""
+    suspect = [i for i in outside if suspicion.instead[i] != UNKNOWN]
+    found = {i: suspicion.at(i, labels, (i, i + 1, OUTSIDE)) for i in suspect}
+    result = _join(list(found.values()))
+    for start, end, label in entities:
+        beside = [found[i] for i in (start - 1, end) if i in found and found[i].instead == label]
+        if beside:
+            own = float(suspicion.given[start:end].min())
+            result.append(Finding(start, end, label, own, label, beside[0].instead_probability))
+    return result
+
+
+def _join(tokens: Sequence[Finding]) -> List[Finding]:
+    runs: List[List[Finding]] = []
+    for token in tokens:
+        if runs and runs[-1][-1].end == token.start and runs[-1][-1].instead == token.instead:
+            runs[-1].append(token)
+        else:
+            runs.append([token])
+    return [
+        run[0]._replace(
+            end=run[-1].end,
+            probability=fmean(token.probability for token in run),
+            instead_probability=fmean(token.instead_probability for token in run),
+        )
+        for run in runs
+    ]
