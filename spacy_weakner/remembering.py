@@ -1,19 +1,18 @@
 """What layers read of Docs, remembered while the same Docs are read again and again.
 
-Features of words, and what sources say, are the same at every evaluation of an objective; making them anew takes longer
-than all arithmetic.
+Features of words, what sources say, and targets are the same at every evaluation of an objective; making them takes
+longer than all arithmetic.
 """
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, Sequence, Tuple, TypeVar
 
-from spacy.tokens import Doc
 from thinc.api import Model
 
 T = TypeVar("T")
 _MEMORY = "memory"
-# By the Docs, which are kept with it: an identity is nobody else's as long as they live.
-_Memory = Dict[Tuple[int, ...], Tuple[List[Doc], Any]]
+# By the identities of the Docs, which are kept with it, so that no other object gets these.
+_Memory = Dict[Tuple[Any, ...], Tuple[Sequence[Any], Any]]
 
 
 @contextmanager
@@ -32,18 +31,19 @@ def remembered(model: Model) -> Iterator[None]:
             layer.attrs.pop(_MEMORY, None)
 
 
-def read_once(layer: Model, docs: List[Doc], read: Callable[[], T]) -> T:
-    """What a layer reads of some Docs.
+def read_once(layer: Model, docs: Sequence[Any], read: Callable[[], T], kind: str = "") -> T:
+    """What a layer reads of some Docs, or a component of some examples.
 
-    layer (Model): The layer.
-    docs (List[Doc]): The Docs.
+    layer (Model): The layer, or the model of the component.
+    docs (Sequence[Any]): The Docs or examples.
     read (Callable[[], T]): Reads them.
-    RETURNS (T): What it has read, now or before.
+    kind (str): Tells apart what is read of the same ones.
+    RETURNS (T): What was read, now or before.
     """
     memory: Any = layer.attrs.get(_MEMORY)
     if memory is None:
         return read()
-    key = tuple(map(id, docs))
+    key = (kind, *map(id, docs))
     if key not in memory:
         memory[key] = (docs, read())
     found: T = memory[key][1]

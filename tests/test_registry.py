@@ -24,8 +24,8 @@ from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.mrc_ner.component import MRCNer
+from spacy_weakner.mrc_ner.entity_types import EntityTyping
 from spacy_weakner.mrc_ner.relabelling import Relabeller
-from spacy_weakner.mrc_ner.typing import Typing
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.token_ner.component import TokenNer
@@ -380,7 +380,7 @@ def test_self_picking():
 def test_fine_typing():
     arguments = {"n_types": 3, "gamma": 0.5, "realign": False, "max_entities": 100, "seed": 4}
     typing = make("misc", "spacy_weakner.FineTyping.v1", **arguments)
-    assert isinstance(typing, Typing)
+    assert isinstance(typing, EntityTyping)
     assert {key: getattr(typing, key) for key in arguments} == arguments
 
 

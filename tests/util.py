@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from unittest.mock import patch
 
 import numpy
 import pytest
@@ -251,6 +252,15 @@ def gradients(model: Model) -> List[numpy.ndarray]:
             for parameter in shim._model.parameters():
                 result.append(None if parameter.grad is None else parameter.grad.detach().numpy().copy())
     return result
+
+
+def loss_with(ner: TrainableHead, examples: Sequence[Example], outputs: Any) -> Tuple[float, Any]:
+    """Loss of a batch, and the gradient of the outputs, for given outputs of the model."""
+    found: List[Any] = []
+    with patch.object(ner.model, "_func", lambda model, inputs, is_train: (outputs, found.append)):
+        loss, backprop = ner.get_loss(examples)
+        backprop()
+    return loss, found[0]
 
 
 def clear_gradients(model: Model) -> None:

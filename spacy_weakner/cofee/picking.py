@@ -11,7 +11,7 @@ from ..errors import check_choice, check_range
 from ..losses import Array
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
 from ..mrc_ner.decoding import Spans, ends_to_try, pair_boundaries
-from ..mrc_ner.typing import mention_spans
+from ..mrc_ner.entity_types import mention_spans
 from ..ty import NEAREST, PAIRINGS, PROBABLE
 
 

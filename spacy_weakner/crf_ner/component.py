@@ -16,6 +16,8 @@ from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..errors import Errors, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import default_blocks, register_component
+from ..heads.head import Loss
+from ..heads.layers import to_device, to_host
 from ..heads.tagging import TaggingHead
 from ..losses import Array
 from ..ty import PathScore
@@ -96,14 +98,20 @@ class CRFNer(TaggingHead[Target]):
         """What the loss learns from of an example; see its `encode`."""
         return self.loss.encode(example, self.scheme)
 
-    def compute_loss(self, outputs: List[Floats2d], targets: List[Target]) -> Tuple[float, List[Floats2d]]:
-        """The configured loss; the gradient of the transition scores is added to their module."""
+    def forward_loss(self, examples: List[Example]) -> Loss:
+        """The configured loss. The transition scores, which the forward pass does not use, get their gradient here."""
+        sentences, outputs, backprop = self.begin_update(examples)
+        if not sentences:
+            return 0.0, lambda: backprop([])
         ops = self.model.ops
-        emissions = [ops.to_numpy(own) for own in outputs]
         parameters = crf_parameters(self.model) if self.constrain == DECODING else self._parameters()
-        result = self.loss(parameters, emissions, targets)
-        add_crf_gradient(self.model, result.parameters)
-        return result.loss, [ops.asarray2f(g) for g in result.emissions]
+        result = self.loss(parameters, to_host(ops, outputs), self.encode_targets(sentences))
+
+        def learn() -> None:
+            add_crf_gradient(self.model, result.parameters)
+            backprop(to_device(ops, result.emissions))
+
+        return result.loss, learn
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)

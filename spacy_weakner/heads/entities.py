@@ -4,7 +4,7 @@ import math
 import warnings
 from abc import abstractmethod
 from itertools import pairwise
-from typing import Any, Callable, ContextManager, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -22,10 +22,10 @@ from ..corpus.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group,
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..losses import Array
 from ..sources.strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
-from ..sources.votes import VoteSettings, start_votes, weak_marked
+from ..sources.votes import VoteSettings, start_votes
 from ..ty import Entity
-from .head import OutputsT, TargetT, TrainableHead
-from .teacher import is_listener
+from .head import Loss, OutputsT, TargetT, TrainableHead
+from .layers import is_listener, to_host
 
 _LARGEST_BIAS = 1e6
 
@@ -137,12 +137,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     scorer (Optional[Callable]): The scoring method.
     """
 
-    # Whether `doc.ents` are written. If not, what is found goes to the group `pred:<name>` alone: candidates or, if
+    # True if `doc.ents` are written. Otherwise what is found goes to the group `pred:<name>` alone: candidates or, if
     # there are none, entities.
     annotate_ents: bool = True
     # Span group of the training examples to learn from; None: `doc.ents`.
     spans_key: Optional[str] = None
-    # Whether it was looked at that sources vote.
+    # True once the warning for training data without the sources' labels was due.
     _sources_checked = False
 
     def __init__(
@@ -244,14 +244,14 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         """
 
     def annotated(self, examples: Iterable[Example]) -> List[Example]:
-        """The examples that say something.
+        """Choose the examples to measure on.
 
         examples (Iterable[Example]): Some examples.
         RETURNS (List[Example]): Those that have tokens and are annotated, sentence by sentence. (The rows of a shared
             encoder are those of whole Docs.)
         RAISES (WeaknerError): If there are none.
         """
-        given = examples if is_listener(self.model) else self.split_examples(examples)[1]
+        given = examples if is_listener(self.model) else self.split_examples(list(examples))[1]
         used = [eg for eg in given if len(eg.predicted) and self.is_annotated(eg)]
         if not used:
             raise WeaknerError(Errors.WK025.format(name=self.name))
@@ -305,10 +305,9 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         """
         raise NotImplementedError
 
-    def during_update(self, examples: List[Example]) -> ContextManager[None]:
-        """Votes on weakly labelled sentences are hidden. Warns if there is nothing to vote."""
+    def _forward_loss(self, examples: List[Example], drop: float) -> Loss:
         self._check_sources(examples)
-        return weak_marked(examples)
+        return super()._forward_loss(examples, drop)
 
     def _check_sources(self, examples: List[Example]) -> None:
         votes = self.model.maybe_get_ref("votes")
@@ -328,13 +327,13 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return (span.label_ for span in reference_spans(example.reference, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
-        """Whether an example says anything on entities."""
+        """True if an example says anything about entities."""
         if self.spans_key is not None:
             return self.spans_key in example.reference.spans
         return bool(example.reference.has_annotation("ENT_IOB"))
 
     def teaches(self, example: Example) -> bool:
-        """Whether an example can teach the component anything: by its entities, or by soft labels."""
+        """True if an example can teach the component anything: by its entities, or by soft labels."""
         return self.is_annotated(example) or get_soft_labels(example.reference) is not None
 
     # Prediction
@@ -365,8 +364,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         RETURNS (List[Array]): Per Doc its outputs, on the host; (0, n_outputs) for Docs without tokens.
         """
         nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
-        to_numpy = self.model.ops.to_numpy
-        return self.map_outputs(docs, lambda _, outputs: list(map(to_numpy, outputs)), nothing, model=model)
+        ops = self.model.ops
+        return self.map_outputs(docs, lambda _, outputs: list(to_host(ops, outputs)), nothing, model=model)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
         """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if

@@ -1,26 +1,11 @@
-"""What all heads share, the trainable components of this package, whatever they predict."""
+"""The base of all heads: the trainable components of this package, whatever they predict."""
 
 import math
 import warnings
 from abc import abstractmethod
-from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    Generic,
-    Iterable,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-    Union,
-    cast,
-)
+from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 import numpy
 from spacy.language import Language
@@ -35,18 +20,24 @@ from ..corpus.parts import Merge, Part, Parts, split_examples
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
+from ..remembering import read_once
 from ..shims import transformers_in
+from ..sources.votes import weak_marked
 from ..ty import Tick
-from .teacher import Teacher, is_listener
+from .layers import is_listener, to_host
 
 T = TypeVar("T")
 # What the model gives of a batch, what one example teaches, and what is predicted for one Doc.
 OutputsT = TypeVar("OutputsT")
 TargetT = TypeVar("TargetT")
 PredictionT = TypeVar("PredictionT")
-# Size of the batches in prediction; with a Transformer on a CPU, where padding costs more than many batches.
+# The mean loss per sentence, and what backpropagates the gradient of the sum over sentences.
+Loss = Tuple[float, Callable[[], None]]
+# Padded tokens of a batch in prediction; with a Transformer on a CPU, where padding costs more than many batches; and
+# on a GPU, which small batches leave idle.
 PADDED_TOKENS = 2000
 PADDED_TRANSFORMER = 400
+PADDED_GPU = 20_000
 
 
 class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
@@ -58,8 +49,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     The model has the references "tok2vec" (the encoder, or a listener) and "head" (all that is the component's own).
     Its outputs are whatever the head makes its predictions of, one item per Doc: scores of tokens or of the Doc, or
-    vectors which the head scores itself. In `cfg`, which is saved, stands only what training creates; settings are
-    plain attributes, so that those of the loading config win.
+    vectors which the head scores itself. `cfg`, which is saved, holds only what training creates; settings are plain
+    attributes, so that those of the loading config win.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): The model.
@@ -68,21 +59,17 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     scorer (Optional[Callable]): The scoring method.
     """
 
+    # True if the training clock has to tell how far the training is.
     needs_clock = False
-    # Whether the weights know which label is which.
+    # False if the weights are the same for all labels.
     labels_have_weights = True
-    # What the head consists of, by references of the model, which need not have them all: these parts learn at the
-    # head's own rate, and are loaded together.
-    head_parts: Tuple[str, ...] = ("head", "linear", "votes")
-    # Whether the functions given to `map_outputs` want the model's outputs on the host.
+    # True if the function given to `map_outputs` wants the model's outputs on the host.
     outputs_on_host = True
-    # Whether each sentence of a Doc is read by itself.
+    # True if each sentence of a Doc is read by itself.
     by_sentence = True
-    # What the labels are labels of, for messages; and what to say if the examples have none.
+    # What the labels name, for messages; and the warning for examples without any annotation.
     kind = "entity"
     nothing_to_learn = Warnings.WK900
-    # The earlier state of the model that teaches, in heads that learn from one.
-    _teacher: Optional[Teacher] = None
 
     def __init__(
         self,
@@ -128,7 +115,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     def _check_stored(self) -> None:
         labels: Any = self.cfg.get("labels")
-        are_names = isinstance(labels, list) and all(is_text(own) and own for own in labels)
+        are_names = isinstance(labels, list) and all(is_text(label) and label for label in labels)
         if not are_names or len({*labels}) < len(labels):
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="its labels in 'cfg' are no list of names"))
         head = self.model.maybe_get_ref("head")
@@ -169,7 +156,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @property
     def is_initialized(self) -> bool:
-        """RETURNS (bool): Whether the model has its weights."""
+        """RETURNS (bool): True if the model has its weights."""
         head = self.model.get_ref("head")
         return any(node.has_param(name) for node in head.walk() for name in node.param_names)
 
@@ -179,10 +166,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @abstractmethod
     def is_annotated(self, example: Example) -> bool:
-        """Whether an example is annotated for what the component predicts."""
+        """True if an example is annotated for what the component predicts."""
 
     def teaches(self, example: Example) -> bool:
-        """Whether an example can teach the component anything; by default, whether it is annotated."""
+        """True if an example can teach the component anything; by default, if it is annotated."""
         return self.is_annotated(example)
 
     # Initialisation
@@ -194,7 +181,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model. An earlier training leaves no teacher.
+        """Find the labels and build the model. What an earlier training has left beside the weights is forgotten.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -202,7 +189,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             added before come first.
         RAISES (WeaknerError): If there are no labels.
         """
-        self.forget()
+        self.reset_training()
         validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
         if labels is None:
             labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
@@ -219,11 +206,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         scores: Any = [self.model.ops.alloc2f(len(doc), self.n_outputs) for doc in docs]
         self.model.initialize(X=self.model_inputs(docs), Y=scores)
 
-    def forget(self) -> None:
-        """Forget what an earlier training has left beside the weights: its progress, and its teacher."""
+    def reset_training(self) -> None:
+        """Forget what an earlier training has left beside the weights."""
         self._tick = None
-        if self._teacher is not None:
-            self._teacher.reset()
 
     def check_labels(self) -> None:
         """Make sure that the component can work with its labels.
@@ -239,7 +224,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """RETURNS (int): The number of scores that the reference "head" makes of a token, span or Doc."""
 
     def model_inputs(self, docs: List[Doc]) -> Any:
-        """What the model reads of some Docs, in training and prediction; by default, the Docs."""
+        """What the model reads of some Docs; by default, the Docs."""
         return docs
 
     # Training
@@ -248,52 +233,86 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def encode_target(self, example: Example) -> TargetT:
         """The target of one example, on the tokens of its predicted Doc."""
 
-    def encode_targets(self, examples: Iterable[Example]) -> List[TargetT]:
+    def encode_targets(self, examples: List[Example]) -> List[TargetT]:
         """The targets of some examples.
 
-        examples (Iterable[Example]): The examples.
-        RETURNS (List[TargetT]): One each, as `encode_target` gives it.
+        examples (List[Example]): The examples.
+        RETURNS (List[TargetT]): One per example, as `encode_target` gives it.
         RAISES (WeaknerError): For an unknown label.
         """
-        targets = []
-        for example in examples:
+
+        def encode() -> List[TargetT]:
             try:
-                targets.append(self.encode_target(example))
+                return list(map(self.encode_target, examples))
             except KeyError as error:
                 labels = ", ".join(self.labels)
                 message = Errors.WK003.format(name=self.name, kind=self.kind, label=error.args[0], labels=labels)
                 raise WeaknerError(message) from error
-        return targets
 
-    def training_docs(self, examples: List[Example]) -> List[Doc]:
-        """The Docs that the model reads in an update: those of the examples, and after them perhaps others."""
-        return [eg.predicted for eg in examples]
+        return read_once(self.model, examples, encode, "targets")
 
     @abstractmethod
-    def compute_loss(self, outputs: OutputsT, targets: List[TargetT]) -> Tuple[float, OutputsT]:
-        """The loss of a batch.
+    def forward_loss(self, examples: List[Example]) -> Loss:
+        """Run the model on a batch, by `begin_update`, and compute the loss. No gradient changes before the callback is
+        called; it is called even if the batch teaches nothing.
 
-        outputs (OutputsT): The model's, for the Docs of `training_docs`.
-        targets (List[TargetT]): One per example.
-        RETURNS (Tuple[float, OutputsT]): The mean loss per sentence; and the gradient of the sum over sentences with
-            respect to the outputs, in their shapes.
+        examples (List[Example]): The batch.
+        RETURNS (Loss): The mean loss per sentence; and a callback that backpropagates the gradient of the sum over
+            sentences.
         """
 
-    def get_loss(self, examples: Iterable[Example], outputs: OutputsT) -> Tuple[float, OutputsT]:
-        """Compute loss and gradient. Heads with parameters outside the model's forward pass (a CRF, the scorer of
-        spans) accumulate their gradient here.
+    def begin_update(
+        self, examples: List[Example], more: Callable[[List[Example]], List[Doc]] = lambda _: []
+    ) -> Tuple[List[Example], OutputsT, Callable[[Any], None]]:
+        """Run the model on the sentences of a batch.
+
+        examples (List[Example]): The batch.
+        more (Callable[[List[Example]], List[Doc]]): From the sentences to other Docs that the model reads after them;
+            not for a head on a shared encoder.
+        RETURNS (Tuple[List[Example], OutputsT, Callable]): The sentences as examples, none if there are no tokens; the
+            model's outputs; and a callback that takes the gradient of these.
+        """
+        texts, parts = self.split_examples(examples)
+        by_row = not texts.are_whole and is_listener(self.model)
+        if not any(len(eg.predicted) for eg in (examples if by_row else parts)):
+            nothing: Any = []
+            return [], nothing, lambda gradient: None
+        if not by_row:
+            outputs, backprop = self.model.begin_update(
+                self.model_inputs([*(eg.predicted for eg in parts), *more(parts)])
+            )
+            return parts, outputs, backprop
+        # A shared encoder has to be asked for the very Docs that it was given.
+        whole, backprop = self.model.begin_update(self.model_inputs([eg.predicted for eg in examples]))
+        rows: Any = whole
+        selected: Any = texts.select(rows)
+
+        def spread(gradient: Any) -> None:
+            by_text: Any = texts.spread(gradient, rows)
+            backprop(by_text)
+
+        return parts, selected, spread
+
+    def get_loss(self, examples: Iterable[Example], scores: Any = None) -> Loss:
+        """Compute the loss of a batch, without dropout. Unlike that of spaCy's components, it runs the model and
+        gives a callback in place of a gradient: no weight's gradient changes unless that is called.
 
         examples (Iterable[Example]): The batch.
-        outputs (OutputsT): The model's, for the Docs of `training_docs`; not written to.
-        RETURNS (Tuple[float, OutputsT]): As `compute_loss` gives them.
+        scores (Any): Not read.
+        RETURNS (Loss): As `forward_loss` gives it.
         RAISES (WeaknerError): For an unknown label, or if the loss is not a number.
         """
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
-        loss, gradient = self.compute_loss(outputs, self.encode_targets(examples))
+        return self._forward_loss(examples, 0.0)
+
+    def _forward_loss(self, examples: List[Example], drop: float) -> Loss:
+        set_dropout_rate(self.model, drop)
+        with weak_marked(examples):
+            loss, backprop = self.forward_loss(examples)
         if not math.isfinite(loss):
             raise WeaknerError(Errors.WK006.format(name=self.name, loss=loss))
-        return loss, gradient
+        return loss, backprop
 
     def update(
         self,
@@ -320,55 +339,28 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             raise WeaknerError(Errors.WK008.format(name=self.name))
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
-        set_dropout_rate(self.model, drop)
-        texts, parts = self.split_examples(examples)
-        # A shared encoder has to be asked for the very Docs that it was given.
-        by_row = not texts.are_whole and is_listener(self.model)
-        read = examples if by_row else parts
-        if not any(len(eg.predicted) for eg in read):
-            return losses
-        with self.during_update(read):
-            outputs, backprop = self.model.begin_update(self.model_inputs(self.training_docs(read)))
-            if by_row:
-                rows: Any = outputs
-                loss, given = self.get_loss(parts, cast(Any, texts.select(rows))) if parts else (0.0, [])
-                backprop(cast(Any, texts.spread(cast(Any, given), rows)))
-            else:
-                loss, gradient = self.get_loss(parts, outputs)
-                backprop(gradient)
+        loss, backprop = self._forward_loss(examples, drop)
+        backprop()
         if sgd is not None:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
 
-    def during_update(self, examples: List[Example]) -> ContextManager[None]:
-        """What holds while the model learns from a batch; by default, nothing.
-
-        examples (List[Example]): The batch.
-        RETURNS (ContextManager[None]): What is entered and left.
-        """
-        return nullcontext()
-
-    def at_head_rate(self, sgd: Optimizer) -> Any:
-        """An optimizer at the head's own learning rate.
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights from the gradients: those of the encoder at the learning rate, all others at the head's.
 
         sgd (Optimizer): The optimizer.
-        RETURNS (Any): What `finish_update` of a model may be called with.
         """
 
         def scaled(key: Any, weights: Any, gradient: Any) -> Any:
             return sgd(key, weights, gradient, lr_scale=self.head_learn_rate)
 
-        return scaled
-
-    def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights from the gradients, the head's at its own learning rate.
-
-        sgd (Optimizer): The optimizer.
-        """
-        self.model.get_ref("tok2vec").finish_update(sgd)
-        for part in filter(self.model.has_ref, self.head_parts):
-            self.model.get_ref(part).finish_update(self.at_head_rate(sgd))
+        encoder = self.model.get_ref("tok2vec")
+        encoder.finish_update(sgd)
+        below: Set[int] = {id(node) for node in encoder.walk()}
+        for node in self.model.walk():
+            if id(node) not in below:
+                _finish_node(node, scaled)
         hook, self._hook = self._hook, None
         if hook is not None:
             hook(sgd)
@@ -386,16 +378,15 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     # Sentences
 
-    def split_examples(self, examples: Iterable[Example]) -> Tuple[Parts, List[Example]]:
+    def split_examples(self, examples: List[Example]) -> Tuple[Parts, List[Example]]:
         """Split examples into what the head learns from one by one.
 
-        examples (Iterable[Example]): The examples.
+        examples (List[Example]): The examples.
         RETURNS (Tuple[Parts, List[Example]]): The parts of the predicted Docs, and for each part an example.
         """
-        examples = list(examples)
         if self._reads_whole():
             return self.split_docs(eg.predicted for eg in examples), examples
-        return split_examples(examples, self.by_sentence)
+        return read_once(self.model, examples, lambda: split_examples(examples, self.by_sentence), "parts")
 
     def split_docs(self, docs: Iterable[Doc]) -> Parts:
         """Split Docs into what the head reads one by one.
@@ -428,6 +419,41 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def nothing(self) -> PredictionT:
         """RETURNS (PredictionT): The prediction for a Doc without tokens."""
 
+    @abstractmethod
+    def merge(self, doc: Doc, parts: List[Part], predictions: List[PredictionT]) -> PredictionT:
+        """Put the predictions for the parts of a Doc together.
+
+        doc (Doc): The Doc.
+        parts (List[Part]): Its parts; none if it has no visible tokens.
+        predictions (List[PredictionT]): One per part.
+        RETURNS (PredictionT): The prediction.
+        """
+
+    def predict(self, docs: Iterable[Doc]) -> List[PredictionT]:
+        """Predict without changing the Docs.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (List[PredictionT]): One prediction per Doc.
+        """
+        return self.map_sentences(docs, self.decode, self.nothing, self.merge)
+
+    def map_sentences(
+        self, docs: Iterable[Doc], function: Callable[..., Sequence[T]], nothing: T, merge: Merge[T]
+    ) -> List[T]:
+        """Run the model and apply a function to the sentences of some Docs, and put the results together.
+
+        docs (Iterable[Doc]): The Docs; not changed.
+        function, nothing: As in `map_outputs`.
+        merge (Merge[T]): From a Doc, its parts and their results to its result.
+        RETURNS (List[T]): One per Doc.
+        RAISES (WeaknerError): If the component is not initialised.
+        """
+        parts, rows = self.split_docs(docs), None
+        if not parts.are_whole and is_listener(self.model):
+            given: Any = self.model.predict(self.model_inputs(parts.texts))
+            rows = parts.select(given)
+        return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=rows), merge)
+
     def map_outputs(
         self,
         docs: Iterable[Doc],
@@ -444,7 +470,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         function (Callable[..., Sequence[T]]): From a list of Docs, the model's outputs (see `outputs_on_host`) and
             lists of the others to one result per Doc.
         nothing (T): The result for Docs without tokens.
-        *others (Sequence[Any]): What else the function wants to know, one item per Doc.
+        *others (Sequence[Any]): Other arguments of the function, one item per Doc.
         model (Optional[Model]): The model; None: the component's own, as it is.
         outputs (Optional[Sequence[Any]]): What it gives, if that is known: one item per Doc.
         RETURNS (List[T]): One per Doc.
@@ -455,51 +481,28 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         model = self.model if model is None else model
         docs = list(docs)
         results = [nothing for _ in docs]
-        for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
+        for group in group_by_length([len(doc) for doc in docs], _padded_tokens(model, docs)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
             rows: Any = model.predict(self.model_inputs(some)) if outputs is None else [outputs[i] for i in group]
             if self.outputs_on_host:
-                rows = [self.model.ops.to_numpy(own) for own in rows]
+                rows = to_host(self.model.ops, rows)
             for i, result in zip(group, function(some, rows, *more), strict=True):
                 results[i] = result
         return results
 
-    def map_sentences(
-        self, docs: Iterable[Doc], function: Callable[..., Sequence[T]], nothing: T, merge: Merge[T]
-    ) -> List[T]:
-        """Run the model and apply a function to the sentences of some Docs, and put the results together.
 
-        docs (Iterable[Doc]): The Docs; not changed.
-        function, nothing: As in `map_outputs`.
-        merge (Merge[T]): From a Doc, its parts and their results to its result.
-        RETURNS (List[T]): One per Doc.
-        RAISES (WeaknerError): If the component is not initialised.
-        """
-        parts, rows = self.split_docs(docs), None
-        if not parts.are_whole and is_listener(self.model):
-            rows = parts.select(cast(Any, self.model.predict(self.model_inputs(parts.texts))))
-        return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=rows), merge)
+def _padded_tokens(model: Model, docs: Sequence[Doc]) -> int:
+    if model.ops.device_type != "cpu":
+        return PADDED_GPU
+    few = sum(map(len, docs)) <= PADDED_TRANSFORMER
+    return PADDED_TOKENS if few or next(transformers_in(model), None) is None else PADDED_TRANSFORMER
 
-    def _padded_tokens(self, model: Model, docs: Sequence[Doc]) -> int:
-        few = sum(map(len, docs)) <= PADDED_TRANSFORMER
-        if few or model.ops.device_type != "cpu" or next(transformers_in(model), None) is None:
-            return PADDED_TOKENS
-        return PADDED_TRANSFORMER
 
-    def predict(self, docs: Iterable[Doc]) -> List[PredictionT]:
-        """Predict without changing the Docs.
-
-        docs (Iterable[Doc]): The Docs.
-        RETURNS (List[PredictionT]): One prediction per Doc.
-        """
-        return self.map_sentences(docs, self.decode, self.nothing, self.merge)
-
-    @abstractmethod
-    def merge(self, doc: Doc, parts: List[Part], predictions: List[PredictionT]) -> PredictionT:
-        """Put the predictions for the parts of a Doc together.
-
-        doc (Doc): The Doc.
-        parts (List[Part]): Its parts; none if it has no visible tokens.
-        predictions (List[PredictionT]): One per part.
-        RETURNS (PredictionT): The prediction.
-        """
+def _finish_node(node: Model, step: Any) -> None:
+    """Update the weights of one node of a model, not those of its layers."""
+    for shim in node.shims:
+        shim.finish_update(step)
+    for name in node.param_names:
+        if node.has_grad(name):
+            weights, _ = step((node.id, name), node.get_param(name), node.get_grad(name))
+            node.set_param(name, weights)

@@ -1,9 +1,11 @@
 """The frame of the heads' models: an encoder, and what is the component's own."""
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
+import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import Linear, Model, zero_init
+from thinc.api import Linear, Model, Ops, zero_init
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
@@ -84,6 +86,45 @@ def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
     return [g if g.shape == v.shape else v for g, v in zip(gradient, vectors, strict=True)]
 
 
+def is_listener(model: Model) -> bool:
+    """True if a model listens to the encoder of another component."""
+    return any(hasattr(node, "upstream_name") for node in model.walk())
+
+
+def to_host(ops: Ops, arrays: Sequence[Any]) -> List[NDArray[Any]]:
+    """Copy arrays of a batch to the host. From a GPU they go together, since each copy waits for it.
+
+    ops (Ops): Those of the model.
+    arrays (Sequence[Any]): Rows of the same width, per Doc; or one array with a row per Doc.
+    RETURNS (List[NDArray[Any]]): The same as numpy arrays.
+    """
+    if ops.device_type == "cpu":
+        return [ops.to_numpy(rows) for rows in arrays]
+    if hasattr(arrays, "shape"):
+        return list(ops.to_numpy(arrays))
+    used = [rows for rows in arrays if len(rows)]
+    whole = iter(split_rows(ops.to_numpy(ops.xp.concatenate(used)), used) if used else [])
+    return [next(whole) if len(rows) else numpy.zeros(rows.shape, dtype="float32") for rows in arrays]
+
+
+def to_device(ops: Any, arrays: Sequence[NDArray[Any]]) -> List[Any]:
+    """Copy gradients of a batch to the device of a model, the reverse of `to_host`.
+
+    ops (Ops): Those of the model.
+    arrays (Sequence[NDArray[Any]]): Rows of the same width, per Doc.
+    RETURNS (List[Any]): The same, float32.
+    """
+    if ops.device_type == "cpu" or not arrays:
+        return [ops.asarray2f(rows) for rows in arrays]
+    return split_rows(ops.asarray2f(numpy.concatenate(arrays).astype("float32")), arrays)
+
+
+def split_rows(rows: Any, like: Sequence[Any]) -> List[Any]:
+    """Split an array into arrays as long as some others, in their order."""
+    ends = numpy.cumsum([len(other) for other in like]).tolist()
+    return [rows[end - len(other) : end] for end, other in zip(ends, like, strict=True)]
+
+
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
     tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
     tok2vec.initialize(X=X)
@@ -103,7 +144,7 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
     backprop_added = []
     for layer in _added(model):
         more, backprop_layer = layer(docs, is_train)
-        scores = [own + other for own, other in zip(scores, more, strict=True)]
+        scores = [a + b for a, b in zip(scores, more, strict=True)]
         backprop_added.append(backprop_layer)
 
     def backprop(gradient: Vectors) -> Any:

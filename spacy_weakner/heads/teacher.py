@@ -1,20 +1,25 @@
 """An earlier state of a component's model, to learn from."""
 
+from abc import abstractmethod
 from copy import deepcopy
 from hashlib import blake2b
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
 from thinc.api import Model
 
 from ..corpus.weak import is_bare
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
 from ..ty import Tick
+from .head import OutputsT, PredictionT, TargetT, TrainableHead
+from .layers import is_listener
 
 # Sentences of the corpus that a teacher reads at once, at a renewal.
 RENEWAL_BATCH = 256
-# Bytes that it keeps of what it has said, at most: that of some hundred thousand sentences.
+# Bytes of its predictions that are kept, at most: those of some hundred thousand sentences.
 KEPT = 100_000_000
 # What one sentence takes beside its numbers: the array, its key and their place.
 _OVERHEAD = 300
@@ -38,10 +43,11 @@ _ATTRS = [
 
 
 class Teacher:
-    """A model as it was at the last renewal by the training clock. It is not stored with the component.
+    """A model as it was at the last renewal by the training clock: a copy on the same device. It is not stored with the
+    component.
 
-    At a renewal it reads the corpus, and what it says of it holds until the next one: it is kept, as far as there is
-    room, and no sentence is read again in an update. (Words must not change between: they are known by their ids.)
+    Its predictions for a sentence are kept until the next renewal, as far as there is room, so that no sentence is read
+    twice. (Words must not change between: sentences are known by the ids of their words.)
 
     decay (float): How much of the old teacher stays at a renewal: 0 replaces it, and above that the teacher is a moving
         average of the weights (Tarvainen and Valpola 2017).
@@ -63,21 +69,20 @@ class Teacher:
         self._forget()
 
     def _forget(self) -> None:
-        self._said: Dict[Optional[bytes], Array] = {}  # None is never among them
+        self._kept: Dict[Optional[bytes], Array] = {}  # None is never among the keys
         self._room = KEPT
 
     def is_due(self, tick: Optional[Tick]) -> bool:
-        """Whether a renewal makes a teacher.
+        """True if a renewal makes a teacher: not before the first update, unless there has to be one from the start.
 
-        tick (Optional[Tick]): What the training clock has told last.
-        RETURNS (bool): Not before the first update, unless there has to be one from the start.
+        tick (Optional[Tick]): The last tick of the training clock.
         """
         return self.at_start or (tick is not None and tick.step > 0)
 
     def of_update(self, tick: Optional[Tick], name: str) -> Optional[Model]:
-        """Who teaches an update.
+        """The teacher of an update.
 
-        tick (Optional[Tick]): What the training clock has told last.
+        tick (Optional[Tick]): The last tick of the training clock.
         name (str): Name of the component.
         RETURNS (Optional[Model]): The model; None before the first renewal.
         RAISES (WeaknerError): If there should be one already, or never will be.
@@ -90,7 +95,7 @@ class Teacher:
         """Take over the weights of a model.
 
         model (Model): The model; not changed later by what happens to the teacher, nor the other way round.
-        tick (Optional[Tick]): What the training clock has told last; its step is kept, 0 without one.
+        tick (Optional[Tick]): The last tick of the training clock; its step is kept, 0 without one.
         """
         self.step = 0 if tick is None else tick.step
         self._forget()
@@ -99,33 +104,33 @@ class Teacher:
         if self.model is None:
             self.model = deepcopy(model)
             return
-        for own, new in zip(self.model.walk(), model.walk(), strict=True):
-            for name in own.param_names:
-                if own.has_param(name):
-                    mixed = self.decay * own.get_param(name) + (1.0 - self.decay) * new.get_param(name)
-                    own.set_param(name, mixed)
-            for old_shim, new_shim in zip(own.shims, new.shims, strict=True):
+        for old, new in zip(self.model.walk(), model.walk(), strict=True):
+            for name in old.param_names:
+                if old.has_param(name):
+                    mixed = self.decay * old.get_param(name) + (1.0 - self.decay) * new.get_param(name)
+                    old.set_param(name, mixed)
+            for old_shim, new_shim in zip(old.shims, new.shims, strict=True):
                 self._mix(old_shim._model, new_shim._model)
 
-    def says(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
-        """What it says of Docs.
+    def predict(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
+        """Its predictions for Docs.
 
         docs (List[Doc]): The Docs.
-        read (Callable[[List[Doc]], List[Array]]): Lets it read Docs, and gives an array each.
-        RETURNS (List[Array]): One each.
+        read (Callable[[List[Doc]], List[Array]]): Runs it on Docs, and gives an array per Doc.
+        RETURNS (List[Array]): One per Doc.
         """
         keys = [_key(doc) for doc in docs]
-        unread = [n for n, key in enumerate(keys) if key not in self._said]
+        unread = [n for n, key in enumerate(keys) if key not in self._kept]
         new = dict(zip(unread, read([docs[n] for n in unread]) if unread else [], strict=True))
-        result = [new[n] if n in new else self._said[key] for n, key in enumerate(keys)]
-        for n, said in new.items():
-            self._keep(keys[n], said)
+        result = [new[n] if n in new else self._kept[key] for n, key in enumerate(keys)]
+        for n, prediction in new.items():
+            self._keep(keys[n], prediction)
         return result
 
-    def _keep(self, key: Optional[bytes], said: Array) -> None:
-        size = said.nbytes + _OVERHEAD
-        if key is not None and key not in self._said and size <= self._room:
-            self._said[key] = said.copy()  # not a view, which would keep its whole batch
+    def _keep(self, key: Optional[bytes], prediction: Array) -> None:
+        size = prediction.nbytes + _OVERHEAD
+        if key is not None and key not in self._kept and size <= self._room:
+            self._kept[key] = prediction.copy()  # not a view, which would keep its whole batch
             self._room -= size
 
     def _mix(self, old: Any, new: Any) -> None:
@@ -140,7 +145,7 @@ class Teacher:
 
 
 def _key(doc: Doc) -> Optional[bytes]:
-    """What tells a Doc from those of which a model may say something else; None if there is more than its tokens."""
+    """What a model reads of a Doc, as a hash; None if that may be more than its tokens."""
     if not is_bare(doc):
         return None
     values: Any = doc.to_array(_ATTRS)  # type: ignore[arg-type]
@@ -148,7 +153,7 @@ def _key(doc: Doc) -> Optional[bytes]:
 
 
 def require_own_encoder(name: str, model: Model) -> None:
-    """Refuse a model that listens to another component's encoder, of which no snapshot can be taken.
+    """Refuse a model that listens to another component's encoder, of which no copy can be taken.
 
     name (str): Name of the component.
     model (Model): Its model.
@@ -158,6 +163,56 @@ def require_own_encoder(name: str, model: Model) -> None:
         raise WeaknerError(Errors.WK028.format(name=name))
 
 
-def is_listener(model: Model) -> bool:
-    """Whether a model listens to the encoder of another component."""
-    return any(hasattr(node, "upstream_name") for node in model.walk())
+class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
+    """Mixin of the heads that can learn from a teacher: if `needs_clock`, the training clock renews it."""
+
+    _teacher: Teacher
+
+    @abstractmethod
+    def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[TargetT]) -> List[TargetT]:
+        """Change targets by what the teacher predicts.
+
+        teacher (Model): Its model.
+        docs (List[Doc]): The sentences.
+        targets (List[TargetT]): Their targets.
+        RETURNS (List[TargetT]): Those to learn.
+        """
+
+    @abstractmethod
+    def observe(self, batches: Iterator[List[Example]]) -> None:
+        """Read the corpus with a new teacher.
+
+        batches (Iterator[List[Example]]): The sentences of the corpus.
+        RAISES (WeaknerError): If it has no tokens, and there is something to find.
+        """
+
+    def reset_training(self) -> None:
+        super().reset_training()
+        self._teacher.reset()
+
+    def annotated_targets(self, examples: List[Example]) -> List[TargetT]:
+        """The targets of some examples by their annotation alone."""
+        return super().encode_targets(examples)
+
+    def encode_targets(self, examples: List[Example]) -> List[TargetT]:
+        """The targets of some examples; once there is a teacher, with what it predicts.
+
+        examples (List[Example]): The examples.
+        RETURNS (List[TargetT]): One per example.
+        RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
+        """
+        targets = self.annotated_targets(examples)
+        teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
+        if teacher is None:
+            return targets
+        return self.add_predictions(teacher, [eg.predicted for eg in examples], targets)
+
+    def renew(self, examples: Iterable[Example]) -> None:
+        """Make the model as it is now the teacher, and read the corpus with it. The training clock calls this.
+
+        examples (Iterable[Example]): The corpus.
+        RAISES (WeaknerError): See `observe`.
+        """
+        if self.needs_clock and self._teacher.is_due(self._tick):
+            self._teacher.renew(self.model, self._tick)
+            self.observe(self.split_examples(list(batch))[1] for batch in minibatch(examples, RENEWAL_BATCH))

@@ -7,9 +7,8 @@ import numpy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Model
 from thinc.types import Floats3d
 
 from ..corpus.tags import BoolMask
@@ -17,17 +16,19 @@ from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import default_blocks, register_component
+from ..heads.head import Loss
+from ..heads.layers import to_host
 from ..heads.merging import merge_candidates
 from ..heads.spans import warn_of_spans
-from ..heads.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
+from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
 from .boundaries import Boundaries, probabilities, read_boundaries
 from .decoding import Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
+from .entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
 from .queries import check_queries
 from .relabelling import Relabeller
-from .scoring import as_rows, learn_boundaries, score_boundaries, split_rows
-from .typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
+from .scoring import boundaries_loss, score_boundaries
 
 
 class Target(NamedTuple):
@@ -45,7 +46,7 @@ class Target(NamedTuple):
 _LEAST = 0.1
 
 
-class MRCNer(EntityHead[List[Floats3d], Target]):
+class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Floats3d], Target]):
     """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
     (Li et al. 2020).
 
@@ -67,9 +68,9 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         that are none.
     relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
         it was at the last renewal by the training clock, or, if its `at_start` is set, when training began. For
-            example `spacy_weakner.SelfPicking.v1`.
-    typing (Optional[Typing]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The model
-        needs a layer for them (its `n_types`).
+        example `spacy_weakner.SelfPicking.v1`.
+    typing (Optional[EntityTyping]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The
+        model needs a layer for them (its `n_types`).
     teacher_decay (float): How much of the old teacher stays at each renewal.
     nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
         span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
@@ -96,7 +97,7 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         pairing: str = NEAREST,
         positive_weight: float = 1.0,
         relabel: Optional[Relabeller] = None,
-        typing: Optional[Typing] = None,
+        typing: Optional[EntityTyping] = None,
         teacher_decay: float = 0.0,
         nested: bool = False,
         spans_key: Optional[str] = None,
@@ -185,9 +186,8 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
             raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(sorted(unasked))))
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
-    def forget(self) -> None:
-        """Forget an earlier training; types of entities are found anew."""
-        super().forget()
+    def reset_training(self) -> None:
+        super().reset_training()
         if self.typing is not None:
             self.typing.reset()
 
@@ -203,33 +203,41 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
         label_ids = {label: i for i, label in enumerate(self.labels)}
         return Target(read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width))
 
-    def encode_targets(self, examples: Iterable[Example]) -> List[Target]:
-        """The same of several examples; once there is a teacher, with what it says.
+    def forward_loss(self, examples: List[Example]) -> Loss:
+        """The loss of all questions, and that of the types."""
+        sentences, outputs, backprop = self.begin_update(examples)
+        if not sentences:
+            return 0.0, lambda: backprop([])
+        vectors: List[Any] = list(outputs)
+        targets = self.encode_targets(sentences)
+        wanted = [target.boundaries for target in targets]
+        loss, learn_boundaries = boundaries_loss(self.model.get_ref("head"), vectors, wanted, self.positive_weight)
+        more, learn_types = types_loss(
+            self.typing, self.model.maybe_get_ref("typing"), vectors, [target.mentions for target in targets]
+        )
 
-        examples (Iterable[Example]): The examples.
-        RETURNS (List[Target]): One each.
-        RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
-        """
-        examples = list(examples)
-        targets = super().encode_targets(examples)
-        if not self.needs_clock:
-            return targets
-        teacher = self._teacher.of_update(self._tick, self.name)
-        if teacher is None:
-            return targets
-        docs = [eg.predicted for eg in examples]
+        def learn() -> None:
+            gradients = learn_boundaries()
+            learn_types(gradients)
+            backprop(gradients)
+
+        return (loss + more) / max(1, sum(len(eg.predicted) > 0 for eg in sentences)), learn
+
+    # The teacher
+
+    def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[Target]) -> List[Target]:
         if self.relabel is not None and (self._relabels_at_start or self._teacher.step):
             nothing = numpy.zeros((0, len(self.labels), 2))
-            said = self.map_outputs(docs, partial(self._say, teacher), nothing, model=teacher)
-            targets = [Target(self.relabel(to.boundaries, own)) for to, own in zip(targets, said, strict=True)]
+
+            def read(_: List[Doc], vectors: Any) -> List[Array]:
+                return list(map(probabilities, self._scores(vectors, teacher)))
+
+            predicted = self.map_outputs(docs, read, nothing, model=teacher)
+            targets = [Target(self.relabel(to.boundaries, own)) for to, own in zip(targets, predicted, strict=True)]
         if self.typing is not None:
             found = self._mentions(docs, targets)
             targets = [to._replace(mentions=own) for to, own in zip(targets, found, strict=True)]
         return targets
-
-    def _say(self, teacher: Model, _: List[Doc], vectors: Any) -> List[Array]:
-        """What a teacher tells a relabeller."""
-        return list(map(probabilities, self._scores(vectors, teacher)))
 
     def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
         """The entities of some sentences, with their vectors by the teacher."""
@@ -238,58 +246,23 @@ class MRCNer(EntityHead[List[Floats3d], Target]):
 
         def read(_: List[Doc], vectors: Any, spans: List[Spans]) -> List[Mentions]:
             pooled = [pool(ops.xp, own[..., :width], some) for own, some in zip(vectors, spans, strict=True)]
-            return list(map(Mentions, spans, map(ops.to_numpy, pooled)))
+            return list(map(Mentions, spans, to_host(ops, pooled)))
 
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
         return self.map_outputs(docs, read, nothing, spans, model=self._teacher.model)
 
-    def renew(self, examples: Iterable[Example]) -> None:
-        """Make the model as it is now the teacher, and find types in the corpus. The training clock calls this.
+    def observe(self, batches: Iterator[List[Example]]) -> None:
+        if self.typing is not None and self.typing.renew(self._entity_vectors(batches)):
+            restart(self.model.get_ref("typing"))
 
-        examples (Iterable[Example]): The corpus.
-        """
-        if not (self.needs_clock and self._teacher.is_due(self._tick)):
-            return
-        self._teacher.renew(self.model, self._tick)
-        if self.typing is not None and self.typing.renew(self._entity_vectors(examples)):
-            begin_anew(self.model.get_ref("typing"))
-
-    def _entity_vectors(self, examples: Iterable[Example]) -> Iterator[Array]:
-        for batch in minibatch(examples, RENEWAL_BATCH):
-            _, parts = self.split_examples(batch)
-            found = self._mentions([eg.predicted for eg in parts], super().encode_targets(parts))
-            yield from (own.vectors for own in found if len(own.spans))
-
-    def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights from the gradients.
-
-        sgd (Optimizer): The optimizer.
-        """
-        super().finish_update(sgd)
-        if self.typing is not None:
-            self.model.get_ref("typing").finish_update(self.at_head_rate(sgd))
-
-    def compute_loss(self, outputs: List[Floats3d], targets: List[Target]) -> Tuple[float, List[Floats3d]]:
-        """The loss of all questions; gradients of the head are added to it.
-
-        outputs (List[Floats3d]): Vectors of the tokens, per Doc (n_tokens, n_labels, width).
-        targets (List[Target]): One per Doc.
-        RETURNS (Tuple[float, List[Floats3d]]): Mean loss per sentence; per Doc the gradient of the sum.
-        """
-        xp: Any = self.model.ops.xp
-        vectors: List[Any] = list(outputs)
-        wanted, shapes = [to.boundaries for to in targets], [own.shape for own in vectors]
-        rows, head = as_rows(xp, vectors), self.model.get_ref("head")
-        total, slope = learn_boundaries(head, rows, shapes, wanted, self.positive_weight)
-        given = split_rows(xp, slope, shapes)
-        if self.typing is not None:
-            layer = self.model.get_ref("typing")
-            total += learn_types(self.typing, layer, vectors, [to.mentions for to in targets], given)
-        return total / max(1, sum(len(own) > 0 for own in vectors)), given
+    def _entity_vectors(self, batches: Iterator[List[Example]]) -> Iterator[Array]:
+        for batch in batches:
+            found = self._mentions([eg.predicted for eg in batch], self.annotated_targets(batch))
+            yield from (mentions.vectors for mentions in found if len(mentions.spans))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        golds = [to.boundaries for to in super().encode_targets(used)]  # the gold, whatever a teacher says
+        golds = [to.boundaries for to in self.annotated_targets(used)]
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
             scores = self._judged(vectors)

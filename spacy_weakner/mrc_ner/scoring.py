@@ -1,7 +1,8 @@
 """Log-odds of boundaries, and what they learn. All tokens of a batch, under all questions, are scored as rows of one
 table."""
 
-from typing import Any, List, Tuple
+from itertools import pairwise
+from typing import Any, Callable, List, Tuple
 
 import numpy
 from thinc.api import Model
@@ -23,16 +24,15 @@ def as_rows(xp: Any, vectors: List[Any]) -> Any:
     return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
 
 
-def split_rows(xp: Any, rows: Any, shapes: Shapes) -> List[Any]:
+def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
     """The reverse.
 
-    xp (Any): numpy or CuPy.
     rows (Any): Shape (sum of n_tokens * n_labels, any width).
     shapes (Shapes): Those of the vectors.
     RETURNS (List[Any]): Per Doc (n_tokens, n_labels, that width).
     """
-    borders = numpy.cumsum([n_tokens * n_labels for n_tokens, n_labels, _ in shapes])[:-1].tolist()
-    parts = xp.split(rows, borders)
+    borders = numpy.cumsum([0, *(n_tokens * n_labels for n_tokens, n_labels, _ in shapes)]).tolist()
+    parts = [rows[low:high] for low, high in pairwise(borders)]
     return [part.reshape(*shape[:2], rows.shape[1]) for part, shape in zip(parts, shapes, strict=True)]
 
 
@@ -44,24 +44,25 @@ def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
     RETURNS (List[Array]): Per Doc (n_tokens, n_labels, 2): log-odds, on the host.
     """
     output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
-    return split_rows(numpy, output, [own.shape for own in vectors])
+    return split_rows(output, [own.shape for own in vectors])
 
 
-def learn_boundaries(
-    head: Model, rows: Any, shapes: Shapes, targets: List[Boundaries], positive_weight: float
-) -> Tuple[float, Any]:
+def boundaries_loss(
+    head: Model, vectors: List[Any], targets: List[Boundaries], positive_weight: float
+) -> Tuple[float, Callable[[], List[Any]]]:
     """The loss of the boundaries.
 
-    head (Model): The layers, to which their gradients are added.
-    rows (Any): The vectors.
-    shapes (Shapes): Their shapes.
+    head (Model): The layers.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
     targets (List[Boundaries]): Per Doc.
     positive_weight (float): See `boundary_loss`.
-    RETURNS (Tuple[float, Any]): Sum over sentences, and gradient of the rows.
+    RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layers, and
+        gives those of the vectors.
     """
     ops: Any = head.ops
-    output, backprop = head.begin_update(rows)
-    scores = split_rows(numpy, ops.to_numpy(output), shapes)
+    shapes: Shapes = [own.shape for own in vectors]
+    output, backprop = head.begin_update(as_rows(ops.xp, vectors))
+    scores = split_rows(ops.to_numpy(output), shapes)
     results = [boundary_loss(own, to, positive_weight) for own, to in zip(scores, targets, strict=True)]
     gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
-    return sum(loss for loss, _ in results), backprop(ops.asarray2f(gradient))
+    return sum(loss for loss, _ in results), lambda: split_rows(backprop(ops.asarray2f(gradient)), shapes)

@@ -1,6 +1,6 @@
 """Classification of sentences, to teach an encoder what labels of tokens are too few for."""
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from thinc.types import Floats2d
 from ..corpus.parts import Part
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..heads.factories import default_encoder, register_component
-from ..heads.head import TrainableHead
+from ..heads.head import Loss, TrainableHead
 from ..losses import log_softmax, sigmoid
 from .losses import exclusive_loss, independent_loss
 
@@ -142,19 +142,17 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         elif any(value not in (0.0, 1.0) for value in doc.cats.values()) or sum(doc.cats.values()) > 1:
             raise WeaknerError(Errors.WK041.format(text=doc.text[:50], cats=doc.cats, name=self.name))
 
-    def compute_loss(self, outputs: Floats2d, targets: List[Row]) -> Tuple[float, Floats2d]:
-        """The cross-entropy of all Docs with a known category, times the weight.
-
-        outputs (Floats2d): Scores, shape (n_docs, n_categories).
-        targets (List[Row]): One per Doc.
-        RETURNS (Tuple[float, Floats2d]): Mean loss of these Docs; and the gradient of its sum.
-        """
-        ops, truths = self.model.ops, numpy.stack(targets)
+    def forward_loss(self, examples: List[Example]) -> Loss:
+        """The cross-entropy of all Docs with a known category, times the weight: its mean over these Docs."""
+        sentences, outputs, backprop = self.begin_update(examples)
+        if not sentences:
+            return 0.0, lambda: backprop([])
+        ops, truths = self.model.ops, numpy.stack(self.encode_targets(sentences))
         loss = exclusive_loss if self.exclusive_classes else independent_loss
         values, gradient = loss(ops.to_numpy(outputs), truths)
         n_known = int((~numpy.isnan(truths)).any(axis=1).sum())
         mean = float(values.sum()) / max(1, n_known)
-        return self.loss_weight * mean, ops.asarray2f(self.loss_weight * gradient)
+        return self.loss_weight * mean, lambda: backprop(ops.asarray2f(self.loss_weight * gradient))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
         """Score predictions.

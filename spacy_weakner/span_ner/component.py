@@ -17,6 +17,8 @@ from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import default_blocks, register_component
+from ..heads.head import Loss
+from ..heads.layers import split_rows
 from ..heads.merging import merge_candidates
 from ..heads.spans import warn_of_spans
 from ..losses import log_softmax
@@ -142,27 +144,30 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             max_width=widest(len(example.predicted), self.max_width),
         )
 
-    def compute_loss(self, outputs: List[Floats2d], targets: List[SpanTarget]) -> Tuple[float, List[Floats2d]]:
-        """Draw negatives and score them with the annotated spans; gradients of the scorer are added to it."""
-        ops, head = self.model.ops, self.model.get_ref("head")
-        batch = self._draw(outputs, targets)
-        if not len(batch.spans) + len(batch.wrong_spans):
-            return 0.0, [ops.xp.zeros_like(own) for own in outputs]
-        spans: Any = numpy.concatenate([batch.spans, batch.wrong_spans])
-        scores, backprop = head.begin_update((concatenate(outputs), ops.asarray(spans, dtype="int64")))
-        added, backprop_votes = self._votes([target.doc for target in targets], spans, is_train=True)
-        scores = scores + added
-        on_host = ops.to_numpy(scores)
+    def forward_loss(self, examples: List[Example]) -> Loss:
+        """Draw negatives, and score them with the annotated spans."""
+        sentences, outputs, backprop = self.begin_update(examples)
+        if not sentences:
+            return 0.0, lambda: backprop([])
+        ops: Any = self.model.ops
+        batch = self._draw(outputs, self.encode_targets(sentences))
         n = len(batch.spans)
+        if not n + len(batch.wrong_spans):
+            return 0.0, lambda: backprop([ops.xp.zeros_like(rows) for rows in outputs])
+        spans = numpy.concatenate([batch.spans, batch.wrong_spans])
+        scores, backprop_head = self.model.get_ref("head").begin_update((concatenate(outputs), ops.asarray2i(spans.astype("int32"))))
+        added, backprop_votes = self._votes([eg.predicted for eg in sentences], spans, is_train=True)
+        on_host = ops.to_numpy(scores + added)
         loss, gradient = cross_entropy(on_host[:n], batch.labels)
         more, wrong_gradient = unlikelihood(on_host[n:], batch.wrong_labels)
-        self._count(batch, on_host)
-        d_scores: Any = numpy.concatenate([gradient, wrong_gradient]).astype("float32")
-        backprop_votes(ops.asarray2f(d_scores))
-        by_token = backprop(ops.asarray2f(d_scores))
-        used = [len(own) for own in outputs]
-        parts = ops.xp.split(by_token, numpy.cumsum(used)[:-1].tolist())
-        return (loss + more) / sum(length > 0 for length in used), list(parts)
+
+        def learn() -> None:
+            self._count(batch, on_host)
+            d_scores = ops.asarray2f(numpy.concatenate([gradient, wrong_gradient]).astype("float32"))
+            backprop_votes(d_scores)
+            backprop(split_rows(backprop_head(d_scores), outputs))
+
+        return (loss + more) / sum(len(eg.predicted) > 0 for eg in sentences), learn
 
     def _draw(self, vectors: List[Floats2d], targets: List[SpanTarget]) -> "_Batch":
         """Choose the spans of an update."""
@@ -227,7 +232,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
         every: Any = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
-        inputs = (concatenate(vectors), ops.asarray(every, dtype="int64"))
+        inputs = (concatenate(vectors), ops.asarray2i(every.astype("int32")))
         scores = self.model.get_ref("head").predict(inputs) + self._votes(docs, every, is_train)[0]
         return ops.to_numpy(scores)
 

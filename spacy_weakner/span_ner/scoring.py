@@ -74,7 +74,7 @@ def _forward(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Floats2d,
     as_first, backprop_first = model.layers[0](vectors, is_train)
     as_last, backprop_last = model.layers[1](vectors, is_train)
     A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
-    starts, ends = spans[:, 0], spans[:, 1] - 1
+    starts, ends = _ends(model, spans)
     first, last = as_first[starts], as_last[ends]
     product = first * last
     hidden = model.ops.xp.tanh((as_first @ A.T)[starts] + (as_last @ B.T)[ends] + product @ C.T + b)
@@ -101,17 +101,24 @@ def _forward(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Floats2d,
 
 def _predict(model: Model, vectors: Floats2d, spans: Ints2d) -> Floats2d:
     A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
-    xp = get_array_module(vectors)
+    xp = model.ops.xp
+    starts, ends = _ends(model, spans)
     scores: Any = xp.empty((len(spans), len(c)), dtype="float32")
     at_start, at_end = vectors @ A.T + b, vectors @ B.T
     for low in range(0, len(spans), CHUNK):
-        starts, ends = spans[low : low + CHUNK, 0], spans[low : low + CHUNK, 1] - 1
-        hidden = (vectors[starts] * vectors[ends]) @ C.T
-        hidden += at_start[starts]
-        hidden += at_end[ends]
+        first, last = starts[low : low + CHUNK], ends[low : low + CHUNK]
+        hidden = (vectors[first] * vectors[last]) @ C.T
+        hidden += at_start[first]
+        hidden += at_end[last]
         xp.tanh(hidden, out=hidden)
         scores[low : low + CHUNK] = hidden @ W.T + c
     return scores
+
+
+def _ends(model: Model, spans: Ints2d) -> Tuple[Any, Any]:
+    # First and last tokens; `scatter_add` is slow for other types than int32, and for columns of a table.
+    contiguous = model.ops.xp.ascontiguousarray
+    return contiguous(spans[:, 0].astype("int32")), contiguous((spans[:, 1] - 1).astype("int32"))
 
 
 def _sum_by_token(model: Model, tokens: Any, rows: Any, n_tokens: int) -> Any:

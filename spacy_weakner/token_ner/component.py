@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
@@ -16,8 +15,10 @@ from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import default_blocks, register_component
+from ..heads.head import Loss
+from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead
-from ..heads.teacher import RENEWAL_BATCH, Teacher, require_own_encoder
+from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
 from ..sources.strengths import Strength
 from ..ty import PathScore
@@ -40,7 +41,7 @@ class TokenTarget(NamedTuple):
     teacher: Optional[Array] = None
 
 
-class TokenNer(TaggingHead[TokenTarget]):
+class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[TokenTarget]):
     """Classify tokens by two heads, whether a token belongs to an entity and which tag it has if it does, and write the
     entities to `doc.ents`.
 
@@ -86,9 +87,8 @@ class TokenNer(TaggingHead[TokenTarget]):
         self.needs_clock = objective.uses_teacher
         self._teacher: Teacher = Teacher(teacher_decay, objective.teacher_at_start)
 
-    def forget(self) -> None:
-        """Forget an earlier training; the objective does, too."""
-        super().forget()
+    def reset_training(self) -> None:
+        super().reset_training()
         self.objective.reset()
 
     # Training
@@ -102,51 +102,40 @@ class TokenNer(TaggingHead[TokenTarget]):
         augmented = self.objective.uses_augmented and get_augmented(example.reference) is not None
         return TokenTarget(self.objective.encode(example, self.scheme), augmented)
 
-    def encode_targets(self, examples: Iterable[Example]) -> List[TokenTarget]:
-        """The same of several examples; once there is a teacher, with what it says.
-
-        examples (Iterable[Example]): The examples.
-        RETURNS (List[TokenTarget]): One each.
-        RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
-        """
-        examples = list(examples)
-        targets = super().encode_targets(examples)
-        teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
-        if teacher is None:
-            return targets
-        docs = [eg.predicted for eg in examples]
-        said = self._teacher.says(docs, lambda unread: self.token_outputs(unread, teacher))
-        return [target._replace(teacher=own) for target, own in zip(targets, said, strict=True)]
-
-    def training_docs(self, examples: List[Example]) -> List[Doc]:
-        """The Docs of the examples and, for objectives that want them, their augmented forms."""
-        docs = super().training_docs(examples)
-        if not self.objective.uses_augmented:
-            return docs
-        return docs + [_augmented_doc(eg) for eg in examples if get_augmented(eg.reference) is not None]
-
-    def compute_loss(self, outputs: List[Floats2d], targets: List[TokenTarget]) -> Tuple[float, List[Floats2d]]:
-        """The objective on all tokens of the batch."""
-        ops, n = self.model.ops, len(targets)
-        scores = [ops.to_numpy(own).reshape(-1, self.n_outputs) for own in outputs]
-        batch = TokenBatch(numpy.concatenate(scores[:n]), *_concatenate(targets))
-        if len(scores) > n:
-            starts = numpy.cumsum([0, *(len(own) for own in scores[:n])])
-            tokens = [
-                numpy.arange(start, start + len(target.rows))
-                for start, target in zip(starts, targets, strict=False)
-                if target.augmented
-            ]
-            batch = batch._replace(augmented=Augmented(numpy.concatenate(scores[n:]), numpy.concatenate(tokens)))
+    def forward_loss(self, examples: List[Example]) -> Loss:
+        """The objective on all tokens of the batch, and on those of augmented forms."""
+        sentences, outputs, backprop = self.begin_update(examples, self._augmented_docs)
+        if not sentences:
+            return 0.0, lambda: backprop([])
+        n = len(sentences)
+        ops: Any = self.model.ops
+        scores = [rows.reshape(-1, self.n_outputs) for rows in to_host(ops, outputs)]
+        batch = self._join(scores[:n], self.encode_targets(sentences), scores[n:])
         result = self.objective(batch)
         gradients = [result.outputs]
         if batch.augmented is not None:
             unused = result.augmented is None
             gradients.append(numpy.zeros_like(batch.augmented.outputs) if unused else result.augmented)
-        gradient = numpy.concatenate(gradients).astype("float32")
-        parts: List[Any] = numpy.split(gradient, numpy.cumsum([len(own) for own in scores])[:-1])
-        n_sentences = sum(len(target.rows) > 0 for target in targets)
-        return result.loss / max(1, n_sentences), [ops.asarray2f(part) for part in parts]
+        whole = numpy.concatenate(gradients).astype("float32")
+        n_sentences = sum(len(eg.predicted) > 0 for eg in sentences)
+        return result.loss / max(1, n_sentences), lambda: backprop(split_rows(ops.asarray2f(whole), scores))
+
+    def _augmented_docs(self, sentences: List[Example]) -> List[Doc]:
+        if not self.objective.uses_augmented:
+            return []
+        return [_augmented_doc(eg) for eg in sentences if get_augmented(eg.reference) is not None]
+
+    def _join(self, scores: List[Any], targets: List[TokenTarget], augmented: List[Any]) -> TokenBatch:
+        batch = TokenBatch(numpy.concatenate(scores), *_concatenate(targets))
+        if not augmented:
+            return batch
+        starts = numpy.cumsum([0, *map(len, scores)])
+        tokens = [
+            numpy.arange(start, start + len(target.rows))
+            for start, target in zip(starts, targets, strict=False)
+            if target.augmented
+        ]
+        return batch._replace(augmented=Augmented(numpy.concatenate(augmented), numpy.concatenate(tokens)))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
@@ -163,26 +152,21 @@ class TokenNer(TaggingHead[TokenTarget]):
 
     # The teacher
 
-    def renew(self, examples: Iterable[Example]) -> None:
-        """Make the model as it is now the teacher, and let the objective see what it says of the corpus. The training
-        clock calls this.
+    def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[TokenTarget]) -> List[TokenTarget]:
+        predicted = self._teacher.predict(docs, lambda unread: self.token_outputs(unread, teacher))
+        return [target._replace(teacher=rows) for target, rows in zip(targets, predicted, strict=True)]
 
-        examples (Iterable[Example]): The corpus.
-        RAISES (WeaknerError): If it has no tokens.
-        """
-        if not (self.needs_clock and self._teacher.is_due(self._tick)):
-            return
-        self._teacher.renew(self.model, self._tick)
+    def observe(self, batches: Iterator[List[Example]]) -> None:
         counts: List[int] = []
-        self.objective.renew(self._observe(examples, counts))
+        self.objective.renew(self._observe(batches, counts))
         if not sum(counts):
             raise WeaknerError(Errors.WK037.format(name=self.name))
 
-    def _observe(self, examples: Iterable[Example], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
-        for batch in minibatch(examples, RENEWAL_BATCH):
-            rows, said = _concatenate(self.encode_targets(self.split_examples(batch)[1]))
+    def _observe(self, batches: Iterator[List[Example]], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
+        for batch in batches:
+            rows, predicted = _concatenate(self.encode_targets(batch))
             counts.append(len(rows))
-            yield rows, said
+            yield rows, predicted
 
     def training_statistics(self) -> Dict[str, float]:
         """RETURNS (Dict[str, float]): What the objective counted since the last call."""
@@ -248,9 +232,9 @@ class TokenNer(TaggingHead[TokenTarget]):
 
 
 def _concatenate(targets: List[TokenTarget]) -> Tuple[Array, Optional[Array]]:
-    """What all tokens learn, and what the teacher says of them."""
-    said = [target.teacher for target in targets if target.teacher is not None]
-    return numpy.concatenate([target.rows for target in targets]), numpy.concatenate(said) if said else None
+    """What all tokens learn, and the outputs of the teacher."""
+    outputs = [target.teacher for target in targets if target.teacher is not None]
+    return numpy.concatenate([target.rows for target in targets]), numpy.concatenate(outputs) if outputs else None
 
 
 def _augmented_doc(example: Example) -> Doc:

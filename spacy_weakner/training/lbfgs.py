@@ -4,22 +4,20 @@ For models with few weights that matter, above all a CRF on indicator features: 
 rate, and gives the one set of weights at which the penalised loss is lowest.
 """
 
-import math
 import time
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import logger
-from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
 from ..heads.head import TrainableHead
-from ..heads.teacher import is_listener
+from ..heads.layers import is_listener
 from ..linear.sparse import indicator_rows
 from ..progress import Progress
 from ..remembering import remembered
@@ -97,7 +95,6 @@ class LBFGS:
             for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
         ]
         started = time.monotonic()
-        set_dropout_rate(pipe.model, 0.0)
         with remembered(pipe.model):
             objective = Objective(pipe, batches, self.l2)
             first, last, iterations = minimise(objective, self.max_iterations, self.tolerance)
@@ -110,19 +107,11 @@ class LBFGS:
         examples = list(islice(self.corpus(nlp), self.max_examples + 1))
         if len(examples) > self.max_examples:
             raise WeaknerError(Errors.WK707.format(limit=self.max_examples))
-        _, parts = pipe.split_examples(annotated(nlp, name, examples))
+        _, parts = pipe.split_examples(list(annotated(nlp, name, examples)))
         examples = [eg for eg in parts if len(eg.predicted)]
         if not examples:
             raise WeaknerError(Errors.WK708)
         return examples
-
-
-class _Batch(NamedTuple):
-    """A batch, what the model reads of it, and its targets."""
-
-    examples: List[Example]
-    inputs: Any
-    targets: List[Any]
 
 
 class Objective:
@@ -135,10 +124,7 @@ class Objective:
 
     def __init__(self, pipe: TrainableHead, batches: List[List[Example]], l2: float) -> None:
         self.pipe = pipe
-        # What is the same at every evaluation is made once.
-        self.batches = [
-            _Batch(batch, pipe.model_inputs(pipe.training_docs(batch)), pipe.encode_targets(batch)) for batch in batches
-        ]
+        self.batches = batches
         self.l2 = l2
         self.weights = FlatWeights(pipe.model, _used_rows(pipe, batches))
         self.start = self.weights.read()
@@ -156,13 +142,9 @@ class Objective:
         # Losses draw from numpy's global generator: always the same, or this would be no function of the weights.
         numpy.random.set_state(self._state)
         for batch in self.batches:
-            with pipe.during_update(batch.examples):
-                outputs, backprop = pipe.model.begin_update(batch.inputs)
-                loss, gradient = pipe.compute_loss(outputs, batch.targets)
-                backprop(gradient)
-            total += loss * len(batch.examples)  # heads report the mean, and differentiate the sum
-        if not math.isfinite(total):
-            raise WeaknerError(Errors.WK006.format(name=pipe.name, loss=total))
+            loss, backprop = pipe.get_loss(batch)
+            backprop()
+            total += loss * len(batch)  # heads report the mean, and differentiate the sum
         away = values - self.start
         total += self.l2 / 2 * float(away @ away)
         return total, self.weights.read_gradient() + self.l2 * away
@@ -223,8 +205,8 @@ def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Dict[int, N
         if rows is None:
             continue
         for batch in batches:
-            found = features.predict(pipe.model_inputs(pipe.training_docs(batch)))
-            ids = [features.ops.to_numpy(own).ravel().astype("int64") for own in found]
+            found = features.predict(pipe.model_inputs([eg.predicted for eg in batch]))
+            ids = [features.ops.to_numpy(rows_of_doc).ravel().astype("int64") for rows_of_doc in found]
             used[rows] = numpy.unique(numpy.concatenate([used.get(rows, _NONE), *ids]))
     return used
 

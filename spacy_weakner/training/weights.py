@@ -13,6 +13,7 @@ from thinc.api import Model
 
 from ..errors import Errors, WeaknerError
 from ..files import existing
+from ..heads.layers import ADDED
 
 WHOLE = "all"
 # The encoder that no other one is built on.
@@ -69,7 +70,7 @@ class LoadWeights:
     def _other_parts(self, name: str, source: Any, target: Any) -> List[Tuple[Model, Model]]:
         """What a head consists of beside its first layer."""
         found = []
-        for part in getattr(target, "head_parts", ())[1:]:
+        for part in ADDED:
             nodes = [pipe.model.maybe_get_ref(part) for pipe in (source, target)]
             if (nodes[0] is None) != (nodes[1] is None):
                 reason = f"only one of both has a layer '{part}'"

@@ -8,7 +8,7 @@ from spacy_weakner.cofee.clusters import Clusters
 from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
-from spacy_weakner.mrc_ner.typing import Mentions, Typing, begin_anew, learn_types, mention_spans, pool
+from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
 from spacy_weakner.ty import Tick
 
 from ..mrc_ner.util import mrc_pipeline
@@ -116,7 +116,9 @@ def test_learning_by_brute_force():
         return total
 
     gradients = [numpy.ones_like(own) for own in vectors]
-    assert learn_types(typing, layer, vectors, mentions, gradients) == pytest.approx(value(), rel=1e-5)
+    loss, learn = types_loss(typing, layer, vectors, mentions)
+    assert loss == pytest.approx(value(), rel=1e-5) and not layer.has_grad("W")
+    learn(gradients)
     for own, gradient in zip(vectors, gradients, strict=True):
         for index in numpy.ndindex(*own.shape):
             sides = []
@@ -132,14 +134,14 @@ def test_no_entities():
     vectors = [numpy.zeros((2, 1, 4), dtype="f")]
     nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 4)))
     for mentions in (nothing, None):
-        assert learn_types(with_clusters([1.0, 1.0]), Linear(2, 4), vectors, [mentions], [vectors[0].copy()]) == 0.0
+        assert types_loss(with_clusters([1.0, 1.0]), Linear(2, 4), vectors, [mentions])[0] == 0.0
 
 
-def test_weights_begin_anew():
+def test_a_layer_restarts():
     layer = Linear(3, 2)
     layer.initialize()
     layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
-    begin_anew(layer)
+    restart(layer)
     assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
 
 
@@ -153,7 +155,7 @@ def typed_pipeline(**settings):
 def test_the_component_learns_both():
     nlp = typed_pipeline()
     ner = nlp.get_pipe("mrc_ner")
-    assert isinstance(ner.typing, Typing)
+    assert isinstance(ner.typing, EntityTyping)
     optimizer = nlp.create_optimizer()
     optimizer.learn_rate = 0.02
     losses = []

@@ -271,8 +271,8 @@ def test_the_model_that_training_begins_with_picks():
     (target, *_) = ner.encode_targets(make_examples(nlp))
     teacher = ner._teacher.model
     (doc, *_) = [eg.predicted for eg in make_examples(nlp)]
-    (said, *_) = ner.map_outputs([doc], partial(ner._say, teacher), None, model=teacher)
-    assert (target.boundaries.wanted == ner.relabel(target.boundaries, said).wanted).all()
+    (found, *_) = ner.map_outputs([doc], lambda _, vectors: ner._scores(vectors, teacher), None, model=teacher)
+    assert (target.boundaries.wanted == ner.relabel(target.boundaries, probabilities(found)).wanted).all()
     run(nlp, make_examples(nlp), steps=4, first=1)
     assert same(weights(teacher_of(nlp)), before)
     run(nlp, make_examples(nlp), steps=1, first=5)

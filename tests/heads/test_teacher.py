@@ -173,7 +173,7 @@ class Reader:
 
 
 def said(teacher, docs, reader):
-    return [own.tolist() for own in teacher.says(docs, reader)]
+    return [own.tolist() for own in teacher.predict(docs, reader)]
 
 
 def test_what_it_has_said_holds_until_the_next_renewal():
@@ -255,8 +255,8 @@ def test_what_there_is_no_room_for_is_read_each_time(monkeypatch):
 def test_what_is_kept_does_not_keep_its_batch():
     teacher, reader = Teacher(), Reader()
     docs = [Doc(Vocab(), words=["a"]), Doc(Vocab(), words=["b"] * 100)]
-    teacher.says(docs, reader)
-    assert all(own.base is None for own in teacher.says(docs, reader))
+    teacher.predict(docs, reader)
+    assert all(own.base is None for own in teacher.predict(docs, reader))
 
 
 class TestTransformer:

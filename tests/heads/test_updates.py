@@ -4,6 +4,7 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import SGD, Model
 
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
@@ -14,6 +15,7 @@ from ..util import (
     all_zero,
     clear_gradients,
     gradients,
+    loss_with,
     raw,
     same,
     train,
@@ -44,7 +46,7 @@ def test_it_learns(head, nlp):
 def test_the_loss_is_the_mean_over_sentences(head, nlp, ner):
     batch = examples(nlp)
     losses = nlp.update(batch, sgd=False)
-    single = [ner.get_loss([eg], outputs_of(ner, [eg.predicted]))[0] for eg in batch]
+    single = [ner.get_loss([eg])[0] for eg in batch]
     assert losses[head] == pytest.approx(sum(single) / len(single), rel=1e-5)
     assert type(losses[head]) is float
 
@@ -76,17 +78,46 @@ def test_a_loss_that_is_no_number(head, nlp, ner, value):
     outputs = outputs_of(ner, [eg.predicted for eg in batch])
     filled = numpy.full_like(outputs, value) if head == CATEGORY else [numpy.full_like(own, value) for own in outputs]
     with pytest.raises(WeaknerError, match=rf"\[WK006\] .*'{head}'|\[WK007\]"):
-        ner.get_loss(batch, filled)
+        loss_with(ner, batch, filled)
 
 
 def test_get_loss_leaves_the_outputs_alone(nlp, ner):
     batch = examples(nlp)
     outputs = outputs_of(ner, [eg.predicted for eg in batch])
     before = [own.copy() for own in outputs]
-    _, gradient = ner.get_loss(batch, outputs)
+    _, gradient = loss_with(ner, batch, outputs)
     assert same(outputs, before)
     assert [g.shape for g in gradient] == [own.shape for own in outputs]
     assert {g.dtype.name for g in gradient} == {"float32"}
+
+
+def test_the_loss_of_a_batch_changes_no_gradient(head):
+    nlp = stir(pipeline(head), head)
+    ner, batch = nlp.get_pipe(head), examples(nlp)
+    ner.update(batch, drop=0.5)
+    before = [None if own is None else own.copy() for own in gradients(ner.model)]
+    loss, backprop = ner.get_loss(batch)
+    assert loss == ner.get_loss(batch)[0]  # there is no dropout
+    assert same(before, gradients(ner.model))
+    backprop()
+    assert not same(before, gradients(ner.model))
+
+
+def test_every_layer_learns(head):
+    """Layers that the base knows no reference to learn at the rate of the head."""
+    steps = {}
+    for rate in (1.0, 5.0):
+        nlp = stir(pipeline(head, head_learn_rate=rate), head)
+        model = nlp.get_pipe(head).model
+        own = Model("own", lambda model, inputs, is_train: (inputs, lambda gradient: gradient), params={"w": None})
+        own.set_param("w", model.ops.alloc1f(3))
+        model.layers.append(own)
+        own.set_grad("w", model.ops.asarray1f([1.0, 2.0, 3.0]))
+        optimizer = SGD(0.1, L2=0.0, grad_clip=0.0)
+        nlp.update(examples(nlp), sgd=optimizer)
+        steps[rate] = own.get_param("w")
+    assert same([steps[1.0]], [numpy.asarray([-0.1, -0.2, -0.3], dtype="float32")], tolerance=1e-6)
+    assert same([steps[5.0]], [5.0 * steps[1.0]], tolerance=1e-6)
 
 
 def test_update_leaves_the_examples_alone(nlp, ner):
@@ -192,6 +223,6 @@ def test_a_doc_without_annotation_has_exactly_no_gradient(head, nlp, ner):
 
 def test_a_doc_without_annotation_adds_no_gradient_to_a_batch(nlp, ner):
     batch = [example(nlp, "Anna went", annotated=False), *examples(nlp)]
-    _, gradient = ner.get_loss(batch, outputs_of(ner, [eg.predicted for eg in batch]))
+    _, gradient = loss_with(ner, batch, outputs_of(ner, [eg.predicted for eg in batch]))
     assert all_zero(gradient[:1])
     assert not all_zero(gradient[1:2])

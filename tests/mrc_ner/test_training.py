@@ -16,6 +16,7 @@ from ..util import (
     all_zero,
     clear_gradients,
     gradients,
+    loss_with,
     make_doc,
     make_example,
     make_examples,
@@ -66,7 +67,7 @@ def test_the_loss_is_the_mean_over_sentences(nlp, ner, positive_weight):
 def test_gradients_of_the_vectors_by_finite_differences(nlp, ner):
     examples = make_examples(nlp)
     vectors = vectors_of(ner, [eg.predicted for eg in examples])
-    _, found = ner.get_loss(examples, vectors)
+    _, found = loss_with(ner, examples, vectors)
     assert [own.shape for own in found] == [own.shape for own in vectors]
     for i, own in enumerate(vectors):
         for index in [(0, 0, 0), (len(own) - 1, 1, 20), (len(own) // 2, 0, 47)]:
@@ -74,7 +75,7 @@ def test_gradients_of_the_vectors_by_finite_differences(nlp, ner):
             for sign in (1, -1):
                 moved = [v.copy() for v in vectors]
                 moved[i][index] += sign * 1e-2
-                sides.append(len(vectors) * ner.get_loss(examples, moved)[0])
+                sides.append(len(vectors) * loss_with(ner, examples, moved)[0])
             assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-2, rel=1e-2, abs=1e-4)
 
 
@@ -115,7 +116,7 @@ def test_missing_tokens_have_exactly_no_gradient(nlp, ner, missing):
     text, entities = "a b c d New York", [(4, 6, "LOC")]
     example = make_example(nlp, text, entities, missing=missing)
     vectors = vectors_of(ner, [example.predicted])
-    _, (gradient,) = ner.get_loss([example], vectors)
+    _, (gradient,) = loss_with(ner, [example], vectors)
     silent = [i for i in range(6) if not gradient[i].any()]
     assert silent == missing
 

@@ -7,7 +7,7 @@ import spacy
 from spacy_weakner.corpus import weak
 from spacy_weakner.errors import WeaknerError
 
-from ..util import crf_config, crf_pipeline, entities_of, make_example, make_examples, train
+from ..util import crf_config, crf_pipeline, entities_of, loss_with, make_example, make_examples, train
 
 NOISE_AWARE = {"@losses": "spacy_weakner.NoiseAwareCRF.v1"}
 BROKEN = ["B-LOC", "I-PER", "O", "O"]
@@ -85,7 +85,7 @@ def test_weak_sentences_need_a_confidence():
 def emission_gradient(nlp, example):
     ner = nlp.get_pipe("crf_ner")
     scores = ner.model.predict([example.predicted])
-    return ner.get_loss([example], scores)[1][0]
+    return loss_with(ner, [example], scores)[1][0]
 
 
 @pytest.mark.parametrize("loss", ["CRFNegativeLogLikelihood", "PartialCRF"])

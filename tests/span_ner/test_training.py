@@ -19,6 +19,7 @@ from ..util import (
     entities_of,
     fix_seed,
     gradients,
+    loss_with,
     make_doc,
     make_example,
     make_examples,
@@ -86,14 +87,14 @@ def test_gradients_of_the_vectors_by_finite_differences(nlp):
     for name in ("A", "B", "C", "b", "W", "c"):
         head = ner.model.get_ref("head")
         head.set_param(name, head.get_param(name).astype("float64"))
-    _, found = ner.get_loss(examples, vectors)
+    _, found = loss_with(ner, examples, vectors)
     for i, own in enumerate(vectors):
         for index in [(0, 0), (len(own) - 1, 3), (len(own) // 2, 7)]:
             sides = []
             for sign in (1, -1):
                 moved = [v.copy() for v in vectors]
                 moved[i][index] += sign * 1e-4
-                sides.append(len(vectors) * ner.get_loss(examples, moved)[0])
+                sides.append(len(vectors) * loss_with(ner, examples, moved)[0])
             assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-4, rel=1e-3, abs=1e-4)
 
 

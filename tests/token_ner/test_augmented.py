@@ -1,5 +1,7 @@
 """Augmented sentences beside the sentences themselves."""
 
+from unittest.mock import patch
+
 import numpy
 import pytest
 from spacy.tokens import Doc
@@ -50,8 +52,10 @@ def test_augmented_sentences_without_a_gradient_pass_zeros(nlp):
 
 
 def test_spaces_and_vocabulary_of_augmented_sentences_are_those_of_the_doc(nlp):
-    ner, _ = spied(nlp)
-    _, doc = ner.training_docs([augmented(nlp)])
+    recorder = Recorder()
+    ner, _ = spied(nlp, recorder.model)
+    ner.update([augmented(nlp)])
+    ((_, doc),) = recorder.docs
     assert doc.text == "Anna walks "
     assert doc.vocab is nlp.vocab
 
@@ -89,7 +93,17 @@ def test_augmented_sentences_add_to_what_is_learned():
 @pytest.mark.parametrize("objective", [HARD, SOFT, ROBUST])
 def test_only_objectives_that_want_them_read_augmented_sentences(objective):
     nlp = token_pipeline(objective)
-    assert len(nlp.get_pipe("token_ner").training_docs([augmented(nlp)])) == 1
+    ner, read = ticked(nlp), []
+    ner.renew([augmented(nlp)])
+    begin_update = ner.model._func
+
+    def count(model, docs, is_train):
+        read.append(len(docs))
+        return begin_update(model, docs, is_train)
+
+    with patch.object(ner.model, "_func", count):
+        ner.update([augmented(nlp)])
+    assert read == [1]
 
 
 @pytest.mark.parametrize("words", [["Anna"], ["Anna", "walks", "far"], []])

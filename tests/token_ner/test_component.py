@@ -18,6 +18,7 @@ from ..util import (
     all_zero,
     entities_of,
     head_config,
+    loss_with,
     make_example,
     make_examples,
     raw,
@@ -75,7 +76,7 @@ def test_unknown_scheme():
 def test_missing_tokens_have_exactly_no_gradient(nlp):
     ner = nlp.get_pipe("token_ner")
     example = make_example(nlp, "Anna went to New York", [(0, 1, "PER")], missing=[1, 2, 3, 4])
-    _, (gradient,) = ner.get_loss([example], ner.token_outputs([example.predicted]))
+    _, (gradient,) = loss_with(ner, [example], ner.token_outputs([example.predicted]))
     assert gradient[0].all()
     assert all_zero([gradient[1:]])
 
@@ -83,14 +84,14 @@ def test_missing_tokens_have_exactly_no_gradient(nlp):
 def test_gradients_of_the_outputs_by_finite_differences(nlp):
     ner, examples = nlp.get_pipe("token_ner"), make_examples(nlp)
     scores = [own.astype("float64") for own in ner.token_outputs([eg.predicted for eg in examples])]
-    _, found = ner.get_loss(examples, scores)
+    _, found = loss_with(ner, examples, scores)
     for i, own in enumerate(scores):
         for index in numpy.ndindex(*own.shape):
             sides = []
             for sign in (1, -1):
                 moved = [s.copy() for s in scores]
                 moved[i][index] += sign * 1e-5
-                sides.append(len(scores) * ner.get_loss(examples, moved)[0])
+                sides.append(len(scores) * loss_with(ner, examples, moved)[0])
             assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-5, abs=1e-5)
 
 

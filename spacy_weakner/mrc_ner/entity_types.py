@@ -1,7 +1,7 @@
 """Types within labels, learned beside the boundaries from the vectors of entities: the form that such methods have, and
 what the component does with one."""
 
-from typing import Any, Iterator, List, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ class Mentions(NamedTuple):
 
 
 @runtime_checkable
-class Typing(Protocol):
+class EntityTyping(Protocol):
     """Finds types in the entities of a corpus, and teaches them."""
 
     @property
@@ -74,45 +74,39 @@ def pool(xp: Any, vectors: Any, spans: NDArray[numpy.int64]) -> Any:
     return xp.stack([vectors[start:end, k].sum(axis=0) for start, end, k in spans.tolist()])
 
 
-def learn_types(
-    typing: Typing, layer: Model, vectors: List[Any], mentions: List[Optional[Mentions]], gradients: List[Any]
-) -> float:
-    """The loss of the types, the mean over the entities of each sentence; its gradient is added to that of the vectors,
-    and to that of the layer.
+def types_loss(
+    typing: Optional[EntityTyping], layer: Optional[Model], vectors: List[Any], mentions: List[Optional[Mentions]]
+) -> Tuple[float, Callable[[List[Any]], None]]:
+    """The loss of the types, the mean over the entities of each sentence.
 
-    typing (Typing): The method.
-    layer (Model): Scores of types from vectors of entities, of which it reads the first columns: those that tell of the
-        token, not of the question.
+    typing (Optional[EntityTyping]): The method; None: no types are learned.
+    layer (Optional[Model]): Scores of types from vectors of entities, of which it reads the first columns: those that
+        depend on the token, not on the question.
     vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
     mentions (List[Optional[Mentions]]): Per Doc its entities; None as long as there is no teacher.
-    gradients (List[Any]): Per Doc the gradient of its vectors; added to.
-    RETURNS (float): Sum over sentences.
+    RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layer, and to
+        those of the vectors, which it takes.
     """
-    used = [i for i, own in enumerate(mentions) if own is not None and len(own.spans)]
-    if not used:
-        return 0.0
+    used = [(i, own) for i, own in enumerate(mentions) if own is not None and len(own.spans)]
+    if typing is None or layer is None or not used:
+        return 0.0, lambda gradients: None
     ops, width = layer.ops, layer.get_dim("nI")
-    given: List[Mentions] = [own for own in mentions if own is not None and len(own.spans)]
-    pooled = ops.xp.concatenate(
-        [pool(ops.xp, vectors[i][..., :width], own.spans) for i, own in zip(used, given, strict=True)]
-    )
+    pooled = ops.xp.concatenate([pool(ops.xp, vectors[i][..., :width], own.spans) for i, own in used])
     scores, backprop = layer.begin_update(pooled)
-    values, slope = typing(ops.to_numpy(scores), numpy.concatenate([own.vectors for own in given]))
-    shares = numpy.concatenate([numpy.full(len(own.spans), 1.0 / len(own.spans)) for own in given])
-    back = backprop(ops.asarray2f((slope * shares[:, None]).astype("float32")))
-    row = 0
-    for i, own in zip(used, given, strict=True):
-        for start, end, k in own.spans.tolist():
-            gradients[i][start:end, k, :width] += back[row]
-            row += 1
-    return float((values * shares).sum())
+    values, slope = typing(ops.to_numpy(scores), numpy.concatenate([own.vectors for _, own in used]))
+    shares = numpy.concatenate([numpy.full(len(own.spans), 1.0 / len(own.spans)) for _, own in used])
+
+    def learn(gradients: List[Any]) -> None:
+        rows = iter(backprop(ops.asarray2f((slope * shares[:, None]).astype("float32"))))
+        for i, own in used:
+            for start, end, k in own.spans.tolist():
+                gradients[i][start:end, k, :width] += next(rows)
+
+    return float((values * shares).sum()), learn
 
 
-def begin_anew(layer: Model) -> None:
-    """Give a linear layer new weights.
-
-    layer (Model): The layer.
-    """
+def restart(layer: Model) -> None:
+    """Give a linear layer new weights."""
     weights = layer.get_param("W")
     layer.set_param("W", layer.ops.asarray2f(_glorot(weights.shape)))
     layer.set_param("b", layer.ops.alloc1f(weights.shape[0]))
