@@ -4,6 +4,7 @@ from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -15,7 +16,7 @@ from ..crf.decoding import entity_log_probabilities, k_best, viterbi
 from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..errors import Errors, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
-from ..heads.factories import default_blocks, register_component
+from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss
 from ..heads.layers import to_device, to_host
 from ..heads.tagging import TaggingHead
@@ -246,4 +247,13 @@ class CRFNer(TaggingHead[Target]):
         return batch.restrict(batch.pad_like(allowed, True, "bool"))
 
 
-make_crf_ner = register_component("crf_ner", CRFNer, default_blocks("crf_ner", "model", "loss"))
+@Language.factory(
+    "crf_ner",
+    assigns=ENTITIES,
+    default_config=default_config(CRFNer, **recipe_blocks("crf_ner", "model", "loss")),
+    default_score_weights=ENTITY_SCORES,
+)
+@takes_settings_of(CRFNer)
+def make_crf_ner(nlp: Language, name: str, **settings: Any) -> CRFNer:
+    """Create the component; the settings are those of `CRFNer`."""
+    return CRFNer(nlp.vocab, name=name, **settings)

@@ -22,7 +22,7 @@ from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, 
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
 from ..heads.entities import Prediction, checked_thresholds, merge_predictions, write_entities
-from ..heads.factories import register_component
+from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, takes_settings_of
 from ..heads.merging import merge_candidates, merge_paths, merge_rows
 from ..training.batches import BatchPipe
 from ..ty import Entity, PathScore
@@ -413,4 +413,13 @@ class EntCombiner(BatchPipe):
         self._thresholds, self._report = thresholds, report
 
 
-make_ent_combiner = register_component("ent_combiner", EntCombiner, {})
+@Language.factory(
+    "ent_combiner",
+    assigns=ENTITIES,
+    default_config=default_config(EntCombiner),
+    default_score_weights=ENTITY_SCORES,
+)
+@takes_settings_of(EntCombiner)
+def make_ent_combiner(nlp: Language, name: str, **settings: Any) -> EntCombiner:
+    """Create the component; the settings are those of `EntCombiner`."""
+    return EntCombiner(nlp.vocab, name=name, **settings)

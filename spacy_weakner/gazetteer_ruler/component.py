@@ -19,7 +19,7 @@ from ..corpus.parts import blank_lines
 from ..corpus.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import atomic_path, existing, is_text, parse_json
-from ..heads.factories import register_component
+from ..heads.factories import default_config, takes_settings_of
 from ..progress import Progress
 from ..training.batches import BatchPipe
 from ..ty import Entity
@@ -424,6 +424,12 @@ def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:
         raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected))
 
 
-make_gazetteer_ruler = register_component(
-    "gazetteer_ruler", GazetteerRuler, {"stop": []}, assigns=["doc.spans"], score_weights=None
+@Language.factory(
+    "gazetteer_ruler",
+    assigns=["doc.spans"],
+    default_config=default_config(GazetteerRuler, stop=[]),
 )
+@takes_settings_of(GazetteerRuler)
+def make_gazetteer_ruler(nlp: Language, name: str, **settings: Any) -> GazetteerRuler:
+    """Create the component; the settings are those of `GazetteerRuler`."""
+    return GazetteerRuler(nlp.vocab, name=name, **settings, nlp=nlp)

@@ -1,72 +1,34 @@
-"""Factories of components, made from the components' classes: what a class takes is said once, in its `__init__`."""
+"""What the factories of components share: an option is declared once, in `__init__` of the component's class."""
 
 import inspect
-from typing import Any, Callable, Dict, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, TypeVar
 
 from spacy.language import Language
 
 from ..configs import encoder_settings, make_config
 
-# Encoders of heads that a config says nothing of need no download.
+# Size of the encoder in default configs: it needs no download.
 SIZE = "cnn"
-ComponentT = TypeVar("ComponentT")
-ENTITIES = ("doc.ents", "token.ent_iob", "token.ent_type")
+ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 ENTITY_SCORES = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
+FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 
 
-def register_component(
-    name: str,
-    component: Callable[..., ComponentT],
-    blocks: Dict[str, Any],
-    *,
-    assigns: Sequence[str] = ENTITIES,
-    score_weights: Optional[Dict[str, Optional[float]]] = ENTITY_SCORES,
-    scorer: str = "spacy.ner_scorer.v1",
-) -> Callable[..., ComponentT]:
-    """Register the factory of a component. Its arguments, and their types, are those of the class, but for the pipeline
-    in the place of the vocabulary; so are the settings of a config, in their order. A class that takes `nlp` is given
-    the pipeline.
+def default_config(
+    component: Callable[..., Any], *, scorer: str = "spacy.ner_scorer.v1", **blocks: Any
+) -> Dict[str, Any]:
+    """The default config of a factory.
 
-    name (str): Name of the factory.
-    component (Callable[..., ComponentT]): The class; it takes a vocabulary, a name and settings.
-    blocks (Dict[str, Any]): Default settings of the arguments that the class has no default for: of heads the model
-        and, for example, the loss. Defaults of the others stand in the class.
-    assigns (Sequence[str]): What the component writes.
-    score_weights (Optional[Dict[str, Optional[float]]]): Weights of its scores in the choice of a checkpoint, if it has
-        any.
+    component (Callable[..., Any]): The component's class.
     scorer (str): Registered name of its scoring method.
-    RETURNS (Callable[..., ComponentT]): The factory.
+    **blocks (Any): The settings that the class has no default for, for example the model.
+    RETURNS (Dict[str, Any]): All settings, in the order of the class.
     """
-    parameters = inspect.signature(component).parameters
-    own = [p for key, p in parameters.items() if key not in ("vocab", "name", "nlp")]
     blocks = {**blocks, "scorer": {"@scorers": scorer}}
-
-    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    given = [inspect.Parameter("nlp", kind, annotation=Language), inspect.Parameter("name", kind, annotation=str)]
-    given += [p.replace(kind=kind, default=empty) for p in own]  # spaCy fills in the defaults
-    signature = inspect.Signature(given)
-
-    def make(*args: Any, **named: Any) -> ComponentT:
-        settings = signature.bind_partial(*args, **named).arguments
-        nlp = settings.pop("nlp")
-        home = {"nlp": nlp} if "nlp" in parameters else {}
-        return component(nlp.vocab, **settings, **home)
-
-    vars(make)["__signature__"] = signature
-    make.__annotations__ = {p.name: p.annotation for p in given}
-    make.__name__ = make.__qualname__ = f"make_{name}"
-    make.__doc__ = f"Create the component; the arguments are those of `{component.__name__}`."
-    Language.factory(
-        name,
-        assigns=list(assigns),
-        default_config={p.name: blocks.get(p.name, p.default) for p in own},
-        default_score_weights=dict(score_weights or {}),
-        func=make,
-    )
-    return make
+    return {name: blocks.get(name, p.default) for name, p in _settings(component).items()}
 
 
-def default_blocks(head: str, *keys: str) -> Dict[str, Any]:
+def recipe_blocks(head: str, *keys: str) -> Dict[str, Any]:
     """Settings of a head in its own recipe.
 
     head (str): Its factory.
@@ -80,3 +42,27 @@ def default_blocks(head: str, *keys: str) -> Dict[str, Any]:
 def default_encoder() -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): A convolutional encoder."""
     return encoder_settings(SIZE)
+
+
+def takes_settings_of(component: Callable[..., Any]) -> Callable[[FactoryT], FactoryT]:
+    """Decorate a factory `make(nlp, name, **settings)`: spaCy, which reads the signature, fills in and checks the
+    settings by the names and types of the component's `__init__`.
+
+    component (Callable[..., Any]): The component's class.
+    RETURNS (Callable): The decorator.
+    """
+
+    def decorate(factory: FactoryT) -> FactoryT:
+        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        given = [inspect.Parameter("nlp", kind, annotation=Language), inspect.Parameter("name", kind, annotation=str)]
+        given += [p.replace(kind=kind, default=empty) for p in _settings(component).values()]  # spaCy has the defaults
+        vars(factory)["__signature__"] = inspect.Signature(given)
+        factory.__annotations__ = {p.name: p.annotation for p in given}
+        return factory
+
+    return decorate
+
+
+def _settings(component: Callable[..., Any]) -> Dict[str, inspect.Parameter]:
+    given = inspect.signature(component).parameters
+    return {name: p for name, p in given.items() if name not in ("vocab", "name", "nlp")}

@@ -15,7 +15,7 @@ from ..corpus.tags import BoolMask
 from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..heads.entities import EntityHead, Prediction
-from ..heads.factories import default_blocks, register_component
+from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss
 from ..heads.layers import to_host
 from ..heads.merging import merge_candidates
@@ -321,4 +321,13 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         return [odds - bias for odds in self._scores(vectors)]
 
 
-make_mrc_ner = register_component("mrc_ner", MRCNer, default_blocks("mrc_ner", "model"))
+@Language.factory(
+    "mrc_ner",
+    assigns=ENTITIES,
+    default_config=default_config(MRCNer, **recipe_blocks("mrc_ner", "model")),
+    default_score_weights=ENTITY_SCORES,
+)
+@takes_settings_of(MRCNer)
+def make_mrc_ner(nlp: Language, name: str, **settings: Any) -> MRCNer:
+    """Create the component; the settings are those of `MRCNer`."""
+    return MRCNer(nlp.vocab, name=name, **settings)

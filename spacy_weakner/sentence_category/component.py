@@ -13,7 +13,7 @@ from thinc.types import Floats2d
 
 from ..corpus.parts import Part
 from ..errors import Errors, Warnings, WeaknerError, check_range
-from ..heads.factories import default_encoder, register_component
+from ..heads.factories import default_config, default_encoder, takes_settings_of
 from ..heads.head import Loss, TrainableHead
 from ..losses import log_softmax, sigmoid
 from .losses import exclusive_loss, independent_loss
@@ -189,12 +189,14 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
             doc.cats.update(zip(self.labels, row.tolist(), strict=True))
 
 
-make_sentence_category = register_component(
+MODEL = {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": default_encoder()}
+
+
+@Language.factory(
     "sentence_category",
-    SentenceCategory,
-    {"model": {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": default_encoder()}},
     assigns=["doc.cats"],
-    score_weights={
+    default_config=default_config(SentenceCategory, scorer="spacy_weakner.category_scorer.v1", model=MODEL),
+    default_score_weights={
         "cats_score": 1.0,
         "cats_score_desc": None,
         "cats_micro_p": None,
@@ -206,5 +208,8 @@ make_sentence_category = register_component(
         "cats_macro_auc": None,
         "cats_f_per_type": None,
     },
-    scorer="spacy_weakner.category_scorer.v1",
 )
+@takes_settings_of(SentenceCategory)
+def make_sentence_category(nlp: Language, name: str, **settings: Any) -> SentenceCategory:
+    """Create the component; the settings are those of `SentenceCategory`."""
+    return SentenceCategory(nlp.vocab, name=name, **settings)

@@ -16,7 +16,7 @@ from ..corpus.tags import BoolMask
 from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
-from ..heads.factories import default_blocks, register_component
+from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss
 from ..heads.layers import split_rows
 from ..heads.merging import merge_candidates
@@ -155,7 +155,9 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         if not n + len(batch.wrong_spans):
             return 0.0, lambda: backprop([ops.xp.zeros_like(rows) for rows in outputs])
         spans = numpy.concatenate([batch.spans, batch.wrong_spans])
-        scores, backprop_head = self.model.get_ref("head").begin_update((concatenate(outputs), ops.asarray2i(spans.astype("int32"))))
+        scores, backprop_head = self.model.get_ref("head").begin_update(
+            (concatenate(outputs), ops.asarray2i(spans.astype("int32")))
+        )
         added, backprop_votes = self._votes([eg.predicted for eg in sentences], spans, is_train=True)
         on_host = ops.to_numpy(scores + added)
         loss, gradient = cross_entropy(on_host[:n], batch.labels)
@@ -405,4 +407,13 @@ def _allowed(preset: BoolMask, max_width: Optional[int]) -> Spans:
     return spans[~touches(spans, preset)] if preset.any() else spans
 
 
-make_span_ner = register_component("span_ner", SpanNer, default_blocks("span_ner", "model", "sampler"))
+@Language.factory(
+    "span_ner",
+    assigns=ENTITIES,
+    default_config=default_config(SpanNer, **recipe_blocks("span_ner", "model", "sampler")),
+    default_score_weights=ENTITY_SCORES,
+)
+@takes_settings_of(SpanNer)
+def make_span_ner(nlp: Language, name: str, **settings: Any) -> SpanNer:
+    """Create the component; the settings are those of `SpanNer`."""
+    return SpanNer(nlp.vocab, name=name, **settings)

@@ -3,6 +3,7 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -14,7 +15,7 @@ from ..corpus.tags import MISSING, make_scheme, same_tokens
 from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..heads.entities import Prediction, make_predictions
-from ..heads.factories import default_blocks, register_component
+from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss
 from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead
@@ -244,4 +245,13 @@ def _augmented_doc(example: Example) -> Doc:
     return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
 
 
-make_token_ner = register_component("token_ner", TokenNer, default_blocks("token_ner", "model", "objective"))
+@Language.factory(
+    "token_ner",
+    assigns=ENTITIES,
+    default_config=default_config(TokenNer, **recipe_blocks("token_ner", "model", "objective")),
+    default_score_weights=ENTITY_SCORES,
+)
+@takes_settings_of(TokenNer)
+def make_token_ner(nlp: Language, name: str, **settings: Any) -> TokenNer:
+    """Create the component; the settings are those of `TokenNer`."""
+    return TokenNer(nlp.vocab, name=name, **settings)

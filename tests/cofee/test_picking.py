@@ -1,6 +1,5 @@
 """Self-picking: what a teacher says becomes what is learned."""
 
-from functools import partial
 from itertools import pairwise
 
 import numpy
@@ -10,6 +9,7 @@ from spacy.util import registry
 
 from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.losses import sigmoid
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
 from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.training.clock import TrainingClock
@@ -272,7 +272,7 @@ def test_the_model_that_training_begins_with_picks():
     teacher = ner._teacher.model
     (doc, *_) = [eg.predicted for eg in make_examples(nlp)]
     (found, *_) = ner.map_outputs([doc], lambda _, vectors: ner._scores(vectors, teacher), None, model=teacher)
-    assert (target.boundaries.wanted == ner.relabel(target.boundaries, probabilities(found)).wanted).all()
+    assert (target.boundaries.wanted == ner.relabel(target.boundaries, sigmoid(found)).wanted).all()
     run(nlp, make_examples(nlp), steps=4, first=1)
     assert same(weights(teacher_of(nlp)), before)
     run(nlp, make_examples(nlp), steps=1, first=5)

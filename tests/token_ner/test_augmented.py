@@ -54,6 +54,7 @@ def test_augmented_sentences_without_a_gradient_pass_zeros(nlp):
 def test_spaces_and_vocabulary_of_augmented_sentences_are_those_of_the_doc(nlp):
     recorder = Recorder()
     ner, _ = spied(nlp, recorder.model)
+    ner.renew([augmented(nlp)])
     ner.update([augmented(nlp)])
     ((_, doc),) = recorder.docs
     assert doc.text == "Anna walks "
