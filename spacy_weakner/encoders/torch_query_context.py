@@ -1,7 +1,7 @@
 """The Transformer of `query_context` as a torch module, with its tokenizer."""
 
 import json
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 from tokenizers import Tokenizer
@@ -29,11 +29,27 @@ class Reader(nn.Module):
             "padding": padding,
         }
         self.max_pieces: Optional[int] = n_positions(transformer)
-        self.tokenizer = Tokenizer.from_str(tokenizer)
-        self.tokenizer.no_padding()
-        # "[SEP]" in a text is no separator.
-        self.tokenizer.encode_special_tokens = True
+        self.tokenizer = self._make_tokenizer()
+        self._truncating: Dict[Tuple[int, int], Tokenizer] = {}
         self._has_types = int(getattr(transformer.config, "type_vocab_size", 0) or 0) > 1
+
+    def _make_tokenizer(self) -> Tokenizer:
+        made = Tokenizer.from_str(self.kwargs["tokenizer"])
+        made.no_padding()
+        made.no_truncation()
+        # "[SEP]" in a text is no separator.
+        made.encode_special_tokens = True
+        return made
+
+    def truncating_tokenizer(self, max_length: int, stride: int) -> Tokenizer:
+        """The tokenizer that cuts texts, not questions, into windows. Truncation is part of a tokenizer's state, which
+        threads share, so that there is one for each."""
+        key = (max_length, stride)
+        if key not in self._truncating:
+            made = self._make_tokenizer()
+            made.enable_truncation(max_length, stride=stride, strategy="only_second", direction="right")
+            self._truncating[key] = made
+        return self._truncating[key]
 
     def forward(self, ids: Tensor, types: Tensor, mask: Tensor, first: Tensor, last: Tensor) -> Tensor:
         # ids, types, mask: (n_readings, length); first, last: (n_words,), positions in the flattened readings
@@ -41,7 +57,7 @@ class Reader(nn.Module):
         hidden = self.transformer(input_ids=ids, attention_mask=mask, return_dict=True, **more).last_hidden_state
         flat = hidden.flatten(0, 1)
         # shape: (n_words, 2 * width)
-        return torch.cat([flat[first], flat[last]], dim=1)
+        return torch.cat([flat[first], flat[last]], dim=1).float()
 
 
 def load_reader(name: str) -> Reader:

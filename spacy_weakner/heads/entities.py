@@ -364,8 +364,11 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         RETURNS (List[Array]): Per Doc its outputs, on the host; (0, n_outputs) for Docs without tokens.
         """
         nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
-        ops = self.model.ops
-        return self.map_outputs(docs, lambda _, outputs: list(to_host(ops, outputs)), nothing, model=model)
+
+        def read(_: List[Doc], outputs: Any) -> List[Array]:
+            return outputs if self.outputs_on_host else to_host(self.model.ops, outputs)
+
+        return self.map_outputs(docs, read, nothing, model=model)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
         """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if

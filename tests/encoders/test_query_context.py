@@ -84,7 +84,7 @@ def test_a_word_is_its_first_and_its_last_piece(still_bert, words, expected):
     doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
     (found,) = model.predict(Queried([doc], ["who"]))
     parts = query_context._read(
-        module_of(model).tokenizer, "who", [query_context._text(doc)], query_context.Limits(32, 4, 100)
+        module_of(model), "who", [query_context._text(doc)], query_context.WindowSettings(32, 4, 100)
     )[0]
     places = {}
     for part in parts:

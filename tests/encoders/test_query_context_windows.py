@@ -62,10 +62,10 @@ def test_long_texts_are_read_in_windows(still_bert, max_length, stride, text):
 @pytest.mark.parametrize("n", [1, 7, 10, 11, 40])
 @pytest.mark.parametrize("max_length, stride", [(16, 0), (16, 8), (24, 5)])
 def test_every_word_is_read_once(still_bert, n, max_length, stride):
-    limits = query_context.Limits(max_length, stride, 100)
+    limits = query_context.WindowSettings(max_length, stride, 100)
     words = [["bob", "annas", "xyz", "\n"][i % 4] for i in range(n)]
     doc = Doc(NLP.vocab, words=words)
-    (parts,) = query_context._read(module_of(make(still_bert)).tokenizer, "who", [query_context._text(doc)], limits)
+    (parts,) = query_context._read(module_of(make(still_bert)), "who", [query_context._text(doc)], limits)
     read = sorted(word for part in parts for word in part.words.tolist())
     assert read == [i for i, word in enumerate(words) if word != "\n"]
     assert all(len(part.ids) <= max_length and len(part.words) for part in parts)

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_weakner.corpus.weak import set_weak
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.token_ner import component
+from spacy_weakner.heads import teacher
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import Tick
 
@@ -32,7 +32,7 @@ def test_the_objective_sees_tokens_targets_and_teacher_in_order(nlp):
 
 
 def test_a_renewal_shows_the_whole_corpus_batch_by_batch(nlp, monkeypatch):
-    monkeypatch.setattr(component, "RENEWAL_BATCH", 2)
+    monkeypatch.setattr(teacher, "RENEWAL_BATCH", 2)
     ner, spy = spied(nlp)
     ner.renew(eg for eg in [*make_examples(nlp), make_example(nlp, "")])
     ((first, second, third),) = spy.renewals
