@@ -50,7 +50,7 @@ def test_missing_and_outside(tmp_path, settings, expected):
     _, (doc,) = run(tmp_path, [make_doc(groups)], **settings)
     assert iob(doc) == expected
     assert weak.is_weak(doc)
-    assert weak.get_confidence(doc) is None
+    assert weak.get_confidence(doc) is None and "gold" not in doc.spans
     assert {s: weak.group_entities(doc, f"weak:{s}") for s in "st"} == groups
 
 
@@ -90,11 +90,6 @@ def test_gold_moves_once(tmp_path):
     assert weak.get_tags(third[0]) is None
 
 
-def test_without_gold_there_is_no_gold_group(tmp_path):
-    _, (doc,) = run(tmp_path, [make_doc({"s": [(0, 2, "A")]})])
-    assert "gold" not in doc.spans
-
-
 @pytest.mark.parametrize(
     "groups, settings, message",
     [
@@ -103,6 +98,15 @@ def test_without_gold_there_is_no_gold_group(tmp_path):
         ({"s": []}, {"sources": []}, "WK005.*sources"),
         ({"s": []}, {"policy": "best"}, "WK005.*policy"),
         ({"s": []}, {"unmatched": "drop"}, "WK005.*unmatched"),
+        ({"s": []}, {"method": "vote"}, r"WK005.*method"),
+        ({"s": []}, {"method": "label_model"}, r"WK333.*sources s"),
+        ({"s": []}, {"method": "majority", "policy": "drop"}, r"WK331.*policy = drop"),
+        ({"s": []}, {"soft": True}, r"WK331.*soft.*majority, weighted, label_model"),
+        ({"s": []}, {"unmatched": "confident"}, "WK331"),
+        ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
+        ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
+        ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
+        ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*each once"),
     ],
 )
 def test_errors(tmp_path, groups, settings, message):
@@ -297,24 +301,6 @@ def test_weights_from_a_gold_corpus_or_declared(tmp_path):
     with pytest.raises(WeaknerError, match="WK332"):
         run(tmp_path, [vote_doc(groups)], method="weighted", gold=tmp_path / "gold.spacy")
     assert not (tmp_path / "out.spacy").exists()
-
-
-@pytest.mark.parametrize(
-    "groups, settings, message",
-    [
-        ({"s": []}, {"method": "vote"}, r"WK005.*method"),
-        ({"s": []}, {"method": "label_model"}, r"WK333.*sources s"),
-        ({"s": []}, {"method": "majority", "policy": "drop"}, r"WK331.*policy = drop"),
-        ({"s": []}, {"soft": True}, r"WK331.*soft.*majority, weighted, label_model"),
-        ({"s": []}, {"unmatched": "confident"}, "WK331"),
-        ({"s": []}, {"method": "majority", "model_output": "x"}, "WK331"),
-        ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
-        ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
-        ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*each once"),
-    ],
-)
-def test_errors_of_methods(tmp_path, groups, settings, message):
-    test_errors(tmp_path, groups, settings, message)
 
 
 def write_shards(folder, docs, sizes):

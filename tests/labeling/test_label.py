@@ -97,11 +97,6 @@ def test_pipeline_with_unknown_components(corpus, pipeline, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_pipeline_gives_its_name_to_the_source(corpus, pipeline, tmp_path):
-    assert label(corpus, tmp_path / "out", pipeline=pipeline).source == "model"
-    assert groups(tmp_path / "out", "model")["Paris rocks"] == [(0, 1, "CITY")]
-
-
 @pytest.fixture
 def span_pipeline(tmp_path):
     nlp = spacy.blank("xx")
@@ -124,7 +119,7 @@ def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
 
 
 @pytest.mark.usefixtures("without_torch")
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_span_groups_that_a_pipeline_never_writes(corpus, pipeline, span_pipeline, tmp_path, workers):
     for shard in ("1/2", "2/2"):  # a part cannot tell
         assert label(corpus, tmp_path / "a", pipeline=pipeline, spans_key="nope", shard=shard).spans == {}
@@ -168,18 +163,28 @@ def test_only_matched(corpus, terms, tmp_path):
     assert (report.docs, report.unmatched) == (3, 2)
 
 
-def test_rerun_skips_until_something_changes(corpus, terms, tmp_path):
+def test_rerun_skips_until_something_changes(corpus, terms, pipeline, tmp_path):
+    (tmp_path / "dev.txt").write_text("x\n")
+
+    def change(path, text):
+        path.write_text(path.read_text() + text)
+
     first = label(corpus, tmp_path / "out", terms=terms)
-    again = label(corpus, tmp_path / "out", terms=terms)
-    assert again == replace(first, skipped=2)
-    assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
-    with terms.open("a") as file_:
-        file_.write('{"label": "X", "term": "help"}\n')
-    assert label(corpus, tmp_path / "out", terms=terms, only_matched=True).skipped == 0
+    assert label(corpus, tmp_path / "out", terms=terms) == replace(first, skipped=2)
+    matched = {"terms": terms, "only_matched": True}
+    excluding = {"pipeline": pipeline, "exclude": [tmp_path / "dev.txt"]}
+    for settings, changed, text in (
+        (matched, terms, '{"label": "X", "term": "help"}\n'),
+        ({"pipeline": pipeline}, pipeline / "meta.json", " "),
+        (excluding, tmp_path / "dev.txt", "y\n"),
+    ):
+        assert [label(corpus, tmp_path / "out", **settings).skipped for _ in range(2)] == [0, 2]
+        change(changed, text)
+        assert label(corpus, tmp_path / "out", **settings).skipped == 0
 
 
 @pytest.mark.usefixtures("without_torch")
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_shards_of_an_earlier_run_are_counted(corpus, terms, tmp_path, workers):
     def replaced(path=corpus, **settings):
         return label(path, tmp_path / "out", terms=terms, **settings).replaced
@@ -193,15 +198,6 @@ def test_texts_with_spans_that_do_not_fit_are_told_to_convert(terms, tmp_path):
     (tmp_path / "gold.jsonl").write_text(json.dumps({"text": "Paris rocks", "ents": [[0, 3, "CITY"]]}) + "\n")
     with pytest.raises(WeaknerError, match=r"WK103.*line 1.*spacy weakner convert \.\.\. --misaligned drop"):
         label(tmp_path / "gold.jsonl", tmp_path / "out", terms=terms)
-
-
-def test_changed_pipeline_or_exclusion_redoes(corpus, pipeline, tmp_path):
-    label(corpus, tmp_path / "out", pipeline=pipeline)
-    assert label(corpus, tmp_path / "out", pipeline=pipeline).skipped == 2
-    (pipeline / "meta.json").write_text((pipeline / "meta.json").read_text() + " ")
-    assert label(corpus, tmp_path / "out", pipeline=pipeline).skipped == 0
-    (tmp_path / "dev.txt").write_text("x\n")
-    assert label(corpus, tmp_path / "out", pipeline=pipeline, exclude=[tmp_path / "dev.txt"]).skipped == 0
 
 
 @pytest.mark.parametrize(
@@ -246,7 +242,7 @@ def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeli
     doc = read(tmp_path / "a")[0]
     assert weak.get_reliability(doc, "gazetteer") == 0.5
     assert not weak.is_complete(doc, "gazetteer")
-    label(corpus, tmp_path / "b", pipeline=pipeline, reliability=0.9)
+    assert label(corpus, tmp_path / "b", pipeline=pipeline, reliability=0.9).source == "model"
     doc = read(tmp_path / "b")[0]
     assert weak.get_reliability(doc, "model") == 0.9
     assert weak.is_complete(doc, "model")

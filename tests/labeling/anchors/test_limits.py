@@ -12,6 +12,7 @@ from .util import HTML, SENTENCE, dump, page, run
 N = 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["<a ", "<!--", "<![CDATA[", '<a href="', "<a href=x>[", "<?", "</p>", "<title>"])
 def test_hostile_html_does_not_stop_a_run(tmp_path, unit):
     rows = [{"html": unit * (N // len(unit))}, {"html": HTML}]
@@ -23,6 +24,7 @@ def test_html_may_be_nested_deeply():
     assert html_paragraphs("<div>" * 900 + HTML, Titles())[0][0].startswith("Anna met")
 
 
+@pytest.mark.slow
 def test_hostile_pages_are_skipped_and_counted(tmp_path):
     pages = ["{{a|" * 5000, "<ref>" * 5000, "[[a|" * 5000, "<ref name=" * 5000, "x" * (1 << 20)]
     rows = [*({"wikitext": text} for text in pages), {"html": "<b>" * N}, {"html": HTML}, {"wikitext": SENTENCE}]

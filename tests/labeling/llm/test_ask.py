@@ -306,6 +306,7 @@ def test_two_runs_at_once_are_refused(run, tmp_path):
     assert run()[0].answered == 3
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(server, run, tmp_path, without_torch):
     texts = [f"text {i:02d}" for i in range(12)]
     (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in texts))
