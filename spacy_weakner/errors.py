@@ -706,7 +706,7 @@ class Errors:
         "[WK771] 'extra' = {value} is no JSON object of further parameters. Of these none may be given in it: {names}."
     )
     WK772 = (
-        "[WK772] {path}, used by the source '{source}', holds answers to {found}. Choose one of these questions: asked "
+        "[WK772] {path}, used by the source '{source}', holds answers to {found}. Choose one of these prompts: asked "
         '= "..." in [sources.{source}].'
     )
     WK773 = (

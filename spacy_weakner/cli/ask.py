@@ -60,7 +60,7 @@ def ask_cli(
 
         report = ask(**options, progress=True)
         again = f" ({report.duplicates} more are there again)" if report.duplicates else ""
-        msg.info(f"Texts: {report.texts}{again}; requests: {report.requests}; question: {report.asked}")
+        msg.info(f"Texts: {report.texts}{again}; requests: {report.requests}; prompt: {report.asked}")
         if dry_run:
             say("info", f"Left to send: {report.left}{_estimate(report)}")
         else:

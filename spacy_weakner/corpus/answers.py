@@ -3,8 +3,8 @@
     {"key": "5f0c…", "asked": "1c9d2f60", "model": "small", "sample": 0, "text": "Anna met Bob",
      "ents": [{"text": "Anna", "label": "PER"}], "answer": "…", "tokens_in": 90, "tokens_out": 21}
 
-- "key": what tells the request from all others: text, question and sample number;
-- "asked": the question without the text: prompt, model, labels and settings;
+- "key": what tells the request from all others: text, prompt and sample number;
+- "asked": names the prompt: that without the text, model, labels and settings;
 - "ents": what the answer names, as phrases or as [start, end, label] in characters; null if it could not be read, so
   that nobody has looked at the text;
 - "others": [phrase, label] of what is no label that was asked for;

@@ -190,7 +190,7 @@ class AnswersSource(FileSource):
 
     kind = "answers"
     min_score: Optional[float] = Field(default=MAJORITY, allow_inf_nan=False, description="null, or a number")
-    asked: Optional[Text] = Field(default=None, description='null, or a question, like "1c9d2f60"')
+    asked: Optional[Text] = Field(default=None, description='null, or a prompt, like "1c9d2f60"')
 
 
 class CorpusSource(ScoredSource):

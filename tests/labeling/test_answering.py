@@ -41,17 +41,17 @@ def test_agreement_by_hand(samples, expected):
 
 
 def write(path, rows):
-    """Rows of `ask`: (text, mentions) or (text, mentions, question)."""
+    """Rows of `ask`: (text, mentions) or (text, mentions, prompt)."""
     whole = [
         {
             "key": f"{i:032x}",
-            "asked": question[0] if question else "q1",
+            "asked": prompt[0] if prompt else "q1",
             "model": "m",
             "sample": i,
             "text": text,
             "ents": mentions,
         }
-        for i, (text, mentions, *question) in enumerate(rows)
+        for i, (text, mentions, *prompt) in enumerate(rows)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in whole))
 
@@ -130,7 +130,7 @@ def test_scores_and_silence(tmp_path):
     assert not weak.is_complete(docs[1], "llm")
 
 
-def test_several_questions(tmp_path):
+def test_several_prompts(tmp_path):
     rows = [("Anna", [phrase("Anna")], "q1"), ("Bob", [], "q2"), ("Anna", [phrase("Anna", L)], "q2")]
     with pytest.raises(WeaknerError, match=r'WK772.*"q2" \(m, 2 rows\), "q1" \(m, 1 rows\)'):
         run(tmp_path, ["Anna", "Bob"], rows)

@@ -4,10 +4,10 @@ cannot count."""
 import json
 import re
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...corpus.sentences import sentence_key
+from ..alignment import letter_borders
 
 _LISTS = ("entities", "ents", "spans", "mentions")
 _PHRASES = ("text", "phrase", "mention", "word", "span", "name", "entity")
@@ -145,13 +145,13 @@ def _by_label(value: Dict[str, Any], known: Dict[str, str]) -> Optional[List[Pai
 def _marked(content: str, text: str, known: Dict[str, str]) -> List[Any]:
     """Mentions by their offsets, if the completion holds the unchanged text; otherwise their phrases."""
     pieces, places = _unmark(content, known)
-    borders = [0, *accumulate(len(sentence_key(piece)) for piece in pieces)]
+    borders = letter_borders(pieces)
     whole, wanted = sentence_key("".join(pieces)), sentence_key(text)
     offset = whole.find(wanted)
     if offset < 0:
         phrases = (("".join(pieces[first:last]), label) for first, last, label in places)
         return [{"text": phrase, "label": label} for phrase, label in phrases if sentence_key(phrase)]
-    letters = [0, *accumulate(len(sentence_key(character)) for character in text)]
+    letters = letter_borders(text)
     found = []
     for first, last, label in places:
         start, end = borders[first] - offset, borders[last] - offset

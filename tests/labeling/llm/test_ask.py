@@ -37,7 +37,7 @@ def test_every_text_is_asked_once(server, run):
     assert {row["asked"] for row in found} == {report.asked} and len({row["key"] for row in found}) == 2
 
 
-def test_nothing_is_asked_again_unless_the_question_is_another(server, run, tmp_path):
+def test_nothing_is_asked_again_unless_the_prompt_is_another(server, run, tmp_path):
     run()
     assert run()[0].answered == 0 and run()[0].left == 0
     assert len(server.bodies) == 3
