@@ -7,13 +7,13 @@ anchor begins and ends, where a paragraph ends, and where a list item begins.
 import json
 import re
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 from html import unescape
 from importlib import import_module
 from itertools import takewhile
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection, Pipe
 from typing import Any, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -77,17 +77,17 @@ class PageParser:
     def __init__(self, max_page: int, max_seconds: float) -> None:
         self.max_page = max_page
         self.max_seconds = max_seconds
-        self.process: Optional[BaseProcess] = None
+        self.process: Optional[subprocess.Popen[bytes]] = None
 
     def parse(self, markup: str, text: str, namespaces: Sequence[Sequence[str]]) -> Tuple[List[Paragraph], str]:
         """The paragraphs of a page, and why there are none: "too large", "too slow" or "unreadable"."""
         if len(text) > self.max_page:
             return [], "too large"
         if self.process is None:
-            context = get_context("spawn")
-            self._connection, far_end = context.Pipe()
-            self.process = context.Process(target=_serve, args=(far_end,), daemon=True)
-            self.process.start()
+            self._connection, far_end = Pipe()
+            # Not by multiprocessing, which would run the script of a user again.
+            command = [sys.executable, "-m", __name__, str(far_end.fileno())]
+            self.process = subprocess.Popen(command, pass_fds=[far_end.fileno()])
             far_end.close()
             self._connection.recv_bytes()  # ready: its start is not within the time of the first page
         problem = "unreadable"
@@ -104,7 +104,7 @@ class PageParser:
         """End the process."""
         if self.process is not None:
             self.process.kill()
-            self.process.join()
+            self.process.wait()
             self._connection.close()
             self.process = None
 
@@ -312,3 +312,7 @@ def _split(href: str) -> Tuple[str, str, str]:
     if parts.scheme not in ("", "http", "https"):
         return href, "", ""
     return parts.netloc.lower(), parts.path, parts.query
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])))
