@@ -1,4 +1,4 @@
-"""The component that decides between candidates for entities."""
+"""The component that chooses entities among the candidates of sources and components."""
 
 import warnings
 from pathlib import Path
@@ -26,39 +26,36 @@ from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, takes_set
 from ..heads.merging import merge_candidates, merge_paths, merge_rows
 from ..training.batches import BatchPipe
 from ..ty import Entity, PathScore
-from .candidates import Candidates, read_candidates
-from .competition import Floats, Ints
-from .features import FeatureSpace
-from .fitting import COMBINED, FitReport, fit, read_fit_doc, take_alone
-from .memory import Memory
-from .scored import Scored, choose
-from .words import read_words
+from .candidates import Candidates, Scored, choose, read_candidates
+from .features import FeatureSpace, WordCounts, read_words
+from .fitting import COMBINED, FitReport, choose_alone, fit, read_fit_doc
+from .span_partition import Floats, Ints
 
 _LITTLE = 1e-9
 
 
 class EntCombiner(BatchPipe):
-    """Decide between what term lists, rules, language models and trained components say: which of the candidates in the
-    span groups `weak:<source>` and `pred:<component>` are entities.
+    """Choose entities among the candidates in the span groups `weak:<source>` and `pred:<component>`: a stacking
+    ensemble of term lists, rules, language models and trained components.
 
-    It is a logistic regression of candidates that compete: what is known about a candidate (who names it, with which
-    probability, who says otherwise, how its ends and the words around look; see `features`) gives its odds, and a set
-    of candidates without overlaps is as probable as the product of theirs. Variants of matches, with a token more or
-    less at one end, are candidates, too, so that borders are repaired. Written is the set with the best expected F1;
+    It is a logistic regression over sets of spans without overlaps: the features of a candidate (which groups have it,
+    with which probability, which have others there, its words and the words around; see `features`) give its odds, and
+    a set is as probable as the product of the odds of its candidates. Variants of matches, with a token more or less at
+    one end, are candidates, too, so that borders are repaired. The set with the best expected F1 is written;
     `ent._.weakner_score` is the entity's probability: the sum over all sets that hold it.
 
-    It learns from gold in `initialize` or `fit`, from the groups that stand beside the gold in the same Docs. What
-    trained components say there must come from training without these Docs (`train --folds`). If a source alone does
-    better than all together in cross-validation, or a component clearly better, its entities are taken as they are.
+    It learns from gold in `initialize` or `fit`, and from the groups in the same Docs. Predictions of trained
+    components there must come from training without these Docs (`train --folds`). If a source alone does better in
+    cross-validation than the combination, or a component clearly better, its entities are used as they are.
 
-    Like the heads, it decides sentence by sentence, if a Doc has sentence bounds, and sees visible tokens alone.
+    Like the heads, it works sentence by sentence, if a Doc has sentence bounds, and on visible tokens alone.
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
     sources (Optional[List[str]]): The weak sources to read; None: all that the Docs have in `fit`.
     predictions (Optional[List[str]]): The components whose predictions to read; None: all.
     border (int): By how many tokens, at most, one end of a candidate may differ from a match of a source.
-    threshold (Optional[float]): From which probability on a candidate is worth taking; None: chosen in `fit`.
+    threshold (Optional[float]): Probability from which on a candidate is worth choosing; None: chosen in `fit`.
     penalty (Optional[float]): Penalty of the squared weights; None: chosen in `fit`.
     folds (int): Into how many parts the Docs of `fit` are split to choose these.
     scheme (str): Tag scheme of `distributions`: "IO", "BIO" or "IOBES".
@@ -102,11 +99,11 @@ class EntCombiner(BatchPipe):
         self.scorer = scorer
         self._space = FeatureSpace([], [], [])
         self._weights: Floats = numpy.zeros(len(self._space.names))
-        self._memory = Memory()
+        self._counts = WordCounts()
         self._thresholds: Dict[str, float] = {}
         self._report: Optional[FitReport] = None
 
-    # What it knows
+    # State
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -125,7 +122,7 @@ class EntCombiner(BatchPipe):
 
     @property
     def report(self) -> FitReport:
-        """RETURNS (FitReport): What came of the last `fit`.
+        """RETURNS (FitReport): The result of the last `fit`.
         RAISES (WeaknerError): If there was none."""
         if self._report is None:
             raise WeaknerError(Errors.WK008.format(name=self.name))
@@ -133,7 +130,7 @@ class EntCombiner(BatchPipe):
 
     @property
     def choice(self) -> str:
-        """RETURNS (str): "combined", or the group that is taken as it is."""
+        """RETURNS (str): "combined", or the group that is used alone."""
         return self.report.choice
 
     @property
@@ -143,14 +140,14 @@ class EntCombiner(BatchPipe):
 
     @property
     def thresholds(self) -> Dict[str, float]:
-        """RETURNS (Dict[str, float]): The thresholds of labels that have one of their own."""
+        """RETURNS (Dict[str, float]): The thresholds of single labels."""
         return dict(self._thresholds)
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
-        """Change the thresholds of some labels; they are saved with the component. Candidates with smaller
-        probabilities are not taken.
+        """Set the thresholds of some labels; they are saved with the component. Candidates with smaller probabilities
+        are not chosen.
 
-        thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are forgotten.
+        thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are removed.
         RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
         """
         self._thresholds = checked_thresholds(self.name, self.labels, thresholds)
@@ -164,10 +161,10 @@ class EntCombiner(BatchPipe):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Fit to the reference Docs of examples: to their gold, and the span groups that stand beside it.
+        """Fit to the reference Docs of examples: to their gold and their span groups.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives the examples, all of them. Weakly labelled ones are passed
-            over, also if their gold stands beside the labels: that is for measuring.
+        get_examples (Callable[[], Iterable[Example]]): Gives the examples, all of them. Weakly labeled ones are
+            skipped, even if they hold gold in the group "gold", which is for evaluation.
         nlp (Optional[Language]): Not used.
         labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
         RAISES (WeaknerError): As `fit`.
@@ -175,12 +172,12 @@ class EntCombiner(BatchPipe):
         self.fit((eg.reference for eg in get_examples() if not is_weak(eg.reference)), labels)
 
     def fit(self, docs: Iterable[Doc], labels: Optional[Sequence[str]] = None) -> FitReport:
-        """Fit to gold, in place of what was learnt before. Thresholds of labels are forgotten.
+        """Fit to gold, in place of any earlier fit. Thresholds of labels are removed.
 
         docs (Iterable[Doc]): Docs with gold, in `doc.ents` or the group "gold", and with the groups that the
-            candidates are read from. Others are passed over.
+            candidates are read from. Others are skipped.
         labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
-        RETURNS (FitReport): What came of it.
+        RETURNS (FitReport): The result.
         RAISES (WeaknerError): If no Doc has gold, or there are no candidates.
         """
         parts = (part for doc in docs for part in Parts.of([doc]).docs)
@@ -198,7 +195,7 @@ class EntCombiner(BatchPipe):
         rows = [read_fit_doc(doc, gold, self._read([doc], space), space) for doc, gold in pairs]
         if not any(len(row.spans) for row in rows):
             raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
-        self._weights, self._memory, self._report = fit(rows, space.main, self.folds, self.penalty, self.threshold)
+        self._weights, self._counts, self._report = fit(rows, space.main, self.folds, self.penalty, self.threshold)
         self._space, self._thresholds = space, {}
         self._log(self._report)
         return self._report
@@ -220,7 +217,7 @@ class EntCombiner(BatchPipe):
         alone = ", ".join(f"{name} {f1:.1f}" for name, f1 in report.alone.items())
         util.logger.info(
             "'%s': fitted to %d Docs with %d candidates, which hold %.1f %% of the gold. F1 in cross-validation: %s; "
-            "alone: %s. Taken: %s",
+            "alone: %s. Chosen: %s",
             self.name,
             report.docs,
             report.candidates,
@@ -258,16 +255,16 @@ class EntCombiner(BatchPipe):
         return list(map(Prediction, *columns))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
-        """Warn of components that have been switched off. Of weak sources none may be left after the training."""
-        asked = self._space.groups if self.choice == COMBINED else (self.choice,)
-        asked = tuple(group for group in asked if group.startswith(PREDICTED_PREFIX))
-        absent = [group for group in asked if any(len(doc) and group not in doc.spans for doc in docs)]
+        """Warn of components that have been disabled. Weak sources may be absent after the training."""
+        needed = self._space.groups if self.choice == COMBINED else (self.choice,)
+        needed = tuple(group for group in needed if group.startswith(PREDICTED_PREFIX))
+        absent = [group for group in needed if any(len(doc) and group not in doc.spans for doc in docs)]
         if absent:
             missing = ", ".join(f"'{group[len(PREDICTED_PREFIX) :]}'" for group in absent)
             warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
 
     def _check_labels(self, docs: Sequence[Doc]) -> None:
-        """Warn of labels that only somebody who has changed the terms can have meant."""
+        """Warn of labels that are unknown here: somebody has changed the terms."""
         groups = [group for group in self._space.groups if group.startswith(WEAK_PREFIX)]
         given = {span.label for doc in docs for group in groups for span in doc.spans.get(group, ())}
         if strange := sorted(self.vocab.strings[label] for label in given.difference(map(get_string_id, self.labels))):
@@ -275,22 +272,22 @@ class EntCombiner(BatchPipe):
             warnings.warn(Warnings.WK908.format(name=self.name, labels=labels), stacklevel=2)
 
     def _choose(self, candidates: Candidates, probabilities: Floats) -> Ints:
-        """Numbers of the candidates that are entities, by start."""
+        """Indices of the candidates that are entities, by start."""
         combined = self.choice == COMBINED
         usual = self.threshold if self.threshold is not None else self.report.threshold if combined else 0.0
         least = numpy.array([self._thresholds.get(label, usual) for label in self.labels])[candidates.spans[:, 2]]
         if combined:
-            # What just reaches its label's threshold is taken, where nothing stands against it.
+            # A candidate that just reaches its label's threshold is chosen if it overlaps no other.
             weights = numpy.maximum(probabilities - numpy.minimum(least, usual), _LITTLE)
             return choose(candidates.spans, numpy.where(probabilities >= least, weights, 0.0))
-        alone = take_alone(candidates, self._space.groups.index(self.choice))
+        alone = choose_alone(candidates, self._space.groups.index(self.choice))
         return alone[probabilities[alone] >= least[alone]]
 
     def annotate(self, docs: List[Doc]) -> None:
         for doc, prediction in zip(docs, self.predict(docs), strict=True):
             write_entities(doc, prediction, self.overwrite)
 
-    # What others may ask. Entities that stand in the Docs already make no difference here.
+    # For other components and stages. Entities that are in the Docs already make no difference here.
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
         """The candidates and their probabilities.
@@ -307,7 +304,7 @@ class EntCombiner(BatchPipe):
         return self._scheme.tags
 
     def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Distribution over the tags of every token: what the sets of candidates say, each by its probability.
+        """Distribution over the tags of every token: those of the sets of candidates, weighted by their probabilities.
 
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
@@ -338,17 +335,17 @@ class EntCombiner(BatchPipe):
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
         candidates = self._read(docs, self._space)
-        odds = self._space.matrix(read_words(docs), candidates, self._memory) @ self._weights
+        odds = self._space.matrix(read_words(docs), candidates, self._counts) @ self._weights
         if respect_preset:
             taken = numpy.cumsum(numpy.concatenate([[0], *map(preset_tokens, docs)]))
             free = taken[candidates.spans[:, 0]] == taken[candidates.spans[:, 1]]
             candidates, odds = candidates.select(free), odds[free]
         return Scored(candidates, odds, self.labels)
 
-    # Serialisation. Settings are not stored here: they belong to the config, which may be changed at load.
+    # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise what was fitted.
+        """Serialize what was fitted.
 
         exclude (Iterable[str]): What to leave out: "model".
         RETURNS (bytes): The data.
@@ -392,7 +389,7 @@ class EntCombiner(BatchPipe):
             "scored": list(self._space.scored),
             "labels": list(self._space.labels),
             "weights": self.weights,
-            "memory": self._memory.rows,
+            "counts": self._counts.rows,
             "thresholds": self._thresholds,
             "report": None if self._report is None else self._report._asdict(),
         }
@@ -402,14 +399,14 @@ class EntCombiner(BatchPipe):
             state = srsly.msgpack_loads(data)
             space = FeatureSpace(state["groups"], state["scored"], state["labels"])
             names, weights = list(state["weights"]), numpy.array(list(state["weights"].values()), dtype="float64")
-            memory, thresholds = Memory(state["memory"]), dict(state["thresholds"])
+            counts, thresholds = WordCounts(state["counts"]), dict(state["thresholds"])
             report = None if state["report"] is None else FitReport(**state["report"])
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             reason = f"'model' holds other things than what was fitted ({type(error).__name__}: {error})"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
         if list(space.names) != names:
             raise WeaknerError(Errors.WK718.format(name=self.name))
-        self._space, self._weights, self._memory = space, weights, memory
+        self._space, self._weights, self._counts = space, weights, counts
         self._thresholds, self._report = thresholds, report
 
 

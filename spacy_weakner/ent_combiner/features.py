@@ -1,34 +1,38 @@
-"""What is known about a candidate, as numbers.
+"""The features of a candidate.
 
-Of each group (what it does not say counts 0):
+Of each group (what is absent counts 0):
 
 | column | value |
 |--------|-------|
-| exact | 1 if the group names the candidate |
-| logit | half the log-odds of the probability that it gives it, if the group gives any; the least if it names it not |
+| exact | 1 if the group has the candidate |
+| logit | half the log-odds of its probability, if the group has any; the least one if it lacks the candidate |
 | exact:LABEL | exact, of candidates of one label |
-| wider_left, wider_right | the candidate goes on beyond an entity of the group, to the left, or to the right |
+| wider_left, wider_right | the candidate extends beyond an entity of the group, to the left, or to the right |
 | short_left, short_right | the candidate lacks tokens of an entity of the group, at the left, or at the right |
-| around, within, crosses | the candidate goes beyond an entity at both ends, lies inside one, or has a part of one |
-| other_label | the group gives the same span another label |
-| other_overlap | it gives other labels to spans that overlap |
-| absent | 1 if the group has not looked |
+| around, within, crosses | the candidate extends beyond an entity at both ends, lies inside one, or crosses one |
+| other_label | the group has the same span with another label |
+| other_overlap | it has spans with other labels that overlap |
+| absent | 1 if the Doc lacks the group |
 
-From "wider_left" to "other_overlap" the value is the entity's probability, 1 if the group gives none; the largest of
-several. Of all groups: how many of them name the candidate. Of the text: length, case, digits, punctuation and
-closed-class words at the ends, the tokens around; and how often candidates with the same words were right, see
-`memory`. And the label.
+From "wider_left" to "other_overlap" the value is the entity's probability, 1 without one; the largest of several. Of
+all groups: how many of them have the candidate. Of the text: length, case, digits, punctuation and stop words at the
+ends, the tokens around; and how often candidates with the same words were right in the gold (`WordCounts`). And the
+label.
 """
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, List, NamedTuple, Sequence, Tuple
 
 import numpy
+from numpy.typing import NDArray
+from spacy.attrs import IS_PUNCT, IS_STOP, IS_TITLE, IS_UPPER, LENGTH, ORTH
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
 
 from ..corpus.tags import BoolMask
 from .candidates import Candidates
-from .competition import Floats, Ints
-from .memory import COLUMNS, Memory, memory_keys
-from .words import KINDS, Words
+from .span_partition import Floats, Ints
+
+Hashes = NDArray[numpy.uint64]
 
 # Probabilities beyond that are as good as certain.
 LEAST = 0.002
@@ -45,13 +49,125 @@ RELATIONS = (
 )
 LENGTHS = ("two", "three", "four_or_more")
 PLACES = ("first", "last", "previous", "next")
+KINDS = ("upper", "title", "digit", "punct", "stop", "short", "none")
+_ATTRS = [ORTH, LENGTH, IS_UPPER, IS_TITLE, IS_PUNCT, IS_STOP]
+# What is counted for a candidate: its words, those at its ends, and those around; each for its label.
+WORDS = ("text", "first", "last", "previous", "next")
+COLUMNS = tuple(f"{which} {what}" for which in WORDS for what in ("seen right", "seen wrong"))
+# Hashes of the words of a phrase are the digits of a number, modulo 2**64; as an odd number the base has an inverse.
+_BASE = 0x9E3779B97F4A7C15
+
+
+class Words(NamedTuple):
+    """The words of several Docs, and at last what lies beyond the ends of a Doc."""
+
+    hashes: Hashes  # shape (n_tokens + 1,): of their lower case
+    kinds: BoolMask  # shape (n_tokens + 1, len(KINDS))
+
+
+def read_words(docs: Sequence[Doc]) -> Words:
+    """The words of some Docs."""
+    nothing = numpy.zeros((0, len(_ATTRS)), dtype="uint64")
+    orths, lengths, upper, title, punct, stop = numpy.concatenate([nothing, *(doc.to_array(_ATTRS) for doc in docs)]).T
+    unique, which = numpy.unique(orths, return_inverse=True)
+    texts = [docs[0].vocab.strings[orth] for orth in unique.tolist()]
+    hashes: Any = numpy.array([get_string_id(text.lower()) for text in texts], dtype="uint64")
+    digit = numpy.array([any(map(str.isdigit, text)) for text in texts], dtype=bool)[which]
+    columns = [(upper != 0) & (lengths > 1), title, digit, punct, stop, lengths < 3, numpy.zeros(len(orths))]
+    kinds = numpy.stack(columns, axis=1) != 0
+    beyond = numpy.array([[kind == "none" for kind in KINDS]])
+    return Words(numpy.append(hashes[which], numpy.uint64(0)), numpy.concatenate([kinds, beyond]))
+
+
+class WordCounts:
+    """How often candidates with the same words were right, and how often wrong: a term such as "water" may always be
+    wrong. Each row is a key, as `word_keys` gives them, with the two counts."""
+
+    def __init__(self, rows: Sequence[Sequence[int]] = ()) -> None:
+        table = numpy.array(sorted(map(list, rows)), dtype="uint64").reshape(-1, 3)
+        self._keys = table[:, 0]
+        # The last row is that of unknown keys.
+        self._counts = numpy.append(table[:, 1:], [[0, 0]], axis=0).astype("float64")
+
+    @classmethod
+    def of(cls, keys: Hashes, right: Floats) -> "WordCounts":
+        """Count some candidates.
+
+        keys (Hashes): Shape (n, len(WORDS)): the keys of each candidate.
+        right (Floats): Shape (n,): 1 for those that are right, else 0.
+        RETURNS (WordCounts): The counts.
+        """
+        known, which = numpy.unique(keys.reshape(-1), return_inverse=True)
+        is_right = numpy.repeat(right, len(WORDS))
+        numbers = [numpy.bincount(which, weights, len(known)).astype("int64") for weights in (is_right, 1.0 - is_right)]
+        return cls(list(zip(known.tolist(), *(column.tolist() for column in numbers), strict=True)))
+
+    @property
+    def rows(self) -> List[List[int]]:
+        """What it was made of, sorted."""
+        numbers = self._counts[:-1].astype("int64").tolist()
+        return [[key, *pair] for key, pair in zip(self._keys.tolist(), numbers, strict=True)]
+
+    def columns(self, keys: Hashes) -> Floats:
+        """The features of candidates with some keys; shape (n, len(COLUMNS)): n / (n + 1), where n is how often such
+        candidates were right, or wrong."""
+        places = numpy.searchsorted(self._keys, keys)
+        found = numpy.append(self._keys, numpy.uint64(0))[places] == keys
+        n = self._counts[numpy.where(found, places, len(self._keys))].reshape(-1, len(COLUMNS))
+        result: Floats = n / (n + 1.0)
+        return result
+
+
+def word_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> Hashes:
+    """Hashes of the words of candidates and of their label; shape (n, len(WORDS)).
+
+    words (Hashes): Shape (n_tokens + 1,): see `Words`.
+    candidates (Candidates): The candidates.
+    labels (Sequence[str]): Their labels.
+    """
+    start, end, label = candidates.spans.T
+    before, after = candidates.neighbours
+    powers, inverse = (_powers(base, len(words)) for base in (_BASE, pow(_BASE, -1, 2**64)))
+    sums = numpy.concatenate([numpy.zeros(1, dtype="uint64"), numpy.cumsum(words * powers)])
+    text = (sums[end] - sums[start]) * inverse[start]
+    keys = numpy.stack([text, words[start], words[end - 1], words[before], words[after]], axis=1)
+    salts = [[get_string_id(f"{which}\t{name}") for which in WORDS] for name in labels]
+    result: Hashes = keys ^ numpy.array(salts, dtype="uint64").reshape(-1, len(WORDS))[label]
+    return result
+
+
+def held_out_columns(keys: Sequence[Hashes], right: Sequence[Floats], fold_of: Any) -> List[Floats]:
+    """Per Doc the columns of its candidates, counted in the Docs of other folds.
+
+    keys (Sequence[Hashes]): The keys of each Doc's candidates.
+    right (Sequence[Floats]): Which of them are right, see `WordCounts.of`.
+    fold_of (Any): Shape (n_docs,): the fold of each Doc.
+    """
+    by_fold = {}
+    for fold in numpy.unique(fold_of).tolist():
+        others = numpy.flatnonzero(fold_of != fold).tolist()
+        by_fold[fold] = count_words([keys[i] for i in others], [right[i] for i in others])
+    return [by_fold[fold].columns(rows) for rows, fold in zip(keys, fold_of, strict=True)]
+
+
+def count_words(keys: Sequence[Hashes], right: Sequence[Floats]) -> WordCounts:
+    """The counts of the candidates of several Docs."""
+    nothing = numpy.zeros((0, len(WORDS)), dtype="uint64")
+    return WordCounts.of(numpy.concatenate([nothing, *keys]), numpy.concatenate([numpy.zeros(0), *right]))
+
+
+def _powers(base: int, n: int) -> Hashes:
+    """The first powers of a number, modulo 2**64."""
+    factors = numpy.full(n, base, dtype="uint64")
+    factors[:1] = 1
+    return numpy.cumprod(factors)
 
 
 class FeatureSpace:
     """The columns of the features.
 
-    groups (Sequence[str]): The groups whose votes are read.
-    scored (Sequence[bool]): Whether a group gives probabilities.
+    groups (Sequence[str]): The span groups that are read.
+    scored (Sequence[bool]): Whether a group has probabilities.
     labels (Sequence[str]): The labels of candidates.
     """
 
@@ -73,31 +189,26 @@ class FeatureSpace:
         self.names = tuple(name for name, _ in names)
         self.main = numpy.array([is_main for _, is_main in names])
 
-    def matrix(self, words: Words, candidates: Candidates, memory: Memory) -> Floats:
-        """Look at the candidates of some Docs.
-
-        words (Words): The words of the Docs.
-        candidates (Candidates): The candidates, as the groups name them in their order.
-        memory (Memory): What is remembered of their words.
-        RETURNS (Floats): Shape (n_candidates, n_features); the last columns are those of the memory.
-        """
+    def matrix(self, words: Words, candidates: Candidates, counts: WordCounts) -> Floats:
+        """The features of the candidates of some Docs, which were read from the groups in their order; shape
+        (n_candidates, n_features). The last columns are those of the counts."""
         spans, docs = candidates.spans, candidates.docs
         start, end, label = spans.T
         by_label = label[:, None] == numpy.arange(len(self.labels))
         columns: List[Any] = [numpy.ones(len(spans)), by_label]
-        for named, scores, looked, has_scores in zip(*candidates[2:], self.scored, strict=True):
-            columns.append(named)
+        for proposed, scores, has_group, has_scores in zip(*candidates[2:], self.scored, strict=True):
+            columns.append(proposed)
             if has_scores:
-                given = numpy.where(named, numpy.where(numpy.isnan(scores), 0.5, scores), 0.0)
-                columns.append(numpy.where(looked[docs], logit(given) / 2, 0.0))
-            columns.append(by_label & named[:, None])
-            columns.append(_relations(spans, spans[named], numpy.where(numpy.isnan(scores), 1.0, scores)[named]))
-            columns.append(~looked[docs])
-        columns.append(candidates.named.sum(axis=0)[:, None] >= numpy.arange(2, len(self.groups) + 1))
+                given = numpy.where(proposed, numpy.where(numpy.isnan(scores), 0.5, scores), 0.0)
+                columns.append(numpy.where(has_group[docs], logit(given) / 2, 0.0))
+            columns.append(by_label & proposed[:, None])
+            columns.append(_relations(spans, spans[proposed], numpy.where(numpy.isnan(scores), 1.0, scores)[proposed]))
+            columns.append(~has_group[docs])
+        columns.append(candidates.proposed.sum(axis=0)[:, None] >= numpy.arange(2, len(self.groups) + 1))
         columns.append(numpy.minimum(end - start, 4)[:, None] == numpy.arange(2, 5))
         before, after = candidates.neighbours
         columns += [words.kinds[places] for places in (start, end - 1, before, after)]
-        columns.append(memory.columns(memory_keys(words.hashes, candidates, self.labels)))
+        columns.append(counts.columns(word_keys(words.hashes, candidates, self.labels)))
         return numpy.column_stack(columns).astype("float64", copy=False)
 
 
@@ -108,11 +219,11 @@ def logit(probabilities: Floats) -> Floats:
     return result
 
 
-def _relations(spans: Ints, said: Ints, strength: Floats) -> Floats:
+def _relations(spans: Ints, entities: Ints, strength: Floats) -> Floats:
     result = numpy.zeros((len(spans), len(RELATIONS)))
-    ours, theirs = _overlapping(spans, said)
-    low, high = numpy.sign(said[theirs, 0] - spans[ours, 0]), numpy.sign(spans[ours, 1] - said[theirs, 1])
-    same = said[theirs, 2] == spans[ours, 2]
+    ours, theirs = _overlapping(spans, entities)
+    low, high = numpy.sign(entities[theirs, 0] - spans[ours, 0]), numpy.sign(spans[ours, 1] - entities[theirs, 1])
+    same = entities[theirs, 2] == spans[ours, 2]
     other = ~same
     masks: List[BoolMask] = [
         same & (low > 0) & (high == 0),
@@ -130,10 +241,10 @@ def _relations(spans: Ints, said: Ints, strength: Floats) -> Floats:
     return result
 
 
-def _overlapping(spans: Ints, said: Ints) -> Tuple[Ints, Ints]:
-    """All pairs that share a token, as indices: only neighbours are compared, since texts may be long."""
-    order = numpy.argsort(said[:, 0], kind="stable")
-    starts, ends = said[order, 0], said[order, 1]
+def _overlapping(spans: Ints, entities: Ints) -> Tuple[Ints, Ints]:
+    """All pairs that share a token, as indices. Only neighbors are compared, since texts may be long."""
+    order = numpy.argsort(entities[:, 0], kind="stable")
+    starts, ends = entities[order, 0], entities[order, 1]
     first = numpy.searchsorted(numpy.maximum.accumulate(ends), spans[:, 0], side="right")
     counts = numpy.maximum(numpy.searchsorted(starts, spans[:, 1], side="left") - first, 0)
     ours = numpy.repeat(numpy.arange(len(spans)), counts)

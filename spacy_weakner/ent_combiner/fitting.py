@@ -1,5 +1,5 @@
-"""Fitting to gold: how strongly weights are held back, from which probability on candidates are taken, and whether all
-that is better than one group alone. All is chosen by what models say of Docs that they were not fitted on."""
+"""Fitting to gold: the weights, their penalty, the threshold, and whether the combination is better than one group
+alone. All of it is chosen by cross-validation over Docs."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -8,75 +8,63 @@ from spacy.tokens import Doc
 
 from ..corpus.gold import Gold
 from ..corpus.weak import PREDICTED_PREFIX
-from .candidates import Candidates
-from .competition import Competition, Floats, Ints
-from .features import FeatureSpace
-from .memory import COLUMNS, Hashes, Memory, held_out_columns, memory_keys, remember
-from .regression import fit_weights
-from .scored import choose
-from .words import read_words
+from .candidates import Candidates, choose
+from .features import (
+    COLUMNS,
+    FeatureSpace,
+    Hashes,
+    WordCounts,
+    count_words,
+    held_out_columns,
+    read_words,
+    word_keys,
+)
+from .span_partition import Floats, Ints, SpanPartition, fit_weights
 
-# Penalties of squared weights that are tried, the strongest first.
+# Penalties of squared weights to choose from, the strongest first.
 PENALTIES = (30.0, 10.0, 3.0, 1.0)
-# Penalty of the weights of what matters most: whether a group names the candidate, and its probability.
+# Penalty of the weights of what matters most: whether a group has the candidate, and its probability.
 MAIN_PENALTY = 0.3
 # As good as any where there are no Docs to choose by.
 DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
 COMBINED = "combined"
-# Points of F1 by which a component's prediction must be better to be taken alone: less may be chance, and the
-# combination knows it too. A list is taken if it is better at all.
+# Points of F1 by which a component must be better to be used alone: less may be chance, and it is part of the
+# combination. A list is used alone if it is better at all.
 CLEARLY = 1.0
 
 
 class FitDoc(NamedTuple):
-    """A Doc to fit to.
+    """A Doc to fit to."""
 
-    length (int): Its number of tokens.
-    spans (Ints): Shape (n_candidates, 3): the candidates that gold can tell right from wrong, see `Candidates`.
-    features (Floats): Shape (n_candidates, n_features).
-    right (Floats): Shape (n_candidates,): 1 if it is gold, else 0.
-    keys (Hashes): Shape (n_candidates, len(WORDS)): by what each is remembered.
-    n_gold (int): The number of gold entities, also those that are not among the candidates.
-    alone (Dict[str, Tuple[int, int]]): Per group how many entities it gives if it is taken as it is, and how many of
-        them are right.
-    """
-
-    length: int
-    spans: Ints
-    features: Floats
-    right: Floats
-    keys: Hashes
-    n_gold: int
-    alone: Dict[str, Tuple[int, int]]
+    length: int  # in tokens
+    spans: Ints  # shape (n_candidates, 3): those that gold shows to be right or wrong, see `Candidates`
+    features: Floats  # shape (n_candidates, n_features)
+    right: Floats  # shape (n_candidates,): 1 if it is gold, else 0
+    keys: Hashes  # shape (n_candidates, len(WORDS)): see `word_keys`
+    n_gold: int  # gold entities, also those that are not among the candidates
+    alone: Dict[str, Tuple[int, int]]  # per group how many entities it gives alone, and how many of them are right
 
 
 def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpace) -> FitDoc:
-    """Hold candidates against gold.
-
-    doc (Doc): The Doc.
-    gold (Gold): Its gold.
-    candidates (Candidates): Its candidates; those that touch tokens without gold are left out.
-    space (FeatureSpace): What is to be known about them.
-    RETURNS (FitDoc): What to fit to.
-    """
-    # Of other labels nothing is to be found.
+    """Compare the candidates of a Doc with its gold; those that touch tokens without gold are left out."""
+    # Other labels are not to be found.
     gold = gold._replace(entities=frozenset(entity for entity in gold.entities if entity[2] in space.labels))
     entities = candidates.entities(space.labels)
     known = set(gold.scorable(entities))
     index = [i for i, entity in enumerate(entities) if entity in known]
     alone = {}
     for row, group in enumerate(space.groups):
-        own = gold.scorable([entities[i] for i in take_alone(candidates, row).tolist()])
-        alone[group] = (len(own), sum(entity in gold.entities for entity in own))
+        given = gold.scorable([entities[i] for i in choose_alone(candidates, row).tolist()])
+        alone[group] = (len(given), sum(entity in gold.entities for entity in given))
     right = numpy.array([entities[i] in gold.entities for i in index], dtype="float64")
     words = read_words([doc])
-    features = space.matrix(words, candidates, Memory())[index]
-    keys = memory_keys(words.hashes, candidates, space.labels)[index]
+    features = space.matrix(words, candidates, WordCounts())[index]
+    keys = word_keys(words.hashes, candidates, space.labels)[index]
     return FitDoc(len(doc), candidates.spans[index], features, right, keys, len(gold.entities), alone)
 
 
 class FitReport(NamedTuple):
-    """What came of it. Figures are of Docs that the models were not fitted on.
+    """The result of a fit. Figures are of Docs that the models were not fitted on.
 
     docs (int): Number of Docs.
     candidates (int): Their candidates.
@@ -85,9 +73,9 @@ class FitReport(NamedTuple):
     penalty (float): The chosen penalty.
     threshold (float): The chosen threshold.
     f1 (Optional[float]): F1 of the combination, in [0, 100]; None if there was only one Doc.
-    alone (Dict[str, float]): F1 of each group, taken as it is.
+    alone (Dict[str, float]): F1 of each group alone.
     calibration_error (Optional[float]): Expected calibration error of the chosen entities' probabilities, in [0, 1].
-    choice (str): "combined", or the group that is taken as it is.
+    choice (str): "combined", or the group that is used alone.
     """
 
     docs: int
@@ -103,15 +91,10 @@ class FitReport(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What was learnt.
-
-    weights (Floats): Shape (n_features,).
-    memory (Memory): What is remembered of words.
-    report (FitReport): What came of it.
-    """
+    """What was learned."""
 
     weights: Floats
-    memory: Memory
+    counts: WordCounts
     report: FitReport
 
 
@@ -125,13 +108,13 @@ def fit(
     """Fit weights to some Docs, and choose the settings by cross-validation over Docs.
 
     docs (Sequence[FitDoc]): The Docs, one or more.
-    main (Any): Shape (n_features,): which features are held back but little.
+    main (Any): Shape (n_features,): which features have a weak penalty.
     folds (int): Into how many parts the Docs are split, at most.
     penalty, threshold (Optional[float]): The penalty, and the threshold; None: choose it.
-    RETURNS (Fitted): The weights, and what came of it.
+    RETURNS (Fitted): The weights, the counts and the report.
     """
     fold_of = numpy.random.default_rng(0).permutation(len(docs)) % min(folds, len(docs))
-    docs, memory = _remember(docs, fold_of)
+    docs, counts = _with_counts(docs, fold_of)
     tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
     every = _Sample.of(docs)
     n_gold = sum(doc.n_gold for doc in docs)
@@ -145,7 +128,7 @@ def fit(
         values = [every.likelihood(scores) for scores in held_out]
         best = int(numpy.argmax(values))  # of equal ones the strongest
         chosen = tried[best]
-        probabilities = every.competition.probabilities(held_out[best])
+        probabilities = every.partition.probabilities(held_out[best])
         if threshold is None:
             least, f1 = best_threshold(every, probabilities, n_gold)
         else:
@@ -156,55 +139,44 @@ def fit(
         needed = {name: f1 + (CLEARLY if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
         single = max(alone, key=lambda name: alone[name] - needed[name])
         choice = single if alone[single] > needed[single] else COMBINED
-    weights = fit_weights(every.features, every.right, every.competition, penalties(main, chosen))
+    weights = fit_weights(every.features, every.right, every.partition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
     report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
-    return Fitted(weights, memory, report)
+    return Fitted(weights, counts, report)
 
 
 def penalties(main: Any, penalty: float) -> Floats:
-    """RETURNS (Floats): Shape (n_features,): the penalty of each weight."""
+    """The penalty of each weight."""
     return numpy.where(main, min(MAIN_PENALTY, penalty), penalty)
 
 
 def best_threshold(sample: "_Sample", probabilities: Floats, n_gold: int) -> Tuple[float, float]:
-    """Find the threshold at which F1 is best. For the largest expected F1, F, candidates are worth their probability
-    less F / 2 (Dinkelbach 1967): taken in turns, the two settle at once.
-
-    sample (_Sample): The candidates.
-    probabilities (Floats): Shape (n,): of the candidates.
-    n_gold (int): The number of gold entities.
-    RETURNS (Tuple[float, float]): The threshold, and F1 in [0, 100].
-    """
+    """Find the threshold at which F1 is best, and that F1 in [0, 100]. For the largest expected F1, F, a candidate is
+    worth its probability less F / 2 (Dinkelbach 1967): computed in turns, the two converge at once."""
     threshold, f1 = DEFAULT_THRESHOLD, 0.0
     for _ in range(5):
         f1 = _f1_of(sample, choose(sample.spans, probabilities - threshold), n_gold)
-        # Where nothing is right, anything may be tried but not everything.
         threshold = max(0.1, f1 / 200.0)
     return threshold, f1
 
 
-def take_alone(candidates: Candidates, group: int) -> Ints:
-    """The entities of a group as they are: of those that overlap the ones with the largest sum of probabilities above
-    one half; without probabilities the ones that cover most tokens, in as few entities as can be.
-
-    candidates (Candidates): The candidates.
-    group (int): Number of the group.
-    RETURNS (Ints): Numbers of the candidates, by start.
-    """
+def choose_alone(candidates: Candidates, group: int) -> Ints:
+    """Indices of the candidates that a group gives alone, by start: of those that overlap the ones with the largest sum
+    of probabilities above one half; without probabilities the ones that cover most tokens, in as few entities as
+    possible."""
     lengths = numpy.diff(candidates.offsets)[candidates.docs]
     start, end, scores = candidates.spans[:, 0], candidates.spans[:, 1], candidates.scores[group]
     weights = numpy.where(numpy.isnan(scores), end - start - 1 / (lengths + 1), scores - 0.5)
-    return choose(candidates.spans, numpy.where(candidates.named[group], weights, 0.0))
+    return choose(candidates.spans, numpy.where(candidates.proposed[group], weights, 0.0))
 
 
 class _Sample(NamedTuple):
-    """The candidates of several Docs as one table, and their places where the tokens of all Docs stand in one row."""
+    """The candidates of several Docs as one table; the tokens of all Docs are numbered together."""
 
     features: Floats
     right: Floats
     spans: Ints
-    competition: Competition
+    partition: SpanPartition
 
     @classmethod
     def of(cls, docs: Sequence[FitDoc]) -> "_Sample":
@@ -213,31 +185,31 @@ class _Sample(NamedTuple):
         rows = numpy.repeat(numpy.arange(len(docs)), [len(doc.spans) for doc in docs])
         offsets = numpy.cumsum([0, *(doc.length for doc in docs)])[rows]
         spans = numpy.concatenate([doc.spans[:, :2] for doc in docs]) + offsets[:, None]
-        return cls(features, right, spans, Competition.of(rows, spans, len(docs)))
+        return cls(features, right, spans, SpanPartition.of(rows, spans, len(docs)))
 
     def likelihood(self, scores: Floats) -> float:
-        return float(self.right @ scores - self.competition.log_partitions(scores).sum())
+        return float(self.right @ scores - self.partition.log_totals(scores).sum())
 
 
-def _remember(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Memory]:
-    """The Docs with what is remembered of their candidates' words, and all that there is to remember."""
+def _with_counts(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], WordCounts]:
+    """The Docs with counts of their candidates' words in other folds, and the counts of all Docs."""
     keys, right = [doc.keys for doc in docs], [doc.right for doc in docs]
     result = []
     for doc, columns in zip(docs, held_out_columns(keys, right, fold_of), strict=True):
         features = numpy.concatenate([doc.features[:, : -len(COLUMNS)], columns], axis=1)
         result.append(doc._replace(features=features))
-    return result, remember(keys, right)
+    return result, count_words(keys, right)
 
 
 def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[Floats]:
-    """Per penalty, the log-odds of all candidates by the models that have not seen their Docs, nor remember them."""
+    """Per penalty the log-odds of all candidates, by models and counts of other folds."""
     parts: List[List[Floats]] = [[numpy.zeros(0)] * len(docs) for _ in tried]
     for fold in numpy.unique(fold_of).tolist():
         others = numpy.flatnonzero(fold_of != fold)
-        sample = _Sample.of(_remember([docs[i] for i in others.tolist()], fold_of[others])[0])
+        sample = _Sample.of(_with_counts([docs[i] for i in others.tolist()], fold_of[others])[0])
         weights: Optional[Floats] = None
         for i, penalty in enumerate(tried):
-            weights = fit_weights(sample.features, sample.right, sample.competition, penalties(main, penalty), weights)
+            weights = fit_weights(sample.features, sample.right, sample.partition, penalties(main, penalty), weights)
             for j in numpy.flatnonzero(fold_of == fold).tolist():
                 parts[i][j] = docs[j].features @ weights
     return [numpy.concatenate(part) for part in parts]

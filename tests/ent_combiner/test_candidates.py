@@ -16,10 +16,10 @@ def test_each_candidate_comes_once_sorted_by_its_end():
     doc = doc_of(list("abcd"), weak__a=[(1, 2, "X"), (1, 2, "Y")], pred__b=[(1, 2, "X", 0.5), (0, 4, "X", 0.1)])
     found = read_candidates([doc], ["weak:a", "pred:b", "weak:none"], LABELS, 0)
     assert found.entities(LABELS) == [(1, 2, "X"), (1, 2, "Y"), (0, 4, "X")]
-    assert found.named.tolist() == [[True, True, False], [True, False, True], [False] * 3]
+    assert found.proposed.tolist() == [[True, True, False], [True, False, True], [False] * 3]
     nan = numpy.nan
     numpy.testing.assert_array_equal(found.scores, [[nan] * 3, [0.5, nan, 0.1], [nan] * 3])
-    assert found.looked.tolist() == [[True], [True], [False]]
+    assert found.has_group.tolist() == [[True], [True], [False]]
 
 
 @pytest.mark.parametrize("border", [0, 1, 2])
@@ -44,4 +44,4 @@ def test_votes_with_unknown_labels_do_not_count_and_of_two_scores_the_larger_doe
     doc = doc_of(["a", "b"], weak__a=[(0, 1, "X", 0.2), (0, 1, "X", 0.6), (0, 1, "Z", 0.9)])
     found = read_candidates([doc, doc_of([], weak__a=[])], ["weak:a", "weak:b"], LABELS, 0)
     assert found.entities(LABELS) == [(0, 1, "X")] and found.scores[0].tolist() == [0.6]
-    assert found.looked.tolist() == [[True, True], [False, False]]
+    assert found.has_group.tolist() == [[True, True], [False, False]]

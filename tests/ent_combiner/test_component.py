@@ -168,7 +168,7 @@ def test_the_log_says_what_was_chosen(caplog, monkeypatch):
     monkeypatch.setattr(logger, "propagate", True)
     with caplog.at_level(logging.INFO, logger="spacy"):
         make(borders(20))
-    assert "which hold 100.0 % of the gold" in caplog.text and "Taken: combined" in caplog.text
+    assert "which hold 100.0 % of the gold" in caplog.text and "Chosen: combined" in caplog.text
 
 
 # What it writes

@@ -6,22 +6,29 @@ import numpy
 import pytest
 
 from spacy_weakner.ent_combiner.candidates import read_candidates
-from spacy_weakner.ent_combiner.features import RELATIONS, FeatureSpace, logit
-from spacy_weakner.ent_combiner.memory import COLUMNS, Memory, held_out_columns, memory_keys
-from spacy_weakner.ent_combiner.words import read_words
+from spacy_weakner.ent_combiner.features import (
+    COLUMNS,
+    RELATIONS,
+    FeatureSpace,
+    WordCounts,
+    held_out_columns,
+    logit,
+    read_words,
+    word_keys,
+)
 
 from .util import doc_of, random_entities
 
 GROUPS = ["weak:a", "pred:b", "pred:c"]
 
 
-def table(doc, scored=(False, True, False), memory=None):
+def table(doc, scored=(False, True, False), counts=None):
     """Per candidate its features by their names."""
     space = FeatureSpace(GROUPS, scored, "XY")
     # Other Docs make no difference.
     docs = [doc_of("cd"), doc, doc_of("e", weak__a=[(0, 1, "X")])]
     candidates = read_candidates(docs, GROUPS, "XY", 0)
-    rows = space.matrix(read_words(docs), candidates, memory or Memory())
+    rows = space.matrix(read_words(docs), candidates, counts or WordCounts())
     assert rows.shape == (len(candidates.spans), len(space.names))
     entities = candidates.entities("XY")
     return {
@@ -32,9 +39,9 @@ def table(doc, scored=(False, True, False), memory=None):
 
 
 def keys_of(doc, entities):
-    """By what some candidates of label X or Y are remembered."""
+    """The keys of some candidates of label X or Y."""
     doc = doc_of([token.text for token in doc], weak__a=entities)
-    return memory_keys(read_words([doc]).hashes, read_candidates([doc], ["weak:a"], "XY", 0), "XY")
+    return word_keys(read_words([doc]).hashes, read_candidates([doc], ["weak:a"], "XY", 0), "XY")
 
 
 def slow_relation(a, b):
@@ -87,19 +94,19 @@ def test_words_at_the_ends_and_around():
     assert table(doc_of([], weak__a=[])) == {}
 
 
-def test_words_are_remembered_in_lower_case_for_their_label():
+def test_words_are_counted_in_lower_case_for_their_label():
     doc = doc_of(["in", "Water", "we"], weak__a=[(1, 2, "X"), (1, 2, "Y")])
     other = doc_of(["the", "water", "boils"])
     keys = numpy.concatenate([keys_of(other, [(1, 2, "X"), (1, 2, "Y")])] * 3)
-    memory = Memory.of(keys, numpy.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    rows = table(doc, memory=memory)
+    counts = WordCounts.of(keys, numpy.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    rows = table(doc, counts=counts)
     assert rows[1, 2, "X"]["text seen right"] == 1 / 2 and rows[1, 2, "X"]["text seen wrong"] == 2 / 3
     assert rows[1, 2, "Y"]["text seen right"] == 0.0 and rows[1, 2, "Y"]["text seen wrong"] == 3 / 4
     assert rows[1, 2, "X"]["last seen right"] == 1 / 2 and rows[1, 2, "X"]["next seen wrong"] == 0.0
-    assert Memory(memory.rows).rows == memory.rows
+    assert WordCounts(counts.rows).rows == counts.rows
 
 
-def test_of_its_own_doc_a_candidate_knows_nothing():
+def test_candidates_are_counted_in_other_folds():
     docs = [doc_of(["water", word], [], weak__a=[(0, 1, "X")]) for word in "abcd"]
     keys = [keys_of(doc, [(0, 1, "X")]) for doc in docs]
     right = [numpy.array([float(i == 0)]) for i in range(4)]

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus.weak import set_group
-from spacy_weakner.ent_combiner.competition import Competition
+from spacy_weakner.ent_combiner.span_partition import SpanPartition
 
 NLP = spacy.blank("en")
 
@@ -86,11 +86,11 @@ def random_entities(rng, n_tokens, n):
     return sorted(rng.sample(every, n), key=lambda entity: (entity[1], entity[0], entity[2]))
 
 
-def competition_of(entities):
-    """The competition of each Doc's candidates; no Doc has more than 1,000 tokens."""
+def partition_of(entities):
+    """The partition of each Doc's candidates; no Doc has more than 1,000 tokens."""
     spans = [(1000 * row + start, 1000 * row + end) for row, own in enumerate(entities) for start, end, _ in own]
     rows = numpy.repeat(numpy.arange(len(entities)), [len(own) for own in entities])
-    return Competition.of(rows, numpy.array(spans, dtype="int64").reshape(-1, 2), len(entities))
+    return SpanPartition.of(rows, numpy.array(spans, dtype="int64").reshape(-1, 2), len(entities))
 
 
 def split(entities, values):

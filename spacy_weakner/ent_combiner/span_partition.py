@@ -1,0 +1,126 @@
+"""Sets of spans without overlaps, their probabilities, and the weights that make the right sets probable.
+
+A set is as probable as the product of the odds of its candidates, and sets with overlaps are impossible:
+
+    p(set) = exp(sum of the weights of its candidates) / Z
+
+With candidates sorted by their ends, the sets among the first k are those without the k-th, and those with it and any
+set of the candidates that end before it starts, which are the first ones, too:
+
+    Z(k) = Z(k - 1) + exp(weight(k)) * Z(before(k))
+
+Where no candidates overlap this is a logistic regression.
+"""
+
+from typing import NamedTuple, Optional
+
+import numpy
+from numpy.typing import NDArray
+
+Floats = NDArray[numpy.float64]
+Ints = NDArray[numpy.int64]
+
+_STEPS = 100
+_HALVINGS = 20
+_TOLERANCE = 1e-5
+
+
+class SpanPartition(NamedTuple):
+    """The candidates of several Docs, and which of them exclude each other."""
+
+    rows: Ints  # shape (n,): the Doc of each candidate, ascending
+    columns: Ints  # shape (n,): its place in the Doc
+    before: Ints  # shape (n_docs, width): how many of the Doc's candidates end before it starts
+
+    @classmethod
+    def of(cls, docs: Ints, spans: Ints, n_docs: int) -> "SpanPartition":
+        """Find out which candidates exclude which.
+
+        docs (Ints): Shape (n,): the Doc of each candidate; ascending.
+        spans (Ints): Shape (n, 2 or more): start and end, sorted by ends, on tokens that no two Docs share.
+        n_docs (int): Number of Docs.
+        RETURNS (SpanPartition): The candidates.
+        """
+        first = numpy.searchsorted(docs, numpy.arange(n_docs))
+        columns = numpy.arange(len(docs)) - first[docs]
+        before = numpy.zeros((n_docs, int(columns.max(initial=-1)) + 1), dtype="int64")
+        before[docs, columns] = numpy.searchsorted(spans[:, 1], spans[:, 0], side="right") - first[docs]
+        return cls(docs, columns, before)
+
+    def log_totals(self, weights: Floats) -> Floats:
+        """The logarithm of Z of every Doc; 0 where there are no candidates."""
+        totals: Floats = self._forward(self._padded(weights))[:, -1]
+        return totals
+
+    def probabilities(self, weights: Floats) -> Floats:
+        """The probability that a candidate is in the set: the sum over all sets that hold it. Those of candidates that
+        exclude each other sum to 1 at most."""
+        padded = self._padded(weights)
+        totals = self._forward(padded)
+        docs = numpy.arange(len(totals))
+        # The probability that the set among the first k is needed, from the last k to the first.
+        needed = numpy.zeros_like(totals)
+        needed[:, -1] = 1.0
+        found = numpy.zeros_like(padded)
+        for k in range(padded.shape[1] - 1, -1, -1):
+            chosen = needed[:, k + 1] * numpy.exp(padded[:, k] + totals[docs, self.before[:, k]] - totals[:, k + 1])
+            found[:, k] = chosen
+            needed[:, k] += needed[:, k + 1] - chosen
+            needed[docs, self.before[:, k]] += chosen
+        return numpy.clip(found[self.rows, self.columns], 0.0, 1.0)
+
+    def _padded(self, weights: Floats) -> Floats:
+        padded = numpy.full(self.before.shape, -numpy.inf)
+        padded[self.rows, self.columns] = weights
+        return padded
+
+    def _forward(self, padded: Floats) -> Floats:
+        n_docs, width = padded.shape
+        totals = numpy.zeros((n_docs, width + 1))
+        docs = numpy.arange(n_docs)
+        for k in range(width):
+            totals[:, k + 1] = numpy.logaddexp(totals[:, k], padded[:, k] + totals[docs, self.before[:, k]])
+        return totals
+
+
+def fit_weights(
+    features: Floats, right: Floats, partition: SpanPartition, penalty: Floats, start: Optional[Floats] = None
+) -> Floats:
+    """Find the weights at which the right sets are most probable:
+
+        sum over Docs of log p(the right set) - 1/2 * sum over features of penalty * weight^2
+
+    It is concave. Each step solves a Newton system in which candidates are taken to be independent, as they are where
+    they do not overlap; it is halved until it gains.
+
+    features (Floats): Shape (n, n_features).
+    right (Floats): Shape (n,): 1 for the candidates that are right, else 0.
+    partition (SpanPartition): The candidates.
+    penalty (Floats): Shape (n_features,), above 0.
+    start (Optional[Floats]): Shape (n_features,): where to begin; None: at 0.
+    RETURNS (Floats): Shape (n_features,).
+    """
+    weights = numpy.zeros(features.shape[1]) if start is None else start.copy()
+
+    def value(weights: Floats) -> float:
+        scores = features @ weights
+        return float(right @ scores - partition.log_totals(scores).sum() - 0.5 * penalty @ weights**2)
+
+    current = value(weights)
+    for _ in range(_STEPS):
+        found = partition.probabilities(features @ weights)
+        gradient = features.T @ (right - found) - penalty * weights
+        if numpy.abs(gradient).max(initial=0.0) < _TOLERANCE * max(1.0, len(right)):
+            break
+        variance = found * (1.0 - found)
+        hessian = features.T @ (features * variance[:, None]) + numpy.diag(penalty)
+        step = numpy.linalg.solve(hessian, gradient)
+        for _ in range(_HALVINGS):
+            changed = value(weights + step)
+            if changed > current:
+                break
+            step = step / 2
+        else:
+            break
+        weights, current = weights + step, changed
+    return weights
