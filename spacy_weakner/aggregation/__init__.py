@@ -1,2 +1,1 @@
-"""From what many sources say to one answer: conflict policies, votes, and a label model. Docs in, arrays and entities
-out; no files."""
+"""Combining sources: conflict policies, votes, and a label model. Docs in, arrays and entities out; no files."""

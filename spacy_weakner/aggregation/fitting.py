@@ -1,7 +1,7 @@
-"""What the methods of `aggregate` must learn from a corpus before they can label it."""
+"""What the methods of `aggregate` learn from a corpus before they can label it."""
 
 from pathlib import Path
-from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -20,25 +20,6 @@ from .votes import GoldCounts
 MAX_DOCS = 50_000
 
 
-class Prepared(NamedTuple):
-    """A method that is ready to label.
-
-    method (Method): The method.
-    names (Tuple[str, ...]): The sources, the most trusted first.
-    scheme (TagScheme): The tag scheme.
-    docs (int): Docs that something was learned from.
-    iterations (int): Iterations of EM.
-    converged (bool): Whether they were enough.
-    """
-
-    method: Method
-    names: Tuple[str, ...]
-    scheme: TagScheme
-    docs: int = 0
-    iterations: int = 0
-    converged: bool = True
-
-
 def prepare(
     path: Path,
     method: str,
@@ -47,14 +28,14 @@ def prepare(
     max_docs: int,
     seed: int,
     fit_on: Optional[Path] = None,
-) -> Prepared:
-    """Read a corpus, and learn what a method needs to know.
+) -> Method:
+    """Fit a method to a corpus.
 
-    path (Path): The corpus that is to be labelled.
+    path (Path): The corpus that is to be labeled.
     method, names, gold, max_docs, seed, fit_on: See `aggregate.aggregate`.
-    RETURNS (Prepared): The method.
-    RAISES (WeaknerError): If the sources propose nothing; for the method "weighted", if nothing tells how good a source
-        is.
+    RETURNS (Method): The method.
+    RAISES (WeaknerError): If the sources propose nothing; for the method "weighted", if the accuracy of a source
+        is not known.
     """
     place = path if fit_on is None else fit_on
     labels = () if fit_on is None else labels_of(stream_docs(path), names)
@@ -75,17 +56,16 @@ def learn(
     place: Path = Path(),
     gold_place: Optional[Path] = None,
     labels: Sequence[str] = (),
-) -> Prepared:
-    """Learn from Docs what a method needs to know.
+) -> Method:
+    """Fit a method to Docs.
 
-    docs (Iterable[Doc]): What the sources have labelled.
+    docs (Iterable[Doc]): Docs that the sources have labeled.
     method, names, max_docs, seed: See `aggregate.aggregate`.
     gold (Iterable[Doc]): For the method "weighted": Docs with gold.
     place (Path): Where the Docs come from, for errors.
     gold_place (Optional[Path]): Where the gold comes from. With it, gold that teaches nothing is an error.
-    labels (Sequence[str]): Labels of the Docs that are to be labelled: those that no source gives here are known, but
-        never believed.
-    RETURNS (Prepared): The method.
+    labels (Sequence[str]): Labels of the Docs that are to be labeled, which sources may not give here.
+    RETURNS (Method): The method.
     RAISES (WeaknerError): See `prepare`.
     """
     seen = SourceSurvey(names)
@@ -104,20 +84,18 @@ def learn(
     known = tuple(sorted({*proposed, *labels}))
     scheme = make_scheme(SCHEME, known)
     if method == "majority":
-        return Prepared(Majority(scheme, tuple(sources)), used, scheme)
+        return Majority(scheme, tuple(sources))
     if method == "weighted":
         counts = _count_gold(gold, sources, scheme)
         if gold_place is not None and not counts.votes.any():
             raise WeaknerError(Errors.WK332.format(path=gold_place, sources=", ".join(used)))
-        accuracies = tuple(tuple(of_source) for of_source in counts.accuracies())
-        weighted = Weighted(scheme, tuple(sources), accuracies, counts.quiet_accuracy())
-        return Prepared(weighted, used, scheme, counts.docs)
-    fitted = fit(sample.observations(used, scheme), sources, known)
-    return Prepared(fitted, used, scheme, fitted.docs, fitted.iterations, fitted.converged)
+        by_source = tuple(map(tuple, counts.by_source()))
+        return Weighted(scheme, tuple(sources), by_source, counts.outside_accuracy(), counts.docs)
+    return fit(sample.observations(used, scheme), sources, known)
 
 
 def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str, ...]:
-    """RETURNS (Tuple[str, ...]): Labels that sources give to Docs, sorted."""
+    """Labels that sources give to Docs, sorted."""
     return all_labels(survey(docs, names))
 
 

@@ -1,67 +1,95 @@
-"""The methods that combine sources token by token, as one interface."""
+"""The methods that combine sources token by token, as one interface, and the choice of entities by their results."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
 
 from ..corpus import weak
+from ..corpus.overlaps import best_without_overlaps
 from ..corpus.tags import IntTags, TagScheme
 from ..ty import Entity
-from .decoding import Floats, best_entities, proposals
-from .observations import Belief, Source, observe, without_ignorance
-from .votes import Accuracy, break_ties, log_odds, majority_shares, weighted_shares
+from .observations import Floats, Source, SourceAccuracy, abstain_on_unknown_labels, observe
+from .votes import VoteCounts, break_ties, log_odds, majority_shares, weighted_shares
 
 SCHEME = "BIO"
+# Gains below this are rounding errors.
+SMALLEST_GAIN = 1e-12
 
 
 class Combined(NamedTuple):
-    """What is known about a Doc after its sources were combined.
-
-    entities (List[Entity]): The entities.
-    candidates (int): Different proposals that they were chosen from.
-    probabilities (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nothing is known.
-    """
+    """What is known about a Doc after its sources were combined."""
 
     entities: List[Entity]
-    candidates: int
-    probabilities: Floats
+    candidates: int  # different proposals that the entities were chosen from
+    probabilities: Floats  # shape (n_tokens, n_tags); rows sum to 1, or are 0 where nothing is known
 
 
 class Method(Protocol):
-    """A way to make one distribution over tags per token of what all sources say; the third is `label_model.Fitted`."""
+    """A method that is ready to combine sources: it makes one distribution over tags per token of all their votes. The
+    third one is `label_model.FittedModel`."""
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        """The sources in the order of the columns, the most trusted first."""
+
+    @property
+    def scheme(self) -> TagScheme:
+        """The tags."""
+
+    @property
+    def docs(self) -> int:
+        """Docs that the method was fitted to."""
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of EM."""
+
+    @property
+    def converged(self) -> bool:
+        """True if these were enough."""
+
+    @property
+    def source_accuracies(self) -> Sequence[SourceAccuracy]:
+        """Estimated accuracies of the sources."""
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1, or are 0 where nothing is known."""
-
-    @property
-    def beliefs(self) -> Sequence[Belief]:
-        """What is believed about the sources."""
 
     def to_json(self) -> Dict[str, Any]:
         """What was learned, as JSON can hold it."""
 
 
-@dataclass(frozen=True)
-class Majority:
-    """One source, one vote; see `votes.majority_shares`.
-
-    scheme (TagScheme): The tag scheme.
-    sources (Tuple[Source, ...]): The sources, in the order of the columns.
-    """
+class _Voting:
+    """Base of the methods that need no iterations."""
 
     scheme: TagScheme
     sources: Tuple[Source, ...]
+    iterations = 0
+    converged = True
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        return tuple(source.name for source in self.sources)
+
+
+@dataclass(frozen=True)
+class Majority(_Voting):
+    """One source, one vote; see `votes.majority_shares`."""
+
+    scheme: TagScheme
+    sources: Tuple[Source, ...]
+    docs: int = 0
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        def shares(says: IntTags) -> Floats:
-            return majority_shares(without_ignorance(says, self.sources, self.scheme), len(self.scheme))
+        def shares(votes: IntTags) -> Floats:
+            return majority_shares(abstain_on_unknown_labels(votes, self.sources, self.scheme), len(self.scheme))
 
         return _at_once(shares, docs)
 
     @property
-    def beliefs(self) -> List[Belief]:
+    def source_accuracies(self) -> List[SourceAccuracy]:
         return []
 
     def to_json(self) -> Dict[str, Any]:
@@ -69,63 +97,83 @@ class Majority:
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """Votes weighted by accuracy; see `votes.weighted_shares`.
-
-    scheme (TagScheme): The tag scheme.
-    sources (Tuple[Source, ...]): The sources, in the order of the columns.
-    accuracies (Tuple[Tuple[Accuracy, ...], ...]): Per source, in the order of the columns.
-    quiet (Optional[float]): Probability of "O" where all votes are "O"; None if nothing tells.
-    """
+class Weighted(_Voting):
+    """Votes weighted by accuracy; see `votes.weighted_shares`."""
 
     scheme: TagScheme
     sources: Tuple[Source, ...]
-    accuracies: Tuple[Tuple[Accuracy, ...], ...]
-    quiet: Optional[float] = None
+    counts: Tuple[Tuple[VoteCounts, ...], ...]  # per source, in the order of the columns
+    outside_accuracy: Optional[float] = None  # probability of "O" where all votes are "O"; None if it is not known
+    docs: int = 0
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        weights = log_odds(self.accuracies, self.scheme)
+        weights = log_odds(self.counts, self.scheme)
 
-        def shares(says: IntTags) -> Floats:
-            return weighted_shares(without_ignorance(says, self.sources, self.scheme), weights, self.scheme, self.quiet)
+        def shares(votes: IntTags) -> Floats:
+            votes = abstain_on_unknown_labels(votes, self.sources, self.scheme)
+            return weighted_shares(votes, weights, self.scheme, self.outside_accuracy)
 
         return _at_once(shares, docs)
 
     @property
-    def beliefs(self) -> List[Belief]:
-        return [accuracy.belief for of_source in self.accuracies for accuracy in of_source]
+    def source_accuracies(self) -> List[SourceAccuracy]:
+        return [counts.accuracy for of_source in self.counts for counts in of_source]
 
     def to_json(self) -> Dict[str, Any]:
-        accuracies = [accuracy._asdict() for of_source in self.accuracies for accuracy in of_source]
-        return {"accuracies": accuracies, "quiet": self.quiet}
+        accuracies = [counts._asdict() for of_source in self.counts for counts in of_source]
+        return {"accuracies": accuracies, "outside_accuracy": self.outside_accuracy}
 
 
-def combine(method: Method, docs: Sequence[Doc], names: Sequence[str], scheme: TagScheme) -> List[Optional[Combined]]:
-    """Combine what sources say about Docs.
-
-    method (Method): The method.
-    docs (Sequence[Doc]): The Docs.
-    names (Sequence[str]): The sources, the most trusted first.
-    scheme (TagScheme): The tag scheme.
-    RETURNS (List[Optional[Combined]]): Per Doc; None if none of the sources has looked at it.
-    """
-    said = [observe(doc, names, scheme) for doc in docs]
+def combine(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:
+    """Combine the sources of Docs; None for a Doc that none of the sources has labeled."""
+    votes = [observe(doc, method.names, method.scheme) for doc in docs]
     results: List[Optional[Combined]] = []
-    distributions = method.distributions(said)
-    all_scores = _at_once(break_ties, distributions, said)
+    distributions = method.distributions(votes)
+    all_scores = _at_once(break_ties, distributions, votes)
     for doc, probabilities, scores in zip(docs, distributions, all_scores, strict=True):
-        if any(weak.weak_group(name) in doc.spans for name in names):
-            proposed = proposals(doc, names)
-            chosen = best_entities(scores, proposed, scheme)
+        if any(weak.weak_group(name) in doc.spans for name in method.names):
+            proposed = proposals(doc, method.names)
+            chosen = best_entities(scores, proposed, method.scheme)
             results.append(Combined(chosen, len(proposed), probabilities))
         else:
             results.append(None)
     return results
 
 
+def proposals(doc: Doc, names: Sequence[str]) -> List[Entity]:
+    """The different entities that sources propose, sorted; they may overlap."""
+    return sorted({entity for name in names for entity in weak.group_entities(doc, weak.weak_group(name))})
+
+
+def best_entities(probabilities: Floats, candidates: Collection[Entity], scheme: TagScheme) -> List[Entity]:
+    """Choose, among proposed entities without overlaps, those whose tags are right for the largest expected number of
+    tokens: posterior decoding, where only whole proposals can be chosen.
+
+    If any legal tag sequence were admitted, sources that differ about a boundary would often be combined to an entity
+    that none of them has proposed, and that is nearly always wrong.
+
+    Choosing an entity instead of "O" gains sum_t p_t(tag of t) - p_t(O); see `best_without_overlaps`.
+
+    probabilities (Floats): Shape (n_tokens, n_tags).
+    candidates (Collection[Entity]): The proposed entities.
+    scheme (TagScheme): The tag scheme.
+    RETURNS (List[Entity]): Entities from left to right. Of equal choices the one with fewer, earlier entities.
+    """
+    outside = numpy.concatenate([[0.0], numpy.cumsum(probabilities[:, 0])])
+    gains: Dict[Entity, float] = {}
+    for start, end, label in sorted(candidates):
+        inside = probabilities[numpy.arange(start, end), scheme.span_tags(label, end - start)].sum()
+        gain = float(inside - (outside[end] - outside[start]))
+        if gain > SMALLEST_GAIN:
+            gains[start, end, label] = gain
+    entities, bounds = list(gains), [entity[:2] for entity in gains]
+    chosen = best_without_overlaps(bounds, list(gains.values()), len(probabilities), SMALLEST_GAIN)
+    return [entities[i] for i in chosen]
+
+
 def _at_once(function: Callable[..., Floats], *docs: Sequence[Any]) -> List[Floats]:
-    """Let a function of single tokens see those of all Docs together: many short Docs take as long as one long one."""
-    lengths = [len(says) for says in docs[0]]
+    """Apply a function of single tokens to those of all Docs together, which is faster than Doc by Doc."""
+    lengths = [len(rows) for rows in docs[0]]
     if not lengths:
         return []
     result = function(*(numpy.concatenate(arrays) for arrays in docs))

@@ -1,14 +1,14 @@
-"""What every source says about every token, as numbers.
+"""The vote of every source on every token, as numbers.
 
-Abstention is not disagreement, so three kinds of saying nothing are told apart:
+Abstention is not disagreement, so three kinds of tokens without an entity are distinguished:
 
-| a source that               | about a token outside its entities | here     |
+| a source that               | votes outside its entities         | here     |
 |-----------------------------|------------------------------------|----------|
 | is complete (a model)       | "O"                                | 0        |
-| is not complete (a list)    | nothing: the list may have a hole  | `SILENT` |
-| has not looked at the Doc   | nothing at all                     | `UNSEEN` |
+| is not complete (a list)    | nothing: the list may have a hole  | `ABSTAIN`|
+| has not labeled the Doc     | nothing                            | `UNSEEN` |
 
-A source that gives a span several labels, and leaves open which, is `UNSEEN` there as well.
+A source that gives a span several labels is `UNSEEN` there as well.
 """
 
 from collections import Counter
@@ -24,38 +24,30 @@ from ..ty import Entity
 from .policies import Candidate, candidates_of, resolve
 
 Floats = NDArray[numpy.float64]
-SILENT = -1
+ABSTAIN = -1
 UNSEEN = -2
 
 
 class Source(NamedTuple):
-    """A weak source, as a corpus shows it.
-
-    name (str): Its name.
-    reliability (Optional[float]): Declared probability that one of its entities is right; None if none is declared.
-    complete (bool): Whether its silence means "O".
-    labels (Tuple[str, ...]): Labels of its entities, sorted.
-    docs (int): Docs that it has looked at.
-    entities (int): Its candidates.
-    """
+    """A weak source in a corpus."""
 
     name: str
-    reliability: Optional[float]
-    complete: bool
-    labels: Tuple[str, ...]
-    docs: int
-    entities: int
+    reliability: Optional[float]  # declared probability that one of its entities is right
+    complete: bool  # True if tokens outside its entities are "O" to it
+    labels: Tuple[str, ...]  # of its entities, sorted
+    docs: int  # that it has labeled
+    entities: int  # candidates, those that overlap included
 
 
-class Belief(NamedTuple):
-    """How good a source is held to be at one label.
+class SourceAccuracy(NamedTuple):
+    """Estimated accuracy of a source at one label.
 
     source (str): Name of the source.
     label (str): The label.
     precision (float): Probability that it is right where it gives this label.
-    recall (Optional[float]): Probability that it gives this label where that is right; None if nothing tells.
-    identified (bool): Whether the data tell this. Not if it is learned from agreement, and no other source ever gives
-        the label: then it is little more than what was believed before.
+    recall (Optional[float]): Probability that it gives this label where that is right; None if it is not known.
+    identified (bool): False if the estimate is little more than the prior: it is learned from agreement, and no other
+        source ever gives the label.
     """
 
     source: str
@@ -66,10 +58,7 @@ class Belief(NamedTuple):
 
 
 class SourceSurvey:
-    """Collects from a stream of Docs what there is to know about their sources.
-
-    names (Optional[Sequence[str]]): Sources to look for, the most trusted first; None: all.
-    """
+    """Collects the sources of a stream of Docs; with names only these, the most trusted first."""
 
     def __init__(self, names: Optional[Sequence[str]] = None) -> None:
         self.names = None if names is None else list(names)
@@ -96,7 +85,7 @@ class SourceSurvey:
                 self.declared.setdefault(name, Counter())[reliability] += 1
 
     def sources(self) -> List[Source]:
-        """RETURNS (List[Source]): The sources seen, the most trusted first; by name if no order was given."""
+        """The sources found, the most trusted first; by name if no order was given."""
         order = sorted(self.docs) if self.names is None else [name for name in self.names if name in self.docs]
         return [
             Source(
@@ -112,48 +101,33 @@ class SourceSurvey:
 
 
 def survey(docs: Iterable[Doc], names: Optional[Sequence[str]] = None) -> List[Source]:
-    """Look through a corpus for its sources.
-
-    docs (Iterable[Doc]): The corpus.
-    names (Optional[Sequence[str]]): Sources to look for, the most trusted first; None: all, by name.
-    RETURNS (List[Source]): Those that wrote to at least one Doc.
-    """
-    seen = SourceSurvey(names)
+    """The sources of a corpus; see `SourceSurvey`."""
+    found = SourceSurvey(names)
     for doc in docs:
-        seen.add(doc)
-    return seen.sources()
+        found.add(doc)
+    return found.sources()
 
 
 def all_labels(sources: Sequence[Source]) -> Tuple[str, ...]:
-    """RETURNS (Tuple[str, ...]): The labels of all sources together, sorted."""
+    """The labels of all sources together, sorted."""
     return tuple(sorted({label for source in sources for label in source.labels}))
 
 
 class Answer(NamedTuple):
-    """What a source says about a Doc that it has looked at.
+    """How a source labels a Doc."""
 
-    entities (Tuple[Entity, ...]): Entities without overlaps, from left to right.
-    complete (bool): Whether all other tokens are "O" to it.
-    unclear (Tuple[Tuple[int, int], ...]): Spans that it gives several labels, none of which other sources single out.
-    """
-
-    entities: Tuple[Entity, ...]
-    complete: bool
-    unclear: Tuple[Tuple[int, int], ...] = ()
+    entities: Tuple[Entity, ...]  # without overlaps, from left to right
+    complete: bool  # True if all other tokens are "O" to it
+    unclear: Tuple[Tuple[int, int], ...] = ()  # spans with several labels, none of which most other sources give
 
 
 def answers(doc: Doc, names: Iterable[str]) -> Dict[str, Answer]:
-    """Ask sources about a Doc. One whose candidates overlap is asked for one answer: the longest of them. One that
-    gives a span several labels means one of these: that which most other sources give it, if there is such a one; else
-    it says nothing about the span.
-
-    doc (Doc): The Doc.
-    names (Iterable[str]): Names of the sources.
-    RETURNS (Dict[str, Answer]): Without the sources that have not looked at the Doc.
+    """The answers of those sources that have labeled a Doc. Of candidates that overlap the longest counts. Of several
+    labels of a span the one counts that most other sources give it; if there is none, the source abstains.
     """
     proposed = {name: candidates_of(doc, name) for name in names if weak.weak_group(name) in doc.spans}
-    support: Counter[Entity] = Counter(e for own in proposed.values() for e in {c.entity for c in own})
-    return {name: _answer(own, name, support, weak.is_complete(doc, name)) for name, own in proposed.items()}
+    support: Counter[Entity] = Counter(e for found in proposed.values() for e in {c.entity for c in found})
+    return {name: _answer(found, name, support, weak.is_complete(doc, name)) for name, found in proposed.items()}
 
 
 def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", complete: bool) -> Answer:
@@ -178,58 +152,46 @@ def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", 
 
 
 def encode_answers(given: Dict[str, Answer], length: int, names: Sequence[str], scheme: TagScheme) -> IntTags:
-    """Write answers as numbers.
+    """Answers as numbers, shape (n_tokens, n_sources): a tag id, `ABSTAIN` or `UNSEEN`.
 
     given (Dict[str, Answer]): The answers about a Doc.
     length (int): Its number of tokens.
-    names (Sequence[str]): Names of the sources; their order is that of the columns.
+    names (Sequence[str]): Names of the sources, in the order of the columns.
     scheme (TagScheme): The tag scheme; must have all labels of the sources.
-    RETURNS (IntTags): Shape (n_tokens, n_sources): a tag id, `SILENT` or `UNSEEN`.
     """
-    says = numpy.full((length, len(names)), UNSEEN, dtype="int64")
+    votes = numpy.full((length, len(names)), UNSEEN, dtype="int64")
     for column, name in enumerate(names):
         if name in given:
-            # `encode` marks what is not known by -1, which is SILENT.
-            says[:, column] = scheme.encode(given[name].entities, numpy.full(length, given[name].complete))
+            # `encode` marks what is not known by -1, which is ABSTAIN.
+            votes[:, column] = scheme.encode(given[name].entities, numpy.full(length, given[name].complete))
             for start, end in given[name].unclear:
-                says[start:end, column] = UNSEEN
-    return says
+                votes[start:end, column] = UNSEEN
+    return votes
 
 
 def observe(doc: Doc, names: Sequence[str], scheme: TagScheme) -> IntTags:
-    """What the sources say about the tokens of a Doc: `answers` as numbers."""
+    """The votes of the sources on the tokens of a Doc: `answers` as numbers."""
     return encode_answers(answers(doc, names), len(doc), names, scheme)
 
 
-def tally(says: IntTags, weights: Floats) -> Floats:
-    """Add up votes.
-
-    says (IntTags): Shape (n_tokens, n_sources), see `observe`.
-    weights (Floats): Shape (n_sources, n_tags): what the vote of a source for a tag counts.
-    RETURNS (Floats): Shape (n_tokens, n_tags).
-    """
-    total: Floats = numpy.zeros((len(says), weights.shape[1]))
-    for column, own in zip(says.T, weights, strict=True):
+def tally(votes: IntTags, weights: Floats) -> Floats:
+    """Add up votes, with the weight of each source's vote for each tag; shape (n_tokens, n_tags)."""
+    total: Floats = numpy.zeros((len(votes), weights.shape[1]))
+    for column, weight in zip(votes.T, weights, strict=True):
         voters = numpy.flatnonzero(column >= 0)
-        total[voters, column[voters]] += own[column[voters]]
+        total[voters, column[voters]] += weight[column[voters]]
     return total
 
 
-def without_ignorance(says: IntTags, sources: Sequence[Source], scheme: TagScheme) -> IntTags:
-    """Take the silence of a source for no vote where another one proposes a label that it never uses: a model that was
-    never asked for drugs does not say that there is none.
-
-    says (IntTags): Shape (n_tokens, n_sources), see `observe`.
-    sources (Sequence[Source]): The sources, in the order of the columns.
-    scheme (TagScheme): The tag scheme.
-    RETURNS (IntTags): The same, with `SILENT` there.
-    """
+def abstain_on_unknown_labels(votes: IntTags, sources: Sequence[Source], scheme: TagScheme) -> IntTags:
+    """Turn a vote for "O" into `ABSTAIN` where another source proposes a label that the source never uses: a model that
+    does not know drugs is no evidence against one."""
     unknown = numpy.array([[tag != "O" and tag[2:] not in s.labels for tag in scheme.tags] for s in sources])
     if not unknown.any():
-        return says
-    proposed = tally(says, numpy.ones(unknown.shape)) > 0
+        return votes
+    proposed = tally(votes, numpy.ones(unknown.shape)) > 0
     foreign = proposed.astype("float64") @ unknown.T > 0
-    return numpy.where((says == 0) & foreign, SILENT, says)
+    return numpy.where((votes == 0) & foreign, ABSTAIN, votes)
 
 
 def _mean(values: "Counter[float]") -> Optional[float]:

@@ -13,14 +13,7 @@ POLICIES = ("longest", "priority", "agreement", "drop")
 
 
 class Candidate(NamedTuple):
-    """A span that a weak source proposes.
-
-    start (int): First token.
-    end (int): Token behind the last.
-    label (str): Entity label.
-    source (str): Name of the source.
-    characters (int): Length of its text.
-    """
+    """A span that a weak source proposes; `characters` is the length of its text."""
 
     start: int
     end: int
@@ -30,12 +23,12 @@ class Candidate(NamedTuple):
 
     @classmethod
     def of(cls, span: Span, source: str) -> "Candidate":
-        """RETURNS (Candidate): A span that a source proposes."""
+        """A span of a Doc."""
         return cls(span.start, span.end, span.label_, source, span.end_char - span.start_char)
 
     @property
     def entity(self) -> Entity:
-        """RETURNS (Entity): The candidate without its source."""
+        """The candidate without its source."""
         return (self.start, self.end, self.label)
 
 
@@ -48,7 +41,7 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
     - longest: the longest candidate first, then the longest that does not overlap, and so on;
     - priority: the same, but those of earlier sources go before all others;
     - agreement: the same, but spans with a label that more sources agree on go before;
-    - drop: candidates that overlap another span or label all go; nothing is chosen between them.
+    - drop: all candidates that overlap another span or label are dropped.
 
     candidates (Sequence[Candidate]): The candidates, in any order.
     policy (str): The policy.
@@ -79,21 +72,12 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
 
 
 def contested(candidates: Sequence[Candidate]) -> List[Candidate]:
-    """Candidates that overlap a candidate with another span or another label.
-
-    candidates (Sequence[Candidate]): The candidates, in any order.
-    RETURNS (List[Candidate]): Those in conflict, in the order given.
-    """
+    """Those candidates that overlap a candidate with another span or another label."""
     entities = {c.entity for c in candidates}
     users: Counter[int] = Counter(i for start, end, _ in entities for i in range(start, end))
     return [c for c in candidates if any(users[i] > 1 for i in range(c.start, c.end))]
 
 
 def candidates_of(doc: Doc, source: str) -> List[Candidate]:
-    """What a source proposes.
-
-    doc (Doc): A Doc that the source has looked at.
-    source (str): Its name.
-    RETURNS (List[Candidate]): The candidates, in the order of the span group.
-    """
+    """The candidates of a source that has labeled a Doc, in the order of the span group."""
     return [Candidate.of(span, source) for span in doc.spans[weak.weak_group(source)]]

@@ -9,7 +9,7 @@ from wasabi import msg
 from ._util import Policy, Ray, Seed, Sources, Workers, check_json, listing, reporting, show_shards, write_json
 
 if TYPE_CHECKING:
-    from ..aggregation.observations import Belief
+    from ..aggregation.observations import SourceAccuracy
 
 # With two, their agreement leaves open which of them is right where they differ.
 _ENOUGH_SOURCES = 3
@@ -85,19 +85,19 @@ def aggregate_cli(
         msg.good(f"{report.docs} documents", output_path)
         msg.info(f"Entities: {listing(report.entities)} from {report.candidates} candidates")
         msg.info(f"Tokens about which nothing is known: {report.missing} of {report.tokens}")
-        if report.beliefs:
+        if report.source_accuracies:
             how = f"by {report.iterations} iterations on" if report.iterations else "by gold of"
             learned = f"{how} {report.fitted_docs} documents" if report.fitted_docs else "as declared"
             msg.info(f"How good the sources seem, {learned}:")
-            rows = [_row(belief) for belief in report.beliefs]
+            rows = [_row(accuracy) for accuracy in report.source_accuracies]
             msg.table(
                 rows, header=("source", "label", "precision", "recall"), divider=True, aligns=("l", "l", "r", "r")
             )
-            if not all(belief.identified for belief in report.beliefs):
+            if not all(accuracy.identified for accuracy in report.source_accuracies):
                 msg.info(
                     "*: no other source gives this label, so nothing tells how good it is: what was assumed before"
                 )
-        n_sources = len({belief.source for belief in report.beliefs})
+        n_sources = len({accuracy.source for accuracy in report.source_accuracies})
         if method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
             msg.warn(
                 "The label model needs at least three sources that err apart to learn whom to trust, and has only "
@@ -121,9 +121,9 @@ def aggregate_cli(
             msg.good("Report", report_output)
 
 
-def _row(belief: "Belief") -> Tuple[str, ...]:
-    mark = "" if belief.identified else " *"
-    return (belief.source, belief.label, _percent(belief.precision) + mark, _percent(belief.recall) + mark)
+def _row(accuracy: "SourceAccuracy") -> Tuple[str, ...]:
+    mark = "" if accuracy.identified else " *"
+    return (accuracy.source, accuracy.label, _percent(accuracy.precision) + mark, _percent(accuracy.recall) + mark)
 
 
 def _percent(share: Optional[float]) -> str:

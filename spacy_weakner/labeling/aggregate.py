@@ -1,6 +1,5 @@
 """Makes `doc.ents` of the labels of weak sources: by a policy for conflicts, by votes, or by a label model."""
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +11,9 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..aggregation.decoding import Floats
-from ..aggregation.fitting import MAX_DOCS, Prepared, prepare
-from ..aggregation.learned import from_json, to_json
-from ..aggregation.methods import Combined, combine
-from ..aggregation.observations import Belief
+from ..aggregation.fitting import MAX_DOCS, prepare
+from ..aggregation.methods import Combined, Method, combine
+from ..aggregation.observations import Floats, SourceAccuracy
 from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
@@ -24,7 +21,7 @@ from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
 from ..corpus.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import check_output, parse_json, write_text
+from ..files import check_output, write_text
 from ..runtime.executor import Executor, MakePart
 from ..runtime.hashes import hash_file, hash_settings, hash_text
 from ..runtime.lock import holding
@@ -65,14 +62,14 @@ class AggregateCounts(Report):
 class AggregateReport(AggregateCounts):
     """`AggregateCounts`, and what was learned.
 
-    beliefs (Tuple[Belief, ...]): Accuracy of the sources: by gold or declared (method "weighted", token by token), or
-        by how they agree (method "label_model"). Empty if all shards were finished already.
+    source_accuracies (Tuple[SourceAccuracy, ...]): By gold or declared (method "weighted", token by token), or by
+        agreement (method "label_model"). Empty if all shards were finished already.
     fitted_docs (int): Docs that this was estimated from.
     iterations (int): Iterations of the label model.
     converged (bool): True if these were enough.
     """
 
-    beliefs: Tuple[Belief, ...] = ()
+    source_accuracies: Tuple[SourceAccuracy, ...] = ()
     fitted_docs: int = 0
     iterations: int = 0
     converged: bool = True
@@ -171,18 +168,18 @@ def aggregate(
         if not _is_from(Path(model_output), made_from):
             stage.open()
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
-    if stage.prepared is None:
+    if stage.method is None:
         return AggregateReport(**vars(counts))
-    prepared = stage.prepared
+    fitted = stage.method
     if model_output is not None:
-        text = srsly.json_dumps({"method": method, **prepared.method.to_json(), "made_from": made_from}, indent=2)
+        text = srsly.json_dumps({"method": method, **fitted.to_json(), "made_from": made_from}, indent=2)
         write_text(Path(model_output), text + "\n")
     return AggregateReport(
         **vars(counts),
-        beliefs=tuple(prepared.method.beliefs),
-        fitted_docs=prepared.docs,
-        iterations=prepared.iterations,
-        converged=prepared.converged,
+        source_accuracies=tuple(fitted.source_accuracies),
+        fitted_docs=fitted.docs,
+        iterations=fitted.iterations,
+        converged=fitted.converged,
     )
 
 
@@ -196,22 +193,17 @@ def _is_from(model: Path, made_from: str) -> bool:
         return False
 
 
-def _make_part(settings: Dict[str, Any], input_path: Path, output_path: Path, learned: Path, part: Part) -> None:
-    def read() -> Prepared:
-        return from_json(parse_json(learned.read_bytes()))
-
-    stage = Proposals(settings) if settings["method"] == UNION else Distributions(settings, read)
+def _make_part(
+    settings: Dict[str, Any], input_path: Path, output_path: Path, method: Optional[Method], part: Part
+) -> None:
+    stage = Proposals(settings) if method is None else Distributions(settings, lambda: method)
     Shards(stage.name, input_path, output_path, part=part).run(stage)
 
 
 def _hand_over(stage: "Aggregation", input_path: Path, output_path: Path, folder: Path) -> MakePart:
-    """Learn what there is to learn, once, and write it down for those that make the shards."""
+    """Fit the method once, for all that make the shards."""
     stage.open()
-    path = folder / "learned.json"
-    if stage.prepared is not None:
-        # Not by srsly, which keeps ten decimals.
-        write_text(path, json.dumps(to_json(stage.prepared)))
-    return partial(_make_part, stage.settings, input_path, output_path, path)
+    return partial(_make_part, stage.settings, input_path, output_path, stage.method)
 
 
 def _hash_corpus(path: Path) -> str:
@@ -263,7 +255,7 @@ class Aggregation(Stage[AggregateCounts]):
 
     def __init__(self, settings: Dict[str, Any]) -> None:
         super().__init__(settings, Vocab())
-        self.prepared: Optional[Prepared] = None  # what was learned
+        self.method: Optional[Method] = None
 
     def _begin(self, doc: Doc, sources: Iterable[str]) -> None:
         """Put gold aside, and count which sources have looked at a Doc."""
@@ -308,23 +300,23 @@ class Proposals(Aggregation):
 
 
 class Distributions(Aggregation):
-    """Takes the most probable entities by votes or a label model. `learn` learns what the method needs."""
+    """Takes the most probable entities by votes or a label model. `fit` gives the method."""
 
-    def __init__(self, settings: Dict[str, Any], learn: Callable[[], Prepared]) -> None:
+    def __init__(self, settings: Dict[str, Any], fit: Callable[[], Method]) -> None:
         super().__init__(settings)
-        self.learn = learn
+        self.fit = fit
 
     def open(self) -> None:
-        if self.prepared is None:
-            self.prepared = self.learn()
+        if self.method is None:
+            self.method = self.fit()
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        assert self.prepared is not None
-        method, names, scheme = self.prepared.method, self.prepared.names, self.prepared.scheme
+        assert self.method is not None
+        method, names, scheme = self.method, self.method.names, self.method.scheme
         for batch in minibatch(docs, BATCH_SIZE):
             for doc in batch:
                 self._begin(doc, names)
-            for doc, combined in zip(batch, combine(method, batch, names, scheme), strict=True):
+            for doc, combined in zip(batch, combine(method, batch), strict=True):
                 if combined is None:
                     self._write(doc, [], [False] * len(doc))
                     self.stats.unlabeled += 1

@@ -57,15 +57,15 @@ def draw_docs(
                 t += size
             else:
                 t += 1
-        says = numpy.zeros((length, len(qualities)), dtype="int64")
+        votes = numpy.zeros((length, len(qualities)), dtype="int64")
         for s, quality in enumerate(qualities):
             for start, end, label in spans:
                 if rng.random() < quality["recall"]:
                     if rng.random() < quality.get("wrong", 0.0):
                         label = (label + 1) % len(scheme.labels)
-                    says[start:end, s] = scheme.span_tags(scheme.labels[label], end - start)
+                    votes[start:end, s] = scheme.span_tags(scheme.labels[label], end - start)
             for t in numpy.flatnonzero(gold == 0):
                 if rng.random() < quality["false"]:
-                    says[t, s] = scheme.span_tags(scheme.labels[int(rng.integers(len(scheme.labels)))], 1)[0]
-        docs.append({"gold": gold, "says": says})
+                    votes[t, s] = scheme.span_tags(scheme.labels[int(rng.integers(len(scheme.labels)))], 1)[0]
+        docs.append({"gold": gold, "votes": votes})
     return docs

@@ -4,7 +4,7 @@ import numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_weakner.aggregation.decoding import best_entities, proposals
+from spacy_weakner.aggregation.methods import best_entities, proposals
 from spacy_weakner.corpus.tags import TagScheme
 
 from .docs import make_doc

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_weakner.aggregation import label_model, source_model
 from spacy_weakner.aggregation.label_model import fit, prior_model
-from spacy_weakner.aggregation.observations import SILENT, UNSEEN
+from spacy_weakner.aggregation.observations import ABSTAIN, UNSEEN
 from spacy_weakner.corpus.tags import TagScheme
 
 from .docs import draw_docs, make_source
@@ -15,7 +15,7 @@ from .docs import draw_docs, make_source
 BIO = TagScheme("BIO", ["A", "B"])
 SOURCES = [make_source("x", "AB"), make_source("y", "A", complete=False), make_source("z", "AB", reliability=0.9)]
 RATES = numpy.array([[0.1, 0.2], [0.2, 0.0], [0.05, 0.1]])
-# Possible observations: a source that says I-A has said B-A or I-A before.
+# Possible observations: a source that votes I-A has said B-A or I-A before.
 GOOD = {"recall": 0.9, "false": 0.01}
 MIDDLING = {"recall": 0.7, "false": 0.05, "wrong": 0.1}
 BAD = {"recall": 0.4, "false": 0.1, "wrong": 0.3}
@@ -23,39 +23,39 @@ BAD = {"recall": 0.4, "false": 0.1, "wrong": 0.3}
 
 def draw_says(rng, length, n_sources, unseen=True):
     """What sources might say: well-formed tags."""
-    says = numpy.zeros((length, n_sources), dtype="int64")
+    votes = numpy.zeros((length, n_sources), dtype="int64")
     for s in range(n_sources):
         if unseen and rng.random() < 0.2:
-            says[:, s] = UNSEEN
+            votes[:, s] = UNSEEN
             continue
         for t in range(length):
-            says[t, s] = rng.choice([0, 1, 3])
-            if t and says[t - 1, s] > 0 and rng.random() < 0.5:
-                says[t, s] = (says[t - 1, s] + 1) // 2 * 2
-    return says
+            votes[t, s] = rng.choice([0, 1, 3])
+            if t and votes[t - 1, s] > 0 and rng.random() < 0.5:
+                votes[t, s] = (votes[t - 1, s] + 1) // 2 * 2
+    return votes
 
 
 def probability_of(source, state, column, t, n_labels):
-    """What the docstring of `source_model` says, token by token."""
-    opens, goes_on = source.tables()
-    says = int(column[t])
-    if says == UNSEEN:
+    """What the docstring of `source_model` votes, token by token."""
+    opens, continues = source.tables()
+    votes = int(column[t])
+    if votes == UNSEEN:
         return 1.0
-    says, before = max(says, 0), max(int(column[t - 1]), 0) if t else 0
-    label, within = (says + 1) // 2, (before + 1) // 2
-    if says and says % 2 == 0:
-        return goes_on[state, within - 1]
-    return opens[state, label] * (1 - goes_on[state, within - 1] if within else 1.0)
+    votes, before = max(votes, 0), max(int(column[t - 1]), 0) if t else 0
+    label, within = (votes + 1) // 2, (before + 1) // 2
+    if votes and votes % 2 == 0:
+        return continues[state, within - 1]
+    return opens[state, label] * (1 - continues[state, within - 1] if within else 1.0)
 
 
-def posterior_by_enumeration(model, says):
-    n_states, length = len(model.start), len(says)
+def posterior_by_enumeration(model, votes):
+    n_states, length = len(model.start), len(votes)
     total = numpy.zeros((length, n_states))
     for path in product(range(n_states), repeat=length):
         weight = model.start[path[0]] * numpy.prod([model.transitions[a, b] for a, b in pairwise(path)])
         for s, source in enumerate(model.sources):
             for t, state in enumerate(path):
-                weight *= probability_of(source, state, says[:, s], t, len(model.labels))
+                weight *= probability_of(source, state, votes[:, s], t, len(model.labels))
         total[range(length), path] += weight
     likelihood = total[0].sum()
     return numpy.log(likelihood), total / likelihood
@@ -65,8 +65,8 @@ def random_model(rng, sources=SOURCES, rates=RATES):
     """Parameters away from the prior."""
     means = prior_model(rates, sources, BIO.labels)
     n_events = (len(BIO.labels) + 1) * (len(BIO.labels) + 2)
-    drawn = [source_model.maximise(rng.gamma(0.5, 5, (n_events, len(means.start))), m, 1.0) for m in means.sources]
-    moves = label_model._normalised(means.transitions * rng.uniform(0.2, 2, means.transitions.shape))
+    drawn = [source_model.maximize(rng.gamma(0.5, 5, (n_events, len(means.start))), m, 1.0) for m in means.sources]
+    moves = label_model._normalized(means.transitions * rng.uniform(0.2, 2, means.transitions.shape))
     return label_model.LabelModel(means.labels, means.names, means.start, moves, tuple(drawn))
 
 
@@ -75,8 +75,8 @@ def test_posterior_and_likelihood_by_enumeration(seed):
     rng = numpy.random.default_rng(seed)
     model = random_model(rng)
     docs = [draw_says(rng, length, 3) for length in (1, 3, 2)]
-    docs[0][:, 1] = SILENT
-    expected = [posterior_by_enumeration(model, says) for says in docs]
+    docs[0][:, 1] = ABSTAIN
+    expected = [posterior_by_enumeration(model, votes) for votes in docs]
     for found, (_, states) in zip(model.distributions(docs), expected, strict=True):
         tags = states[:, :-1].copy()
         tags[:, 0] += states[:, -1]
@@ -94,13 +94,13 @@ def test_expected_counts_by_enumeration(seed):
     _, start, _, counts = data.expect(model)
     expected = [numpy.zeros_like(count) for count in counts]
     first = numpy.zeros_like(start)
-    for says in docs:
-        _, states = posterior_by_enumeration(model, says)
+    for votes in docs:
+        _, states = posterior_by_enumeration(model, votes)
         first += states[0]
-        did = source_model.events(says, 2)
+        did = source_model.events(votes, 2)
         for s in range(3):
             for t in range(3):
-                if says[t, s] != UNSEEN:
+                if votes[t, s] != UNSEEN:
                     expected[s][did[t, s]] += states[t]
     numpy.testing.assert_allclose(start, first, atol=1e-9)
     for found, wanted in zip(counts, expected, strict=True):
@@ -111,9 +111,9 @@ def test_tables_are_distributions():
     rng = numpy.random.default_rng(0)
     for model in (prior_model(RATES, SOURCES, BIO.labels), random_model(rng)):
         for source in model.sources:
-            opens, goes_on = source.tables()
+            opens, continues = source.tables()
             numpy.testing.assert_allclose(opens.sum(1), 1)
-            assert ((opens >= 0) & (opens <= 1)).all() and ((goes_on > 0) & (goes_on < 1)).all()
+            assert ((opens >= 0) & (opens <= 1)).all() and ((continues > 0) & (continues < 1)).all()
             assert numpy.isfinite(source.log_events()).all()
         numpy.testing.assert_allclose(model.transitions.sum(1), 1)
         # What the scheme forbids stays forbidden.
@@ -123,8 +123,8 @@ def test_tables_are_distributions():
 def test_silence_about_unknown_labels_counts_for_nothing():
     model = prior_model(RATES, SOURCES, BIO.labels)
     silent = source_model.events(numpy.array([[0]]), 2)[0, 0]
-    says = model.sources[1].log_events()[silent]  # knows only A
-    states = dict(zip([*BIO.tags, "tempting"], says, strict=True))
+    votes = model.sources[1].log_events()[silent]  # knows only A
+    states = dict(zip([*BIO.tags, "distractor"], votes, strict=True))
     assert states["O"] == states["B-B"] == states["I-B"] != states["B-A"]
 
 
@@ -133,11 +133,11 @@ def test_silence_about_unknown_labels_counts_for_nothing():
 
 @pytest.mark.parametrize("qualities", [[GOOD, MIDDLING, BAD], [BAD, BAD], [GOOD]])
 def test_the_objective_never_falls(qualities):
-    docs = [doc["says"] for doc in draw_docs(BIO, 60, qualities, seed=1)]
+    docs = [doc["votes"] for doc in draw_docs(BIO, 60, qualities, seed=1)]
     sources = [make_source(str(i), "AB", complete=i != 0) for i in range(len(qualities))]
     for strength in (1.0, 100.0):
-        how = fit(docs, sources, BIO.labels, strength=strength, max_iterations=25, tolerance=0.0)
-        gains = numpy.diff(how.objective)
+        fitted = fit(docs, sources, BIO.labels, strength=strength, max_iterations=25, tolerance=0.0)
+        gains = numpy.diff(fitted.objective)
         assert gains.min() > -1e-6
         assert gains.max() > 0.1
 
@@ -145,42 +145,42 @@ def test_the_objective_never_falls(qualities):
 def test_learns_who_is_right():
     drawn = draw_docs(BIO, 600, [GOOD, MIDDLING, BAD], seed=2)
     sources = [make_source(name, "AB") for name in ("good", "middling", "bad")]
-    how = fit([doc["says"] for doc in drawn], sources, BIO.labels)
+    fitted = fit([doc["votes"] for doc in drawn], sources, BIO.labels)
     true_recall = {"good": 0.9, "middling": 0.63, "bad": 0.28}
-    for belief in how.beliefs:
-        assert belief.recall == pytest.approx(true_recall[belief.source], abs=0.08)
-    precision = {belief.source: belief.precision for belief in how.beliefs}
+    for accuracy in fitted.source_accuracies:
+        assert accuracy.recall == pytest.approx(true_recall[accuracy.source], abs=0.08)
+    precision = {accuracy.source: accuracy.precision for accuracy in fitted.source_accuracies}
     assert precision["good"] > precision["middling"] + 0.1 > precision["bad"] + 0.2
     gold = numpy.concatenate([doc["gold"] for doc in drawn])
-    found = numpy.concatenate(how.distributions([doc["says"] for doc in drawn])).argmax(1)
-    best = numpy.concatenate([doc["says"][:, 0] for doc in drawn])
+    found = numpy.concatenate(fitted.distributions([doc["votes"] for doc in drawn])).argmax(1)
+    best = numpy.concatenate([doc["votes"][:, 0] for doc in drawn])
     assert (found == gold).mean() > (best == gold).mean() + 0.005
-    assert how.docs == 600 and how.tokens == 7200 and 0 < how.iterations <= 100
+    assert fitted.docs == 600 and fitted.tokens == 7200 and 0 < fitted.iterations <= 100
 
 
 def test_labels_are_not_swapped_by_sources_that_always_contradict():
-    says = numpy.zeros((4, 2), dtype="int64")
-    says[1] = [1, 3]
+    votes = numpy.zeros((4, 2), dtype="int64")
+    votes[1] = [1, 3]
     sources = [make_source("x", "AB"), make_source("y", "AB")]
-    (found,) = fit([says] * 30, sources, BIO.labels).distributions([says])
+    (found,) = fit([votes] * 30, sources, BIO.labels).distributions([votes])
     assert found[1, 1] == pytest.approx(found[1, 3], abs=1e-6)
     assert found[1, 2] < 0.01 and found[0, 0] > 0.9
 
 
 def test_a_single_source_is_believed():
-    docs = [doc["says"] for doc in draw_docs(BIO, 300, [GOOD], seed=3)]
+    docs = [doc["votes"] for doc in draw_docs(BIO, 300, [GOOD], seed=3)]
     model = fit(docs, [make_source("s", "AB")], BIO.labels)
-    says = numpy.concatenate(docs)[:, 0]
+    votes = numpy.concatenate(docs)[:, 0]
     found = numpy.concatenate(model.distributions(docs)).argmax(1)
-    opened = says % 2 == 1
-    assert (found[opened] == says[opened]).mean() > 0.9
+    opened = votes % 2 == 1
+    assert (found[opened] == votes[opened]).mean() > 0.9
 
 
 @given(st.integers(0, 1000))
 @settings(max_examples=8, deadline=None)
 def test_who_never_looked_changes_nothing(seed):
-    docs = [doc["says"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=seed)]
-    more = [numpy.column_stack([says, numpy.full(len(says), UNSEEN)]) for says in docs]
+    docs = [doc["votes"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=seed)]
+    more = [numpy.column_stack([votes, numpy.full(len(votes), UNSEEN)]) for votes in docs]
     sources = [make_source("x", "AB"), make_source("y", "AB")]
     without = fit(docs, sources, BIO.labels, max_iterations=5)
     for absent in (make_source("none", ""), make_source("late", "A", docs=0)):
@@ -190,12 +190,12 @@ def test_who_never_looked_changes_nothing(seed):
 
 
 def test_order_does_not_matter():
-    docs = [doc["says"] for doc in draw_docs(BIO, 40, [GOOD, MIDDLING, BAD], seed=4)]
+    docs = [doc["votes"] for doc in draw_docs(BIO, 40, [GOOD, MIDDLING, BAD], seed=4)]
     sources = [make_source(name, "AB") for name in "xyz"]
     a, b, c = (fit(given, sources, BIO.labels).model for given in (docs, docs, docs[::-1]))
     assert a.to_json() == b.to_json()
     numpy.testing.assert_allclose(a.transitions, c.transitions, rtol=1e-9)
-    one_by_one = [a.distributions([says])[0] for says in docs]
+    one_by_one = [a.distributions([votes])[0] for votes in docs]
     for together, alone in zip(a.distributions(docs), one_by_one, strict=True):
         numpy.testing.assert_allclose(together, alone, atol=1e-9)
 
@@ -206,32 +206,32 @@ def test_odd_docs(labels):
     docs = [
         numpy.zeros((0, 2), dtype="int64"),
         numpy.array([[1, 1]]),
-        numpy.array([[0, SILENT]]),
+        numpy.array([[0, ABSTAIN]]),
         numpy.full((3, 2), UNSEEN),
-        numpy.full((3, 2), SILENT),
+        numpy.full((3, 2), ABSTAIN),
     ]
     sources = [make_source("x", "".join(labels)), make_source("y", "A", complete=False)]
     for given_docs in (docs, [docs[0]], [docs[3]], []):
-        how = fit(given_docs, sources, labels)
-        found = how.distributions(docs)
-        assert [x.shape for x in found] == [(len(says), n_tags) for says in docs]
+        fitted = fit(given_docs, sources, labels)
+        found = fitted.distributions(docs)
+        assert [x.shape for x in found] == [(len(votes), n_tags) for votes in docs]
         for x in found:
             numpy.testing.assert_allclose(x.sum(1), 1)
-        assert numpy.isfinite(how.objective).all()
+        assert numpy.isfinite(fitted.objective).all()
     assert fit(docs, sources, labels, max_iterations=0).iterations == 0
 
 
 @pytest.mark.parametrize("reliability", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
 def test_extreme_declarations(reliability):
-    docs = [doc["says"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=5)]
+    docs = [doc["votes"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=5)]
     sources = [make_source(str(i), "AB", reliability=r) for i, r in enumerate(reliability)]
-    how = fit(docs, sources, BIO.labels)
-    assert numpy.isfinite(how.objective).all()
-    for x in how.distributions(docs):
+    fitted = fit(docs, sources, BIO.labels)
+    assert numpy.isfinite(fitted.objective).all()
+    for x in fitted.distributions(docs):
         numpy.testing.assert_allclose(x.sum(1), 1)
 
 
 def test_sources_that_fire_everywhere_leave_room():
-    says = numpy.tile([[1, 3]], (50, 1))
-    (found,) = fit([says], [make_source("x", "AB"), make_source("y", "AB")], BIO.labels).distributions([says])
+    votes = numpy.tile([[1, 3]], (50, 1))
+    (found,) = fit([votes], [make_source("x", "AB"), make_source("y", "AB")], BIO.labels).distributions([votes])
     numpy.testing.assert_allclose(found.sum(1), 1)

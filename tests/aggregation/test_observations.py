@@ -2,13 +2,13 @@ import numpy
 import pytest
 
 from spacy_weakner.aggregation.observations import (
-    SILENT,
+    ABSTAIN,
     UNSEEN,
+    abstain_on_unknown_labels,
     all_labels,
     observe,
     survey,
     tally,
-    without_ignorance,
 )
 from spacy_weakner.corpus.tags import TagScheme
 
@@ -19,16 +19,16 @@ BIO = TagScheme("BIO", ["A", "B"])  # O, B-A, I-A, B-B, I-B
 
 def test_three_ways_to_say_nothing():
     doc = make_doc("a b c d", {"list": [(0, 2, "A")], "model": [(2, 3, "B")], "idle": []}, complete=["model", "idle"])
-    says = observe(doc, ["list", "model", "idle", "absent"], BIO)
-    assert says.T.tolist() == [[1, 2, SILENT, SILENT], [0, 0, 3, 0], [0] * 4, [UNSEEN] * 4]
+    votes = observe(doc, ["list", "model", "idle", "absent"], BIO)
+    assert votes.T.tolist() == [[1, 2, ABSTAIN, ABSTAIN], [0, 0, 3, 0], [0] * 4, [UNSEEN] * 4]
 
 
 def test_the_longest_of_overlapping_candidates():
     doc = make_doc("a b c d", {"s": [(0, 1, "B"), (0, 3, "A"), (2, 4, "B")]})
-    assert observe(doc, ["s"], BIO)[:, 0].tolist() == [1, 2, 2, SILENT]
+    assert observe(doc, ["s"], BIO)[:, 0].tolist() == [1, 2, 2, ABSTAIN]
 
 
-@pytest.mark.parametrize("scheme, expected", [("IO", [1, 1, SILENT]), ("IOBES", [1, 3, SILENT])])
+@pytest.mark.parametrize("scheme, expected", [("IO", [1, 1, ABSTAIN]), ("IOBES", [1, 3, ABSTAIN])])
 def test_other_schemes(scheme, expected):
     doc = make_doc("a b c", {"s": [(0, 2, "A")]})
     assert observe(doc, ["s"], TagScheme(scheme, ["A"]))[:, 0].tolist() == expected
@@ -59,32 +59,32 @@ def test_several_labels_of_a_span_mean_one_of_them():
         "list": [(0, 2, "A"), (0, 2, "B"), (3, 4, "A"), (3, 4, "B"), (5, 6, "A")],
         "model": [(0, 2, "B")],
     }
-    says = observe(make_doc("a b c d e f", groups, complete=["list"]), ["list", "model"], TagScheme("BIO", ["A", "B"]))
-    assert says[:, 0].tolist() == [3, 4, 0, UNSEEN, 0, 1]
+    votes = observe(make_doc("a b c d e f", groups, complete=["list"]), ["list", "model"], TagScheme("BIO", ["A", "B"]))
+    assert votes[:, 0].tolist() == [3, 4, 0, UNSEEN, 0, 1]
 
 
 def test_an_unclear_span_still_takes_its_tokens():
     groups = {"list": [(0, 2, "A"), (0, 2, "B"), (1, 2, "A")]}
-    says = observe(make_doc("a b c", groups), ["list"], TagScheme("BIO", ["A", "B"]))
-    assert says[:, 0].tolist() == [UNSEEN, UNSEEN, SILENT]
+    votes = observe(make_doc("a b c", groups), ["list"], TagScheme("BIO", ["A", "B"]))
+    assert votes[:, 0].tolist() == [UNSEEN, UNSEEN, ABSTAIN]
 
 
 def test_votes_add_up():
     generator = numpy.random.default_rng(0)
-    says = generator.integers(UNSEEN, 5, (40, 3))
+    votes = generator.integers(UNSEEN, 5, (40, 3))
     weights = generator.normal(size=(3, 5))
     expected = numpy.zeros((40, 5))
-    for token, of_token in enumerate(says):
+    for token, of_token in enumerate(votes):
         for source, tag in enumerate(of_token):
             if tag >= 0:
                 expected[token, tag] += weights[source, tag]
-    assert tally(says, weights) == pytest.approx(expected)
-    assert tally(says[:0], weights).shape == (0, 5)
+    assert tally(votes, weights) == pytest.approx(expected)
+    assert tally(votes[:0], weights).shape == (0, 5)
 
 
 def test_silence_about_what_a_source_never_says():
     scheme = TagScheme("BIO", ["A", "B"])
     sources = [make_source("m", "A"), make_source("n", "AB"), make_source("list", "B", complete=False)]
-    says = numpy.array([[0, 0, 3], [0, 1, SILENT], [0, 3, SILENT], [1, 0, 3], [0, UNSEEN, SILENT]])
-    expected = [[SILENT, 0, 3], [0, 1, SILENT], [SILENT, 3, SILENT], [1, 0, 3], [0, UNSEEN, SILENT]]
-    assert without_ignorance(says, sources, scheme).tolist() == expected
+    votes = numpy.array([[0, 0, 3], [0, 1, ABSTAIN], [0, 3, ABSTAIN], [1, 0, 3], [0, UNSEEN, ABSTAIN]])
+    expected = [[ABSTAIN, 0, 3], [0, 1, ABSTAIN], [ABSTAIN, 3, ABSTAIN], [1, 0, 3], [0, UNSEEN, ABSTAIN]]
+    assert abstain_on_unknown_labels(votes, sources, scheme).tolist() == expected

@@ -12,7 +12,7 @@ def draw(docs, size, seed=0):
     sample = Sample(size, seed)
     for doc in docs:
         sample.add(doc)
-    return [says.tolist() for says in sample.observations(["s"], BIO)]
+    return [votes.tolist() for votes in sample.observations(["s"], BIO)]
 
 
 def test_the_same_docs_in_any_order():

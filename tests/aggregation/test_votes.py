@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_weakner.aggregation.observations import SILENT, UNSEEN
+from spacy_weakner.aggregation.observations import ABSTAIN, UNSEEN
 from spacy_weakner.aggregation.votes import (
-    Accuracy,
     GoldCounts,
+    VoteCounts,
     break_ties,
     log_odds,
     majority_shares,
@@ -36,9 +36,9 @@ def plurality(votes):
 @given(says_strategy)
 @settings(max_examples=60, deadline=None)
 def test_majority(rows):
-    says = numpy.array(rows, dtype="int64").reshape(-1, 3)
-    shares = majority_shares(says, len(BIO))
-    scores = break_ties(shares, says)
+    votes = numpy.array(rows, dtype="int64").reshape(-1, 3)
+    shares = majority_shares(votes, len(BIO))
+    scores = break_ties(shares, votes)
     for votes, row, score in zip(rows, shares, scores, strict=True):
         cast = [vote for vote in votes if vote >= 0]
         expected = [cast.count(tag) / len(cast) if cast else 0.0 for tag in range(len(BIO))]
@@ -51,11 +51,11 @@ def test_majority(rows):
 @settings(max_examples=60, deadline=None)
 def test_weighted_is_naive_bayes(rows, seed):
     rng = numpy.random.default_rng(seed)
-    says = numpy.array(rows, dtype="int64").reshape(-1, 3)
+    votes = numpy.array(rows, dtype="int64").reshape(-1, 3)
     right = rng.uniform(0.1, 0.9, size=(3, 3))  # per source: O, A, B
     labels = ["O", "A", "B"]
-    accuracies = [[Accuracy("s", label, 0, 0, 0, p) for label, p in zip(labels, row, strict=True)] for row in right]
-    shares = weighted_shares(says, log_odds(accuracies, BIO), BIO)
+    accuracies = [[VoteCounts("s", label, 0, 0, 0, p) for label, p in zip(labels, row, strict=True)] for row in right]
+    shares = weighted_shares(votes, log_odds(accuracies, BIO), BIO)
     for votes, row in zip(rows, shares, strict=True):
         odds = [1.0] * len(BIO)
         for source, vote in enumerate(votes):
@@ -71,19 +71,19 @@ def test_weighted_is_naive_bayes(rows, seed):
 
 @pytest.mark.parametrize("reliability", [0.2, 0.7, 0.95])
 def test_a_single_source_is_as_likely_right_as_declared(reliability):
-    accuracies = GoldCounts([make_source("s", "AB", reliability=reliability)], BIO).accuracies()
+    accuracies = GoldCounts([make_source("s", "AB", reliability=reliability)], BIO).by_source()
     shares = weighted_shares(numpy.array([[0], [1], [4]]), log_odds(accuracies, BIO), BIO)
     assert shares[[0, 1, 2], [0, 1, 4]].tolist() == pytest.approx([reliability] * 3)
 
 
 def test_sources_that_never_vote_need_not_be_known():
     idle = make_source("t", "", complete=False, entities=0)
-    assert GoldCounts([idle], BIO).accuracies() == [[]]
+    assert GoldCounts([idle], BIO).by_source() == [[]]
 
 
 def test_agreement_about_nothing():
-    says = numpy.array([[0, 0], [0, SILENT], [0, 1], [SILENT, UNSEEN]])
-    shares = weighted_shares(says, numpy.ones((2, 5)), BIO, quiet=0.9)
+    votes = numpy.array([[0, 0], [0, ABSTAIN], [0, 1], [ABSTAIN, UNSEEN]])
+    shares = weighted_shares(votes, numpy.ones((2, 5)), BIO, outside_accuracy=0.9)
     assert shares[:2, 0].tolist() == pytest.approx([0.9, 0.9])
     assert shares.sum(1).tolist() == pytest.approx([1, 1, 1, 0])
     odds = numpy.exp([1, 1, 0]) / numpy.exp([1, 1, 0]).sum()
@@ -96,20 +96,20 @@ def test_accuracies_on_gold():
     doc = make_doc("a b c d e f", {"list": [(0, 2, "A")], "model": [(0, 1, "A"), (3, 4, "B")]}, complete=["model"])
     # X is a label that no source knows; the last token is missing.
     counts.add(doc, [(0, 2, "A"), (3, 4, "X")], numpy.array([True] * 5 + [False]))
-    of_list, of_model = counts.accuracies()
+    of_list, of_model = counts.by_source()
     assert [a[1:5] for a in of_list] == [("A", 2, 2, 2)]
     # Token 1: "O" is wrong. Tokens 2, 4, 5 have no proposal and do not count.
     assert [a[1:5] for a in of_model] == [("O", 0, 1, 0), ("A", 1, 1, 2), ("B", 0, 1, 0)]
     whole = (1 + 4 * 0.5) / (3 + 4)
     assert of_model[1].estimate == pytest.approx((1 + 4 * whole) / 5)
-    assert of_model[1].belief[2:] == (of_model[1].estimate, 0.5, True)
-    assert of_model[2].belief.recall is None
-    assert counts.quiet_accuracy() == pytest.approx((2 + 1) / (2 + 2))
+    assert of_model[1].accuracy[2:] == (of_model[1].estimate, 0.5, True)
+    assert of_model[2].accuracy.recall is None
+    assert counts.outside_accuracy() == pytest.approx((2 + 1) / (2 + 2))
 
 
 def test_declared_reliability_without_gold():
-    (accuracies,) = GoldCounts([make_source("s", reliability=0.8)], BIO).accuracies()
+    (accuracies,) = GoldCounts([make_source("s", reliability=0.8)], BIO).by_source()
     assert [a.estimate for a in accuracies] == pytest.approx([0.8, 0.8])
     with pytest.raises(WeaknerError, match=r"WK330.*'t'"):
-        GoldCounts([make_source("t")], BIO).accuracies()
-    assert GoldCounts([make_source("t")], BIO).quiet_accuracy() is None
+        GoldCounts([make_source("t")], BIO).by_source()
+    assert GoldCounts([make_source("t")], BIO).outside_accuracy() is None

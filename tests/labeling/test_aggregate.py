@@ -190,9 +190,9 @@ def test_label_model(tmp_path):
     assert probabilities[0].argmax() == 1
     assert report.gold == report.fitted_docs == 30
     assert report.iterations > 0
-    beliefs = {(b.source, b.label): b for b in report.beliefs}
-    assert beliefs["m", "A"].precision > 0.9
-    assert beliefs["m", "A"].precision > beliefs["m", "B"].precision
+    accuracies = {(b.source, b.label): b for b in report.source_accuracies}
+    assert accuracies["m", "A"].precision > 0.9
+    assert accuracies["m", "A"].precision > accuracies["m", "B"].precision
     assert [weak.group_entities(doc, "gold") for doc in docs] == [[(4, 5, "B")]] * 30
     learned = json.loads((tmp_path / "m.json").read_text())
     assert learned["method"] == "label_model" and set(learned["model"]["sources"]) == {"s", "m", "n"}
@@ -241,7 +241,9 @@ def test_gold_of_the_corpus_is_not_learned_from(tmp_path):
     docs = [vote_doc(groups, gold=[(4, 5, "B")], reliability={"m": 0.6, "n": 0.9}) for _ in range(9)]
     report, _ = run(tmp_path, docs, method="weighted")
     assert report.fitted_docs == 0
-    assert {b.source: b.precision for b in report.beliefs if b.label != "O"} == pytest.approx({"m": 0.6, "n": 0.9})
+    assert {b.source: b.precision for b in report.source_accuracies if b.label != "O"} == pytest.approx(
+        {"m": 0.6, "n": 0.9}
+    )
 
 
 def test_missing_tokens_of_gold_stay_missing(tmp_path):
@@ -271,7 +273,7 @@ def test_finished_output_is_not_learned_for_again(tmp_path, monkeypatch):
     assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).skipped == 1
     assert (tmp_path / "m.json").read_text() == text
     monkeypatch.setattr("spacy_weakner.labeling.aggregate.prepare", lambda *args: pytest.fail("learned again"))
-    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).beliefs == ()
+    assert aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings).source_accuracies == ()
 
 
 def test_weights_from_gold(tmp_path):
@@ -282,7 +284,7 @@ def test_weights_from_gold(tmp_path):
     report, docs = run(tmp_path, docs, method="weighted", gold=tmp_path / "gold.spacy")
     assert weak.doc_entities(docs[-1]) == [(4, 5, "B")]
     assert report.fitted_docs == 20
-    precision = {(b.source, b.label): b.precision for b in report.beliefs}
+    precision = {(b.source, b.label): b.precision for b in report.source_accuracies}
     assert precision["m", "B"] > 0.9 and precision["n", "A"] < 0.1
 
 
@@ -332,7 +334,7 @@ def test_fit_does_not_depend_on_shards_or_order(tmp_path):
         assert a.text == b.text
         assert weak.get_soft_labels(a).probabilities == pytest.approx(weak.get_soft_labels(b).probabilities, abs=1e-6)
     other = aggregate(tmp_path / "one", tmp_path / "other", seed=1, **settings)
-    assert other.beliefs != reports[0].beliefs
+    assert other.source_accuracies != reports[0].source_accuracies
 
 
 def test_resume_gives_the_same_bytes(tmp_path):

@@ -43,7 +43,7 @@ def run(tmp_path, docs, **settings):
 def test_what_was_learned_comes_from_the_text_alone(tmp_path, text):
     whole = aggregate(text, tmp_path / "text-out.spacy", method="label_model")
     report, docs = run(tmp_path, make_docs(5, 1), fit_on=text)
-    assert (report.docs, report.fitted_docs, report.beliefs) == (5, 80, whole.beliefs)
+    assert (report.docs, report.fitted_docs, report.source_accuracies) == (5, 80, whole.source_accuracies)
     # Each Doc is labelled as it would be alone.
     _, (first,) = run(tmp_path, make_docs(5, 1)[:1], fit_on=text)
     soft, alone = weak.get_soft_labels(docs[0]), weak.get_soft_labels(first)
@@ -69,7 +69,7 @@ def test_labels_and_sources_that_the_text_does_not_have(tmp_path, text):
     report, (doc,) = run(tmp_path, [make_doc("a b c d e f", groups, complete=("good", "fair"))], fit_on=text)
     assert weak.doc_entities(doc) == [(0, 1, "A")]
     assert "other" not in report.answers
-    assert {belief.label for belief in report.beliefs} == {"A", "B"}
+    assert {accuracy.label for accuracy in report.source_accuracies} == {"A", "B"}
 
 
 def test_another_text_is_another_setting(tmp_path, text):
@@ -100,5 +100,7 @@ def test_what_agreement_cannot_tell_is_marked(tmp_path):
         weak.set_source(doc, "alone", [(5, 6, "C")] if i % 2 else [])
         docs.append(doc)
     report, _ = run(tmp_path, docs, model_output=tmp_path / "model.json")
-    assert {(b.source, b.label): b.identified for b in report.beliefs if not b.identified} == {("alone", "C"): False}
+    assert {(b.source, b.label): b.identified for b in report.source_accuracies if not b.identified} == {
+        ("alone", "C"): False
+    }
     assert '"identified":false' in (tmp_path / "model.json").read_text().replace(" ", "")

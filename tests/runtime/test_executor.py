@@ -12,14 +12,12 @@ import pytest
 import spacy
 
 from spacy_weakner.aggregation.fitting import prepare
-from spacy_weakner.aggregation.learned import from_json, to_json
 from spacy_weakner.aggregation.observations import observe
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
 from spacy_weakner.corpus.runs import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.files import parse_json
 from spacy_weakner.labeling.aggregate import Distributions, _hand_over, aggregate
 from spacy_weakner.relabel.augment import augment
 from spacy_weakner.relabel.complete import complete
@@ -104,26 +102,25 @@ def test_aggregate(tmp_path, corpus, engine, method):
     assert one == two
 
 
-@pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
-def test_what_was_learned_is_handed_over_without_rounding(tmp_path, method):
+@pytest.mark.parametrize("name", ["majority", "weighted", "label_model"])
+def test_what_was_learned_is_handed_over_without_rounding(tmp_path, name):
     draw = random.Random(0)
     docs = [
         sourced(text, [entity for entity in entities if draw.random() < 0.8], gold=True)
         for text, entities in SENTENCES * 20
     ]
     write_docs(tmp_path / "in.spacy", docs)
-    prepared = prepare(tmp_path / "in.spacy", method, None, tmp_path / "in.spacy", 1000, 0)
-    again = from_json(parse_json(json.dumps(to_json(prepared)).encode()))
-    assert (again.names, again.scheme) == (prepared.names, prepared.scheme)
-    assert to_json(again) == to_json(prepared)
-    said = [observe(doc, prepared.names, prepared.scheme) for doc in docs]
-    for one, two in zip(prepared.method.distributions(said), again.method.distributions(said), strict=True):
-        assert numpy.array_equal(one, two)
-    stage = Distributions({"method": method}, lambda: prepared)
+    method = prepare(tmp_path / "in.spacy", name, None, tmp_path / "in.spacy", 1000, 0)
+    stage = Distributions({"method": name}, lambda: method)
     stage.open()
-    make = _hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)
-    assert parse_json((tmp_path / "learned.json").read_bytes()) == json.loads(json.dumps(to_json(prepared)))
+    make = pickle.loads(pickle.dumps(_hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)))
     assert make.args[0] == stage.settings
+    again = make.args[3]
+    assert (again.names, again.scheme, again.docs) == (method.names, method.scheme, method.docs)
+    assert again.to_json() == method.to_json()
+    votes = [observe(doc, method.names, method.scheme) for doc in docs]
+    for one, two in zip(method.distributions(votes), again.distributions(votes), strict=True):
+        assert numpy.array_equal(one, two)
 
 
 def test_complete(tmp_path, corpus, engine):

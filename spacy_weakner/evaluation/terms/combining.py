@@ -6,8 +6,8 @@ from typing import List, Optional, Sequence
 import numpy
 from spacy.tokens import Doc
 
-from ...aggregation.fitting import MAX_DOCS, Prepared, labels_of, learn
-from ...aggregation.methods import combine
+from ...aggregation.fitting import MAX_DOCS, labels_of, learn
+from ...aggregation.methods import Method, combine
 from ...aggregation.policies import candidates_of, resolve
 from ...corpus import weak
 from ...corpus.docbin import stream_docs
@@ -45,8 +45,8 @@ def combined_labels(
     if method != "weighted":
         corpus = docs if fit_on is None else stream_docs(fit_on)
         place = Path() if fit_on is None else fit_on
-        prepared = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
-        return _distributions(docs, prepared)
+        fitted = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
+        return _distributions(docs, fitted)
     result: Labels = [None] * len(docs)
     fold_of = numpy.random.default_rng(seed).permutation(len(docs)) % FOLDS
     for fold in range(FOLDS):
@@ -65,6 +65,6 @@ def _union(doc: Doc, used: Sequence[str], policy: str) -> Entities:
     return resolve([candidate for source in used for candidate in candidates_of(doc, source)], policy, used)
 
 
-def _distributions(docs: Sequence[Doc], prepared: Prepared) -> Labels:
-    found = combine(prepared.method, docs, prepared.names, prepared.scheme)
+def _distributions(docs: Sequence[Doc], method: Method) -> Labels:
+    found = combine(method, docs)
     return [None if combined is None else combined.entities for combined in found]
