@@ -1,53 +1,122 @@
 """Candidates: the entities that sources and components propose, and spans that differ from them by a token."""
 
-import math
-from itertools import pairwise
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
+from itertools import islice, pairwise
+from typing import Any, List, NamedTuple, Sequence, Set, Tuple
 
 import numpy
+from spacy.attrs import (
+    ENT_IOB,
+    ENT_TYPE,
+    IS_PUNCT,
+    IS_SPACE,
+    IS_STOP,
+    IS_TITLE,
+    IS_UPPER,
+    LENGTH,
+    ORTH,
+    SENT_START,
+)
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats2d
 
 from ..corpus.overlaps import best_without_overlaps
+from ..corpus.parts import Part, blank_lines
+from ..corpus.preset import BEGINS
 from ..corpus.tags import BoolMask, TagScheme
-from ..corpus.weak import PREDICTED_PREFIX, group_scores
+from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores
+from ..heads.merging import merge_paths, merge_rows
 from ..ty import Entity, PathScore
 from .span_partition import Floats, Ints, SpanPartition
 
+# What is read of every token.
+ATTRS = [ORTH, LENGTH, IS_UPPER, IS_TITLE, IS_PUNCT, IS_STOP, ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START]
+_ENT_IOB, _ENT_TYPE, _IS_SPACE, _SENT_START = map(ATTRS.index, (ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START))
 _UNKNOWN = -1
 
 
-class Candidates(NamedTuple):
-    """The candidates of several Docs. The tokens of all Docs are numbered together.
+class Sentences(NamedTuple):
+    """The sentences of some Docs, split as in `corpus.parts`. The visible tokens of all of them are numbered together,
+    so that spans go over white space."""
 
-    offsets (Ints): Shape (n_docs + 1,): the first token of each Doc, and the number of tokens.
-    spans (Ints): Shape (n, 3): start, end and number of the label. Without duplicates, sorted by end, start and label.
-        They may overlap.
-    proposed (BoolMask): Shape (n_groups, n): whether a group has the candidate.
-    scores (Floats): Shape (n_groups, n): its probability there; NaN where there is none.
-    has_group (BoolMask): Shape (n_groups, n_docs): whether a Doc has the group.
-    """
+    docs: Sequence[Doc]
+    attrs: Any  # shape (n_tokens, len(ATTRS)): of visible tokens
+    tokens: Ints  # shape (n_tokens,): place of each visible token in its Doc
+    offsets: Ints  # shape (n_sentences + 1,): the first token of each sentence, and the number of tokens
+    doc_numbers: Ints  # shape (n_sentences,): the Doc of each sentence
+    doc_offsets: Ints  # shape (n_docs + 1,): the first visible token of each Doc
+    begins: Ints  # shape (n_docs + 1,): where each Doc begins in `before`
+    before: Ints  # per token of the Docs, the number of visible tokens before it
 
-    offsets: Ints
-    spans: Ints
-    proposed: BoolMask
-    scores: Floats
-    has_group: BoolMask
+    @classmethod
+    def of(cls, docs: Sequence[Doc]) -> "Sentences":
+        """Split some Docs."""
+        values: Any = numpy.concatenate(
+            [numpy.zeros((0, len(ATTRS)), dtype="uint64"), *(doc.to_array(ATTRS) for doc in docs)]
+        )
+        begins = numpy.cumsum([0, *map(len, docs)])
+        is_space, starts = values[:, _IS_SPACE] != 0, values[:, _SENT_START] == 1
+        starts[begins[:-1][numpy.diff(begins) > 0]] = True
+        for n in numpy.unique(numpy.searchsorted(begins, numpy.flatnonzero(is_space), side="right") - 1).tolist():
+            lines = blank_lines(docs[n], is_space[begins[n] : begins[n + 1]])
+            starts[begins[n] + numpy.array(lines, dtype="int64")] = True
+        visible = numpy.flatnonzero(~is_space)
+        firsts = numpy.flatnonzero(numpy.diff(numpy.cumsum(starts)[visible], prepend=0))
+        doc_of = numpy.searchsorted(begins, visible, side="right") - 1
+        return cls(
+            docs,
+            values[visible],
+            visible - begins[doc_of],
+            numpy.append(firsts, len(visible)),
+            doc_of[firsts],
+            numpy.searchsorted(doc_of, numpy.arange(len(docs) + 1)),
+            begins,
+            numpy.concatenate([[0], numpy.cumsum(~is_space)]),
+        )
 
-    @property
-    def docs(self) -> Ints:
-        """Shape (n,): the Doc of each candidate."""
-        found: Ints = numpy.searchsorted(self.offsets, self.spans[:, 0], side="right") - 1
+    def find(self, tokens: Ints) -> Ints:
+        """The sentence of each token."""
+        found: Ints = numpy.searchsorted(self.offsets, tokens, side="right") - 1
         return found
 
+    def preset(self) -> BoolMask:
+        """Tokens of entities that are in a Doc already, and blocked ones; see `corpus.preset`."""
+        is_preset: BoolMask = (self.attrs[:, _ENT_TYPE] != 0) | (self.attrs[:, _ENT_IOB] == BEGINS)
+        return is_preset
+
+    def parts(self) -> List[List[Part]]:
+        """Per Doc the tokens of its sentences."""
+        parts: List[List[Part]] = [[] for _ in self.docs]
+        for n, (first, last) in zip(self.doc_numbers.tolist(), pairwise(self.offsets.tolist()), strict=True):
+            parts[n].append(Part(self.docs[n], self.tokens[first:last]))
+        return parts
+
+
+class Candidates(NamedTuple):
+    """The candidates of some sentences."""
+
+    sentences: Sentences
+    # Shape (n, 3): start, end and number of the label. Without duplicates, sorted by end, start and label. They may
+    # overlap.
+    spans: Ints
+    proposed: BoolMask  # shape (n_groups, n): whether a group has the candidate
+    scores: Floats  # shape (n_groups, n): its probability there; NaN where there is none
+    has_group: BoolMask  # shape (n_groups, n_docs): whether a Doc has the group
+    unknown: Set[int]  # hashes of labels that weak sources give and that are not among those of candidates
+
     @property
-    def neighbours(self) -> Tuple[Ints, Ints]:
-        """Shape (n,) both: the tokens before and after each candidate; where its Doc has none, the number of tokens."""
-        docs, n_tokens = self.docs, self.offsets[-1]
+    def in_sentence(self) -> Ints:
+        """Shape (n,): the sentence of each candidate."""
+        return self.sentences.find(self.spans[:, 0])
+
+    @property
+    def neighbors(self) -> Tuple[Ints, Ints]:
+        """Shape (n,) both: the tokens before and after each candidate; where its sentence has none, the number of
+        tokens."""
+        sentences, offsets = self.in_sentence, self.sentences.offsets
         start, end = self.spans[:, 0], self.spans[:, 1]
-        before = numpy.where(start > self.offsets[docs], start - 1, n_tokens)
-        return before, numpy.where(end < self.offsets[docs + 1], end, n_tokens)
+        before = numpy.where(start > offsets[sentences], start - 1, offsets[-1])
+        return before, numpy.where(end < offsets[sentences + 1], end, offsets[-1])
 
     def select(self, which: Any) -> "Candidates":
         """Some of the candidates."""
@@ -55,37 +124,39 @@ class Candidates(NamedTuple):
 
     def split(self, values: Sequence[Any]) -> List[Any]:
         """Values of all candidates, by Doc."""
-        ends = numpy.searchsorted(self.spans[:, 1], self.offsets, side="right").tolist()
+        ends = numpy.searchsorted(self.spans[:, 1], self.sentences.doc_offsets, side="right").tolist()
         return [values[first:last] for first, last in pairwise(ends)]
 
     def entities(self, labels: Sequence[str]) -> List[Entity]:
         """The candidates as entities of their Docs."""
-        bounds: Any = self.spans[:, :2] - self.offsets[self.docs, None]
+        starts, ends = self.sentences.tokens[self.spans[:, 0]], self.sentences.tokens[self.spans[:, 1] - 1] + 1
         names = [labels[number] for number in self.spans[:, 2].tolist()]
-        return list(zip(*bounds.T.tolist(), names, strict=True))
+        return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
 
 
-def read_candidates(docs: Sequence[Doc], groups: Sequence[str], labels: Sequence[str], border: int) -> Candidates:
+def read_candidates(sentences: Sentences, groups: Sequence[str], labels: Sequence[str], border: int) -> Candidates:
     """Collect the entities of some span groups, and border variants of matches: unlike a trained component, a list or a
-    rule does not decide where an entity ends.
+    rule does not decide where an entity ends. Spans that are not in one sentence alone are left out.
 
-    docs (Sequence[Doc]): The Docs.
+    sentences (Sentences): The sentences.
     groups (Sequence[str]): Names of the groups, such as "weak:terms" and "pred:crf_ner".
     labels (Sequence[str]): The labels, sorted; entities with others are left out.
     border (int): By how many tokens, at most, one end of a variant differs from a match.
     RETURNS (Candidates): The candidates.
     """
-    offsets = numpy.cumsum([0, *map(len, docs)])
+    docs = sentences.docs
     has_group = numpy.zeros((len(groups), len(docs)), dtype=bool)
     for row, group in enumerate(groups):
         has_group[row] = [group in doc.spans for doc in docs]
-    found = [_read_group(docs, group, offsets, labels) for group in groups]
+    unknown: Set[int] = set()
+    found = [_read_group(sentences, group, labels, unknown) for group in groups]
     spans = [proposed for proposed, _ in found]
     for group, proposed in zip(groups, list(spans), strict=True):
         if border and not group.startswith(PREDICTED_PREFIX):
-            spans.append(border_variants(proposed, border, offsets))
+            spans.append(border_variants(proposed, border, sentences.offsets))
     # One number for each span, which sorts as they do.
-    shape = (int(offsets[-1]) + 1, int(offsets[-1]) + 1, max(1, len(labels)))
+    n_tokens = len(sentences.tokens)
+    shape = (n_tokens + 1, n_tokens + 1, max(1, len(labels)))
     keys = [numpy.ravel_multi_index((rows[:, 1], rows[:, 0], rows[:, 2]), shape) for rows in spans]
     unique = numpy.unique(numpy.concatenate([numpy.zeros(0, dtype="int64"), *keys]))
     ends, starts, numbers = numpy.unravel_index(unique, shape)
@@ -95,32 +166,38 @@ def read_candidates(docs: Sequence[Doc], groups: Sequence[str], labels: Sequence
         places = numpy.searchsorted(unique, group_keys)
         is_proposed[row, places] = True
         numpy.fmax.at(scores[row], places, probabilities)  # the larger one, if a group has an entity twice
-    return Candidates(offsets, numpy.stack([starts, ends, numbers], axis=1), is_proposed, scores, has_group)
+    return Candidates(sentences, numpy.stack([starts, ends, numbers], axis=1), is_proposed, scores, has_group, unknown)
 
 
 def border_variants(spans: Ints, border: int, offsets: Ints) -> Ints:
-    """Spans that differ from some spans at one end, by `border` tokens at most; those that are inside their Doc and not
-    empty. Spans and offsets as in `Candidates`."""
+    """Spans that differ from some spans at one end, by `border` tokens at most; those that are inside their sentence
+    and not empty."""
     steps = [by for by in range(-border, border + 1) if by]
     moves = [(by, 0, 0) for by in steps] + [(0, by, 0) for by in steps]
     moved = (spans[:, None] + numpy.array(moves, dtype="int64").reshape(-1, 3)).reshape(-1, 3)
-    doc = numpy.repeat(numpy.searchsorted(offsets, spans[:, 0], side="right") - 1, len(moves))
+    sentence = numpy.repeat(numpy.searchsorted(offsets, spans[:, 0], side="right") - 1, len(moves))
     start, end = moved[:, 0], moved[:, 1]
-    return moved[(offsets[doc] <= start) & (start < end) & (end <= offsets[doc + 1])]
+    return moved[(offsets[sentence] <= start) & (start < end) & (end <= offsets[sentence + 1])]
 
 
-def _read_group(docs: Sequence[Doc], group: str, offsets: Ints, labels: Sequence[str]) -> Tuple[Ints, Floats]:
+def _read_group(sentences: Sentences, group: str, labels: Sequence[str], unknown: Set[int]) -> Tuple[Ints, Floats]:
     """The spans of a group, and their scores."""
     ids = {get_string_id(label): number for number, label in enumerate(labels)}
-    rows = [
-        (span.start + offset, span.end + offset, ids.get(span.label, _UNKNOWN), math.nan if score is None else score)
-        for doc, offset in zip(docs, offsets.tolist(), strict=False)
+    found = [
+        (begin + span.start, begin + span.end, ids.get(span.label, _UNKNOWN))
+        for doc, begin in zip(sentences.docs, sentences.begins.tolist(), strict=False)
         if group in doc.spans
-        for span, score in zip(doc.spans[group], group_scores(doc, group), strict=True)
+        for span in doc.spans[group]
     ]
-    table = numpy.array(rows, dtype="float64").reshape(-1, 4)
-    table = table[table[:, 2] != _UNKNOWN]
-    return table[:, :3].astype("int64"), table[:, 3]
+    given = [score for doc in sentences.docs for score in group_scores(doc, group)]
+    rows, scores = numpy.array(found, dtype="int64").reshape(-1, 3), numpy.array(given, dtype="float64")
+    is_known = rows[:, 2] != _UNKNOWN
+    if group.startswith(WEAK_PREFIX) and not is_known.all():
+        unknown.update({span.label for doc in sentences.docs for span in doc.spans.get(group, ())}.difference(ids))
+    first, after = sentences.before[rows[:, 0]], sentences.before[rows[:, 1]]
+    kept = numpy.flatnonzero(is_known & (first < after))
+    kept = kept[sentences.find(first[kept]) == sentences.find(after[kept] - 1)]
+    return numpy.stack([first[kept], after[kept], rows[kept, 2]], axis=1), scores[kept]
 
 
 class Scored(NamedTuple):
@@ -133,7 +210,8 @@ class Scored(NamedTuple):
     @property
     def partition(self) -> SpanPartition:
         """Which candidates exclude which."""
-        return SpanPartition.of(self.candidates.docs, self.candidates.spans, len(self.candidates.offsets) - 1)
+        candidates = self.candidates
+        return SpanPartition.of(candidates.in_sentence, candidates.spans, len(candidates.sentences.doc_numbers))
 
     def probabilities(self) -> Floats:
         """The probability of each candidate."""
@@ -147,27 +225,40 @@ class Scored(NamedTuple):
     def distributions(self, scheme: TagScheme) -> List[Floats2d]:
         """Per Doc the probabilities of tags, float32 (n_tokens, n_tags): a token has one of an entity's tags as
         often as the entity is in the set."""
-        offsets = self.candidates.offsets
-        rows: Any = numpy.zeros((offsets[-1], len(scheme)))
+        sentences = self.candidates.sentences
+        rows: Any = numpy.zeros((len(sentences.tokens), len(scheme)))
         for (start, end, label), probability in zip(
             self.candidates.spans.tolist(), self.probabilities().tolist(), strict=True
         ):
             rows[numpy.arange(start, end), scheme.span_tags(self.labels[label], end - start)] += probability
         rows[:, 0] = numpy.maximum(0.0, 1.0 - rows.sum(axis=1))
         rows = (rows / rows.sum(axis=1, keepdims=True)).astype("float32")
-        return [rows[begin:end] for begin, end in pairwise(offsets.tolist())]
+        offsets = sentences.offsets.tolist()
+        by_sentence = iter(rows[first:last] for first, last in pairwise(offsets))
+        return [
+            merge_rows(doc, parts, list(islice(by_sentence, len(parts))), len(scheme))
+            for doc, parts in zip(sentences.docs, sentences.parts(), strict=True)
+        ]
 
-    def paths(self, scheme: TagScheme) -> Iterator[PathScore]:
+    def paths(self, scheme: TagScheme) -> List[PathScore]:
         """The most probable set of each Doc as tags, with the sum of its log-odds and its log-probability."""
-        totals = self.partition.log_totals(self.log_odds).tolist()
+        sentences = self.candidates.sentences
         best = choose(self.candidates.spans, self.log_odds)
-        chosen = self.candidates.select(best)
-        lengths = numpy.diff(self.candidates.offsets).tolist()
-        entities, odds = chosen.split(chosen.entities(self.labels)), chosen.split(self.log_odds[best].tolist())
-        for of_doc, weights, length, total in zip(entities, odds, lengths, totals, strict=True):
-            tags = scheme.encode(of_doc, numpy.ones(length, dtype=bool))
-            score = float(sum(weights))
-            yield PathScore([scheme.tags[tag] for tag in tags.tolist()], score, min(0.0, score - total))
+        spans, odds = self.candidates.spans[best], self.log_odds[best]
+        borders = numpy.searchsorted(spans[:, 0], sentences.offsets).tolist()
+        paths = []
+        for n, total in enumerate(self.partition.log_totals(self.log_odds).tolist()):
+            first, last = sentences.offsets[n : n + 2].tolist()
+            rows = slice(borders[n], borders[n + 1])
+            entities = [(start - first, end - first, self.labels[label]) for start, end, label in spans[rows].tolist()]
+            tags = scheme.encode(entities, numpy.ones(last - first, dtype=bool))
+            score = float(sum(odds[rows].tolist()))
+            paths.append(PathScore([scheme.tags[tag] for tag in tags.tolist()], score, min(0.0, score - total)))
+        by_sentence = iter(paths)
+        return [
+            merge_paths(doc, parts, list(islice(by_sentence, len(parts))), scheme)
+            for doc, parts in zip(sentences.docs, sentences.parts(), strict=True)
+        ]
 
 
 def choose(spans: Ints, weights: Floats) -> Ints:

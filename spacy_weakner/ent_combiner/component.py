@@ -2,13 +2,12 @@
 
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import numpy
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -16,17 +15,15 @@ from thinc.types import Floats2d
 
 from ..corpus.gold import find_gold
 from ..corpus.parts import Parts
-from ..corpus.preset import preset_tokens
 from ..corpus.tags import TagScheme, make_scheme
 from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
-from ..heads.entities import Prediction, checked_thresholds, merge_predictions, write_entities
+from ..heads.entities import Prediction, checked_thresholds, write_entities
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, takes_settings_of
-from ..heads.merging import merge_candidates, merge_paths, merge_rows
 from ..training.batches import BatchPipe
 from ..ty import Entity, PathScore
-from .candidates import Candidates, Scored, choose, read_candidates
+from .candidates import Candidates, Scored, Sentences, choose, read_candidates
 from .features import FeatureSpace, WordCounts, read_words
 from .fitting import COMBINED, FitReport, choose_alone, fit, read_fit_doc
 from .span_partition import Floats, Ints
@@ -236,22 +233,19 @@ class EntCombiner(BatchPipe):
         RETURNS (List[Prediction]): The entities of each Doc with their probabilities; as candidates all that touch no
             entity that stays.
         """
-        docs = list(docs)
-        self._check_complete(docs)
-        self._check_labels(docs)
-        parts = Parts.of(docs)
-        return parts.merge(
-            self._predict(parts.docs), lambda _, parts, found: merge_predictions(parts, found, candidates=True)
-        )
+        return self._predict(list(docs), candidates=True)
 
-    def _predict(self, docs: List[Doc]) -> List[Prediction]:
+    def _predict(self, docs: List[Doc], *, candidates: bool) -> List[Prediction]:
+        self._check_complete(docs)
         scored = self._score(docs, not self.overwrite)
+        self._check_labels(scored.candidates.unknown)
         probabilities = scored.probabilities()
-        entities, scores = scored.candidates.entities(self.labels), probabilities.tolist()
         index = self._choose(scored.candidates, probabilities)
         chosen = scored.candidates.select(index)
-        own = [entities[i] for i in index.tolist()], [scores[i] for i in index.tolist()]
-        columns = [*map(chosen.split, own), *map(scored.candidates.split, (entities, scores))]
+        columns = [chosen.split(chosen.entities(self.labels)), chosen.split(probabilities[index].tolist())]
+        if candidates:
+            entities = scored.candidates.entities(self.labels)
+            columns += map(scored.candidates.split, (entities, probabilities.tolist()))
         return list(map(Prediction, *columns))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
@@ -263,12 +257,10 @@ class EntCombiner(BatchPipe):
             missing = ", ".join(f"'{group[len(PREDICTED_PREFIX) :]}'" for group in absent)
             warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
 
-    def _check_labels(self, docs: Sequence[Doc]) -> None:
+    def _check_labels(self, unknown: Set[int]) -> None:
         """Warn of labels that are unknown here: somebody has changed the terms."""
-        groups = [group for group in self._space.groups if group.startswith(WEAK_PREFIX)]
-        given = {span.label for doc in docs for group in groups for span in doc.spans.get(group, ())}
-        if strange := sorted(self.vocab.strings[label] for label in given.difference(map(get_string_id, self.labels))):
-            labels = ", ".join(f"'{label}'" for label in strange)
+        if unknown:
+            labels = ", ".join(f"'{label}'" for label in sorted(self.vocab.strings[label] for label in unknown))
             warnings.warn(Warnings.WK908.format(name=self.name, labels=labels), stacklevel=2)
 
     def _choose(self, candidates: Candidates, probabilities: Floats) -> Ints:
@@ -284,7 +276,7 @@ class EntCombiner(BatchPipe):
         return alone[probabilities[alone] >= least[alone]]
 
     def annotate(self, docs: List[Doc]) -> None:
-        for doc, prediction in zip(docs, self.predict(docs), strict=True):
+        for doc, prediction in zip(docs, self._predict(docs, candidates=False), strict=True):
             write_entities(doc, prediction, self.overwrite)
 
     # For other components and stages. Entities that are in the Docs already make no difference here.
@@ -295,8 +287,7 @@ class EntCombiner(BatchPipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label.
         """
-        parts = Parts.of(docs)
-        return parts.merge(self._score(parts.docs).pairs(), merge_candidates)
+        return self._score(list(docs)).pairs()
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
@@ -309,9 +300,7 @@ class EntCombiner(BatchPipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
         """
-        parts, scheme = Parts.of(docs), self._scheme
-        rows = self._score(parts.docs).distributions(scheme)
-        return parts.merge(rows, lambda doc, parts, rows: merge_rows(doc, parts, rows, len(scheme)))
+        return self._score(list(docs)).distributions(self._scheme)
 
     def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
         """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its
@@ -320,24 +309,22 @@ class EntCombiner(BatchPipe):
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[PathScore]): One per Doc.
         """
-        parts, scheme = Parts.of(docs), self._scheme
-        paths = self._score(parts.docs).paths(scheme)
-        return parts.merge(paths, lambda doc, parts, paths: merge_paths(doc, parts, paths, scheme))
+        return self._score(list(docs)).paths(self._scheme)
 
     @property
     def _scheme(self) -> TagScheme:
         return make_scheme(self.tag_scheme, self.labels)
 
     def _read(self, docs: Sequence[Doc], space: FeatureSpace) -> Candidates:
-        return read_candidates(docs, space.groups, space.labels, self.border)
+        return read_candidates(Sentences.of(docs), space.groups, space.labels, self.border)
 
     def _score(self, docs: Sequence[Doc], respect_preset: bool = False) -> Scored:
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
         candidates = self._read(docs, self._space)
-        odds = self._space.matrix(read_words(docs), candidates, self._counts) @ self._weights
+        odds = self._space.matrix(read_words(candidates.sentences), candidates, self._counts) @ self._weights
         if respect_preset:
-            taken = numpy.cumsum(numpy.concatenate([[0], *map(preset_tokens, docs)]))
+            taken = numpy.cumsum(numpy.concatenate([[0], candidates.sentences.preset()]))
             free = taken[candidates.spans[:, 0]] == taken[candidates.spans[:, 1]]
             candidates, odds = candidates.select(free), odds[free]
         return Scored(candidates, odds, self.labels)

@@ -24,12 +24,10 @@ from typing import Any, List, NamedTuple, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
-from spacy.attrs import IS_PUNCT, IS_STOP, IS_TITLE, IS_UPPER, LENGTH, ORTH
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
 
 from ..corpus.tags import BoolMask
-from .candidates import Candidates
+from .candidates import Candidates, Sentences
 from .span_partition import Floats, Ints
 
 Hashes = NDArray[numpy.uint64]
@@ -50,7 +48,6 @@ RELATIONS = (
 LENGTHS = ("two", "three", "four_or_more")
 PLACES = ("first", "last", "previous", "next")
 KINDS = ("upper", "title", "digit", "punct", "stop", "short", "none")
-_ATTRS = [ORTH, LENGTH, IS_UPPER, IS_TITLE, IS_PUNCT, IS_STOP]
 # What is counted for a candidate: its words, those at its ends, and those around; each for its label.
 WORDS = ("text", "first", "last", "previous", "next")
 COLUMNS = tuple(f"{which} {what}" for which in WORDS for what in ("seen right", "seen wrong"))
@@ -59,18 +56,17 @@ _BASE = 0x9E3779B97F4A7C15
 
 
 class Words(NamedTuple):
-    """The words of several Docs, and at last what lies beyond the ends of a Doc."""
+    """The words of several sentences, and at last what lies beyond the ends of a sentence."""
 
     hashes: Hashes  # shape (n_tokens + 1,): of their lower case
     kinds: BoolMask  # shape (n_tokens + 1, len(KINDS))
 
 
-def read_words(docs: Sequence[Doc]) -> Words:
-    """The words of some Docs."""
-    nothing = numpy.zeros((0, len(_ATTRS)), dtype="uint64")
-    orths, lengths, upper, title, punct, stop = numpy.concatenate([nothing, *(doc.to_array(_ATTRS) for doc in docs)]).T
+def read_words(sentences: Sentences) -> Words:
+    """The words of some sentences."""
+    orths, lengths, upper, title, punct, stop = sentences.attrs[:, :6].T
     unique, which = numpy.unique(orths, return_inverse=True)
-    texts = [docs[0].vocab.strings[orth] for orth in unique.tolist()]
+    texts = [sentences.docs[0].vocab.strings[orth] for orth in unique.tolist()]
     hashes: Any = numpy.array([get_string_id(text.lower()) for text in texts], dtype="uint64")
     digit = numpy.array([any(map(str.isdigit, text)) for text in texts], dtype=bool)[which]
     columns = [(upper != 0) & (lengths > 1), title, digit, punct, stop, lengths < 3, numpy.zeros(len(orths))]
@@ -126,7 +122,7 @@ def word_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> H
     labels (Sequence[str]): Their labels.
     """
     start, end, label = candidates.spans.T
-    before, after = candidates.neighbours
+    before, after = candidates.neighbors
     powers, inverse = (_powers(base, len(words)) for base in (_BASE, pow(_BASE, -1, 2**64)))
     sums = numpy.concatenate([numpy.zeros(1, dtype="uint64"), numpy.cumsum(words * powers)])
     text = (sums[end] - sums[start]) * inverse[start]
@@ -190,13 +186,14 @@ class FeatureSpace:
         self.main = numpy.array([is_main for _, is_main in names])
 
     def matrix(self, words: Words, candidates: Candidates, counts: WordCounts) -> Floats:
-        """The features of the candidates of some Docs, which were read from the groups in their order; shape
+        """The features of candidates, which were read from the groups in their order; shape
         (n_candidates, n_features). The last columns are those of the counts."""
-        spans, docs = candidates.spans, candidates.docs
+        spans = candidates.spans
+        docs = candidates.sentences.doc_numbers[candidates.in_sentence]
         start, end, label = spans.T
         by_label = label[:, None] == numpy.arange(len(self.labels))
         columns: List[Any] = [numpy.ones(len(spans)), by_label]
-        for proposed, scores, has_group, has_scores in zip(*candidates[2:], self.scored, strict=True):
+        for proposed, scores, has_group, has_scores in zip(*candidates[2:5], self.scored, strict=True):
             columns.append(proposed)
             if has_scores:
                 given = numpy.where(proposed, numpy.where(numpy.isnan(scores), 0.5, scores), 0.0)
@@ -206,7 +203,7 @@ class FeatureSpace:
             columns.append(~has_group[docs])
         columns.append(candidates.proposed.sum(axis=0)[:, None] >= numpy.arange(2, len(self.groups) + 1))
         columns.append(numpy.minimum(end - start, 4)[:, None] == numpy.arange(2, 5))
-        before, after = candidates.neighbours
+        before, after = candidates.neighbors
         columns += [words.kinds[places] for places in (start, end - 1, before, after)]
         columns.append(counts.columns(word_keys(words.hashes, candidates, self.labels)))
         return numpy.column_stack(columns).astype("float64", copy=False)

@@ -57,7 +57,7 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
         given = gold.scorable([entities[i] for i in choose_alone(candidates, row).tolist()])
         alone[group] = (len(given), sum(entity in gold.entities for entity in given))
     right = numpy.array([entities[i] in gold.entities for i in index], dtype="float64")
-    words = read_words([doc])
+    words = read_words(candidates.sentences)
     features = space.matrix(words, candidates, WordCounts())[index]
     keys = word_keys(words.hashes, candidates, space.labels)[index]
     return FitDoc(len(doc), candidates.spans[index], features, right, keys, len(gold.entities), alone)
@@ -164,7 +164,7 @@ def choose_alone(candidates: Candidates, group: int) -> Ints:
     """Indices of the candidates that a group gives alone, by start: of those that overlap the ones with the largest sum
     of probabilities above one half; without probabilities the ones that cover most tokens, in as few entities as
     possible."""
-    lengths = numpy.diff(candidates.offsets)[candidates.docs]
+    lengths = numpy.diff(candidates.sentences.offsets)[candidates.in_sentence]
     start, end, scores = candidates.spans[:, 0], candidates.spans[:, 1], candidates.scores[group]
     weights = numpy.where(numpy.isnan(scores), end - start - 1 / (lengths + 1), scores - 0.5)
     return choose(candidates.spans, numpy.where(candidates.proposed[group], weights, 0.0))

@@ -5,7 +5,7 @@ import random
 import numpy
 import pytest
 
-from spacy_weakner.ent_combiner.candidates import read_candidates
+from spacy_weakner.ent_combiner.candidates import Sentences, read_candidates
 from spacy_weakner.ent_combiner.features import (
     COLUMNS,
     RELATIONS,
@@ -27,13 +27,13 @@ def table(doc, scored=(False, True, False), counts=None):
     space = FeatureSpace(GROUPS, scored, "XY")
     # Other Docs make no difference.
     docs = [doc_of("cd"), doc, doc_of("e", weak__a=[(0, 1, "X")])]
-    candidates = read_candidates(docs, GROUPS, "XY", 0)
-    rows = space.matrix(read_words(docs), candidates, counts or WordCounts())
+    candidates = read_candidates(Sentences.of(docs), GROUPS, "XY", 0)
+    rows = space.matrix(read_words(candidates.sentences), candidates, counts or WordCounts())
     assert rows.shape == (len(candidates.spans), len(space.names))
-    entities = candidates.entities("XY")
+    entities, of_doc = candidates.entities("XY"), candidates.sentences.doc_numbers[candidates.in_sentence]
     return {
         entity: dict(zip(space.names, row, strict=True))
-        for i, entity, row in zip(candidates.docs, entities, rows.tolist(), strict=True)
+        for i, entity, row in zip(of_doc, entities, rows.tolist(), strict=True)
         if i == 1
     }
 
@@ -41,7 +41,8 @@ def table(doc, scored=(False, True, False), counts=None):
 def keys_of(doc, entities):
     """The keys of some candidates of label X or Y."""
     doc = doc_of([token.text for token in doc], weak__a=entities)
-    return word_keys(read_words([doc]).hashes, read_candidates([doc], ["weak:a"], "XY", 0), "XY")
+    candidates = read_candidates(Sentences.of([doc]), ["weak:a"], "XY", 0)
+    return word_keys(read_words(candidates.sentences).hashes, candidates, "XY")
 
 
 def slow_relation(a, b):
