@@ -36,6 +36,12 @@ def one_line(text: str, longest: int = LONGEST) -> str:
     return text[: longest - 1 - end - len(_CUT)] + _CUT + text[-end:]
 
 
+def shorten(text: str, width: int) -> str:
+    """Cut a text after `width` characters, for a message or a table, and escape what controls terminals."""
+    text = text if text.isprintable() else "".join(map(_escaped, text[: width + 1]))
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
 def _escaped(char: str) -> str:
     if unicodedata.category(char) not in _ESCAPED and char not in _TURNING:
         return char
@@ -201,7 +207,7 @@ class Errors:
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK102 = "[WK102] {path} is not a readable .spacy file ({reason}). Write it again with 'spacy weakner convert'."
-    WK103 = "[WK103] {path}, {unit} {line}: {reason}"
+    WK103 = "[WK103] {path}, {place}: {reason}"
     WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK105 = "[WK105] Cannot tell the format of {path}. Use one of {suffixes}, or pass the format."
     WK106 = "[WK106] Unknown tokenizer '{name}'. Registered tokenizers: {names}."

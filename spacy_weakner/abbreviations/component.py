@@ -6,7 +6,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
-from ..corpus.preset import blocked_tokens
+from ..corpus.entities import blocked_tokens
 from ..corpus.weak import get_definitions, group_entities, group_scores, set_definitions, set_spans, weak_group
 from ..errors import check_range
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds

@@ -13,13 +13,12 @@ from ..errors import check_choice, check_range
 from ..files import existing
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource
-from .completeness import check_annotated
+from .annotated import check_annotated, check_overlap, check_text
 from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
 from .labels import Column, check_labels
 from .language import check_language
 from .matching import Seen
-from .overlap import check_overlap, check_text
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
 from .terms import check_terms
@@ -27,21 +26,12 @@ from .text import CheckedText, check_steps, read_text
 from .tokens import check_misaligned, check_tokens
 
 _ANNOTATED = ("gold", "dev", "test")
-# Texts in which matches of doubtful terms are counted.
-_TEXTS = 5_000
+_TEXTS = 5_000  # in which matches of suspicious terms are counted
 
 
 @dataclass(frozen=True)
 class CheckedFiles:
-    """The files to check; each may be left out.
-
-    text (Optional[Path]): Text without labels.
-    terms (Optional[Path]): A term list.
-    sources (Optional[Path]): A file that declares weak sources.
-    gold (Optional[Path]): Sentences annotated by hand, to train with.
-    dev (Optional[Path]): Those that models are chosen by.
-    test (Optional[Path]): Those that the last scores are of.
-    """
+    """The files to check; each may be left out."""
 
     text: Optional[Path] = None
     terms: Optional[Path] = None
@@ -53,44 +43,25 @@ class CheckedFiles:
 
 @dataclass(frozen=True)
 class CheckedSettings:
-    """The settings to check.
-
-    lang (str): Code of the language.
-    tokenizer (Optional[str]): Name of a registered tokenizer; None: the language's own.
-    size (Optional[str]): The encoder.
-    transformer (Optional[str]): Folder or name of its Transformer.
-    gpu_id (int): The GPU; -1 is the CPU.
-    labels (Sequence[str]): The labels that are wanted; none: those of the gold.
-    term_label (Optional[str]): Label of the terms that come without one.
-    max_steps (Optional[int]): Steps of the training.
-    batch_words (int): Words of each.
-    misaligned (str): What is done with spans that do not end at token borders.
-    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold.
-    configs (Optional[Path]): Folder of the configs of a project, which have to fit these settings.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
-    """
+    """The settings to check: those of the project, or of the commands that read the files."""
 
     lang: str = "en"
     tokenizer: Optional[str] = None
     size: Optional[str] = None
     transformer: Optional[str] = None
     gpu_id: int = -1
-    labels: Sequence[str] = ()
-    term_label: Optional[str] = None
+    labels: Sequence[str] = ()  # empty: those of the gold
+    term_label: Optional[str] = None  # of terms that come without one
     max_steps: Optional[int] = None
-    batch_words: int = 500
+    batch_words: int = 500  # of each step
     misaligned: str = "error"
     spans_key: Optional[str] = None
-    configs: Optional[Path] = None
+    configs: Optional[Path] = None  # a folder whose configs have to fit these settings
     columns: Tuple[int, int] = COLUMNS
 
 
 class CheckReport(NamedTuple):
-    """What was found.
-
-    findings (List[Finding]): Errors first, then warnings, then what is good to know.
-    labels (List[Column]): The labels of each file.
-    """
+    """The findings, errors first, and the labels of each file."""
 
     findings: List[Finding]
     labels: List[Column]
@@ -101,7 +72,7 @@ class CheckReport(NamedTuple):
         return sum(finding.level == "error" for finding in self.findings)
 
     def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): Findings and labels as JSON."""
+        """Findings and labels as JSON."""
         return {
             "findings": [finding._asdict() for finding in self.findings],
             "labels": {column.name: dict(column.counts) for column in self.labels},

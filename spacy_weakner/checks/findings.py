@@ -1,9 +1,13 @@
 """What a check has found, collected without stopping at the first problem."""
 
+import re
 from contextlib import contextmanager
-from typing import Iterator, List, NamedTuple, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from ..errors import WeaknerError
+from ..corpus.counts import RowCounts, show
+from ..errors import Errors, WeaknerError
 
 LEVELS = ("error", "warning", "info")
 FIRST = 10  # examples that a message shows
@@ -12,10 +16,10 @@ FIRST = 10  # examples that a message shows
 class Finding(NamedTuple):
     """One thing that was found.
 
-    level (str): "error": nothing should be trained before it is corrected; "warning": the result will suffer; "info".
+    level (str): "error": correct it before training; "warning": the result will suffer; "info".
     where (str): The file or setting, as it was given: "--gold gold.jsonl".
     message (str): What is wrong.
-    cure (str): What to do about it; empty where the message says it.
+    cure (str): What to do about it; empty if the message has it.
     """
 
     level: str
@@ -25,29 +29,23 @@ class Finding(NamedTuple):
 
 
 class Findings:
-    """Collects findings."""
+    """Collects findings, each once."""
 
     def __init__(self) -> None:
         self._found: List[Finding] = []
 
     def error(self, where: str, message: str, cure: str = "") -> None:
-        """Add an error."""
         self._add(Finding("error", where, message, cure))
 
     def warning(self, where: str, message: str, cure: str = "") -> None:
-        """Add a warning."""
         self._add(Finding("warning", where, message, cure))
 
     def info(self, where: str, message: str, cure: str = "") -> None:
-        """Add something to know."""
         self._add(Finding("info", where, message, cure))
 
     @contextmanager
     def guard(self, where: str) -> Iterator[None]:
-        """Turn an error of reading into a finding, so that the other checks still run.
-
-        where (str): The file or setting that is looked at.
-        """
+        """Turn an error of reading into a finding, so that the other checks still run."""
         try:
             yield
         except (WeaknerError, OSError) as error:
@@ -59,7 +57,7 @@ class Findings:
         return sum(finding.level == "error" for finding in self._found)
 
     def sorted(self) -> List[Finding]:
-        """RETURNS (List[Finding]): All of them, errors first."""
+        """All of them, errors first."""
         return sorted(self._found, key=lambda finding: LEVELS.index(finding.level))
 
     def _add(self, finding: Finding) -> None:
@@ -67,35 +65,55 @@ class Findings:
             self._found.append(finding)
 
 
-def listed(items: Sequence[str], first: int = FIRST) -> str:
-    """The first of some items on one line.
+@dataclass
+class Collected(RowCounts):
+    """Counts of a reader that goes on after rows that it cannot read.
 
-    items (Sequence[str]): The items.
-    first (int): How many to show.
-    RETURNS (str): For example "a, b and 3 more".
+    places (Dict[Tuple[str, Path], List[str]]): Where such rows are, those with the same problem together.
+    reasons (Dict[str, str]): The first message of each problem.
+    misaligned_spans (List[str]): The first spans that do not end at token borders, with place and tokens.
     """
+
+    places: Dict[Tuple[str, Path], List[str]] = field(default_factory=dict)
+    reasons: Dict[str, str] = field(default_factory=dict)
+    misaligned_spans: List[str] = field(default_factory=list)
+
+    def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
+        problem = re.sub(r"'[^']*'|\[.*\]|\{.*\}|\d+", "", reason)[:80]
+        self.reasons.setdefault(problem, reason)
+        self.places.setdefault((problem, path), []).append(place)
+
+    def note_misaligned(self, text: str, label: str, tokens: List[str]) -> None:
+        if len(self.misaligned_spans) < FIRST:
+            self.misaligned_spans.append(f"{self.place}: '{text}' ({label}) in the tokens {show(tokens)}")
+
+    def report(self, where: str, findings: Findings) -> None:
+        """Add an error for each problem."""
+        for (problem, path), places in self.places.items():
+            message = Errors.WK103.format(path=path, place=places[0], reason=self.reasons[problem].removesuffix("."))
+            same = f" The same in {plural(len(places), 'row')}: {_listed_lines(places)}." if len(places) > 1 else ""
+            findings.error(where, f"{message}.{same}")
+
+
+def _listed_lines(places: Sequence[str]) -> str:
+    if all(place.startswith("line ") for place in places):
+        return f"lines {listed([place.removeprefix('line ') for place in places])}"
+    return listed(places)
+
+
+def listed(items: Sequence[str], first: int = FIRST) -> str:
+    """The first of some items: "a, b and 3 more"."""
     more = len(items) - first
     return ", ".join(items[:first]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def plural(n: int, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    n (int): The number.
-    one (str): The noun for one.
-    many (str): For several; empty: with an "s".
-    RETURNS (str): For example "1,234 sentences".
-    """
+    """A number with its noun: "1,234 sentences"."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def percent(part: int, whole: int) -> str:
-    """A share, never rounded to all or nothing.
-
-    part (int): Some of them.
-    whole (int): All of them.
-    RETURNS (str): For example "12 %".
-    """
+    """A share, never rounded to all or nothing: "12 %"."""
     share = 100 * part / whole if whole else 0.0
     if 0 < share < 1:
         return "less than 1 %"

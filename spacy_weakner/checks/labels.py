@@ -30,11 +30,7 @@ class Column(NamedTuple):
 
 
 def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
-    """Lay the labels out.
-
-    columns (Sequence[Column]): The files.
-    RETURNS (Tuple[List[str], List[List[str]]]): Header and rows; "-" where a file does not have a label.
-    """
+    """Lay the labels out."""
     labels = sorted({label for column in columns for label in column.counts})
     rows = []
     for label in labels:
@@ -44,12 +40,7 @@ def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
 
 
 def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Findings) -> None:
-    """Compare the labels of all files.
-
-    columns (Sequence[Column]): The files; without gold, dev and test stand in for it.
-    wanted (Sequence[str]): Labels that are asked for; none: those of the gold.
-    findings (Findings): Takes what is wrong.
-    """
+    """Compare the labels of all files."""
     for column in columns:
         _check_spellings(column, findings)
     known = next((c for name in ("gold", "dev", "test") for c in columns if c.name == name and c.counts), None)
@@ -69,18 +60,12 @@ def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Fin
 
 
 def nearest(label: str, others: Sequence[str]) -> Optional[str]:
-    """The label that another one probably means.
-
-    label (str): The label.
-    others (Sequence[str]): Labels that there are.
-    RETURNS (Optional[str]): One that differs by case, plural, punctuation or prefix, is an abbreviation, or is spelt
-        nearly the same; None if there is none.
-    """
+    """The label that another one probably means."""
     folded = {_folded(other): other for other in reversed(others)}
-    own = _folded(label)
-    if own in folded:
-        return folded[own]
-    near = get_close_matches(own, list(folded), n=1, cutoff=_CLOSE)
+    key = _folded(label)
+    if key in folded:
+        return folded[key]
+    near = get_close_matches(key, list(folded), n=1, cutoff=_CLOSE)
     if near:
         return folded[near[0]]
     return next((other for other in others if _is_short_for(other, label) or _is_short_for(label, other)), None)
@@ -132,13 +117,11 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
         elif label not in known.counts:
             unknown.append(f"'{label}' {_n(column, label)}")
     if unknown:
-        message = (
-            f"Labels that do not occur in {known.name}, so that they cannot be learned from it: {listed(unknown)}."
-        )
+        message = f"Labels that do not occur in {known.name}, so they cannot be learned from it: {listed(unknown)}."
         findings.warning(column.where, message, f"Add examples to {known.name}, or leave these labels out.")
     absent = [label for label in known.counts if label not in column.counts]
     if absent and column.counts:
-        message = f"Labels of {known.name} that do not occur, so how well they are found is not seen: {listed(absent)}."
+        message = f"Labels of {known.name} that do not occur, so they are not scored: {listed(absent)}."
         findings.info(column.where, message)
 
 
@@ -161,8 +144,8 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
         cure = _mapping(column, unknown[0], f"NAME IN {known.name.upper()}")
         problem(column.where, f"{message}{listed(list(known.counts))}.", cure)
     elif others:
-        message = f"Labels that do not occur in {known.name}, so that what a project packages hardly ever gives them: "
-        cure = f"If they are wanted, annotate some in {known.name}; a term list by itself gives them all the same."
+        message = f"Labels that do not occur in {known.name}, so the packaged pipeline will hardly ever predict them: "
+        cure = f"If they are wanted, annotate some in {known.name}; a term list by itself still gives them."
         findings.warning(column.where, f"{message}{listed(others)}.", cure)
 
 
@@ -182,7 +165,7 @@ def _check_coverage(columns: Sequence[Column], known: Column, findings: Findings
     weak = [column for column in columns if column.name not in ("gold", "dev", "test")]
     alone = [label for label in known.counts if not any(label in column.counts for column in weak)]
     if any(column.counts for column in weak) and alone and len(alone) < len(known.counts):
-        message = f"Labels that no term or source gives, so that they are learned from gold alone: {listed(alone)}."
+        message = f"Labels that no term or source gives, so they are learned from gold alone: {listed(alone)}."
         findings.info(known.where, message)
     few = sorted(label for label, n in known.counts.items() if n is not None and n < FEW)
     if few and known.name == "gold":

@@ -1,4 +1,4 @@
-"""Whether texts are in the language that was given: by their letters, and by the most frequent words of it."""
+"""Are texts in the language that was given? Judged by their letters and its most frequent words."""
 
 import re
 import runpy
@@ -23,13 +23,7 @@ _JAPANESE = frozenset(["HIRAGANA", "KATAKANA", "CJK"])
 
 
 def check_language(texts: Sequence[str], lang: str, where: str, findings: Findings) -> None:
-    """Compare texts with what a language looks like.
-
-    texts (Sequence[str]): Some texts.
-    lang (str): Code of the language.
-    where (str): Option and file.
-    findings (Findings): Takes what is wrong.
-    """
+    """Compare texts with what a language looks like."""
     texts = texts[:: max(1, len(texts) // LIMIT)]
     letters: Counter[str] = Counter()
     for text in texts:
@@ -51,14 +45,14 @@ def check_language(texts: Sequence[str], lang: str, where: str, findings: Findin
         )
         return
     words = Counter(word.casefold() for text in texts for word in _WORD.findall(text))
-    own = _share(words, stop_words(lang))
+    given = _share(words, stop_words(lang))
     other = max(_OTHERS, key=lambda code: _share(words, stop_words(code)))
     best = _share(words, stop_words(other))
     different = len(words.keys() & stop_words(other))
-    if other != lang and best > _USUAL and best > 2 * own and different >= _DIFFERENT:
+    if other != lang and best > _USUAL and best > 2 * given and different >= _DIFFERENT:
         findings.warning(
             where,
-            f"Wrong language? {100 * own:.0f} % of the words are stop words of '{lang}', but {100 * best:.0f} % are "
+            f"Wrong language? {100 * given:.0f} % of the words are stop words of '{lang}', but {100 * best:.0f} % are "
             f"those of '{other}'.",
             f"--lang {other}, or give other texts.",
         )
@@ -82,7 +76,7 @@ def scripts_of(lang: str) -> FrozenSet[str]:
 @lru_cache(maxsize=100)
 def stop_words(lang: str) -> FrozenSet[str]:
     """The stop words of a language; none if spaCy has none."""
-    # Not imported: that would load all rules of the language, which takes seconds for some. What runs is spaCy's own.
+    # Not imported: that would load all rules of the language, which takes seconds for some. Only spaCy runs.
     languages = Path(spacy.__file__).parent / "lang"
     if lang not in {folder.name for folder in languages.iterdir()}:
         return frozenset()

@@ -1,31 +1,28 @@
-"""How often the doubtful terms of a list match right and wrong."""
+"""Matches of a term list in texts and gold: how many are right, and which terms only variants of characters find."""
 
 import re
 from collections import Counter
-from typing import AbstractSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..aggregation.policies import Candidate, resolve
+from ..corpus.sentences import sentence_key
 from ..gazetteer_ruler.component import GazetteerRuler
-from ..gazetteer_ruler.forms import folded, normal_form
+from ..gazetteer_ruler.forms import FORM, folded, normal_form
 from ..gazetteer_ruler.terms import Term
 from ..labeling.sources import TermSource
 from .corpora import Sentence
+from .findings import Findings, listed, plural
 
 SENTENCES = 1_000  # gold sentences that are looked at, evenly spread
+_SHOWN, _BATCH = 5, 1000
 _WORD = re.compile(r"\w+")
 
 
 class Seen(NamedTuple):
-    """What is known of the texts that a list will match.
-
-    nlp (Language): Its vocabulary and tokenizer are used.
-    longest (int): Words of the longest text; 0: not known.
-    gold (Sequence[Sentence]): Annotated sentences.
-    texts (Sequence[str]): Some texts without annotation.
-    """
+    """Texts that a list will match: some without annotation, the gold, and the words of the longest (0: unknown)."""
 
     nlp: Language
     longest: int = 0
@@ -33,30 +30,20 @@ class Seen(NamedTuple):
     texts: Sequence[str] = ()
 
     def judges(self) -> List[Sentence]:
-        """RETURNS (List[Sentence]): Completely annotated sentences, evenly spread: only they tell what is wrong."""
+        """Completely annotated sentences, evenly spread: only they show what is wrong."""
         whole = [sentence for sentence in self.gold if not sentence.missing and not sentence.weak]
         return whole[:: 1 + (len(whole) - 1) // SENTENCES] if whole else []
 
 
 class Counts(NamedTuple):
-    """Matches of terms, by their folded text.
-
-    right (Counter[str]): Those that are entities of the gold.
-    wrong (Counter[str]): The others.
-    """
+    """Matches by the folded text of their terms: entities of the gold, and others."""
 
     right: "Counter[str]"
     wrong: "Counter[str]"
 
 
 def count_in_texts(terms: Sequence[Term], source: TermSource, seen: Seen) -> "Counter[str]":
-    """Count the matches of doubtful terms in texts without annotation.
-
-    terms (Sequence[Term]): The terms.
-    source (TermSource): The list's settings.
-    seen (Seen): The texts.
-    RETURNS (Counter[str]): Matches by folded text.
-    """
+    """Count the matches of doubtful terms in texts without annotation."""
     docs = [seen.nlp.make_doc(text) for text in seen.texts]
     ruler = _ruler(terms, source, seen)
     if ruler is None:
@@ -69,15 +56,7 @@ def count_in_gold(
     doubtful: Sequence[Term], terms: Sequence[Term], source: TermSource, gold: Sequence[Sentence], seen: Seen
 ) -> Counts:
     """Count how often doubtful terms match right and wrong beside all others of the list, of which the longest match
-    counts. Matches with labels that the gold does not have are left out: it does not tell whether they are wrong.
-
-    doubtful (Sequence[Term]): The terms.
-    terms (Sequence[Term]): All terms of the list.
-    source (TermSource): The list's settings.
-    gold (Sequence[Sentence]): Completely annotated sentences.
-    seen (Seen): The pipeline.
-    RETURNS (Counts): The counts.
-    """
+    counts. Matches with labels that the gold does not have are left out: it does not tell whether they are wrong."""
     counts = Counts(Counter(), Counter())
     words: Set[str] = {word for sentence in gold for word in _words(sentence.text)}
     # The others cannot match: a list of a million terms is not compiled for a thousand sentences.
@@ -90,27 +69,16 @@ def count_in_gold(
         return counts
     for doc, sentence, matches in zip(docs, gold, ruler.match_docs(docs), strict=True):
         kept = (match for match in matches if source.labels is None or match[2] in names)
-        renamed = [(start, end, names.get(label, label)) for start, end, label in kept]
-        _count(doc, _longest(renamed), {*sentence.entities}, wanted, labels, counts)
+        for start, end, label in _longest([(start, end, names.get(label, label)) for start, end, label in kept]):
+            key = folded(doc[start:end].text)
+            if key in wanted and label in labels:
+                right = (start, end, label) in sentence.entities
+                (counts.right if right else counts.wrong)[key] += 1
     return counts
 
 
 def _words(text: str) -> List[str]:
     return _WORD.findall(normal_form(text))
-
-
-def _count(
-    doc: Doc,
-    found: Sequence[Tuple[int, int, str]],
-    entities: AbstractSet[Tuple[int, int, str]],
-    wanted: AbstractSet[str],
-    labels: AbstractSet[str],
-    counts: Counts,
-) -> None:
-    for start, end, label in found:
-        key = folded(doc[start:end].text)
-        if key in wanted and label in labels:
-            (counts.right if (start, end, label) in entities else counts.wrong)[key] += 1
 
 
 def _longest(matches: Sequence[Tuple[int, int, str]]) -> List[Tuple[int, int, str]]:
@@ -130,3 +98,44 @@ def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[Ga
     ruler = GazetteerRuler(seen.nlp.vocab, source.name, nlp=seen.nlp, **settings)
     ruler.add_terms(visible)
     return ruler
+
+
+def check_variants(
+    terms: Sequence[Term], source: TermSource, where: str, nlp: Language, texts: Sequence[str], findings: Findings
+) -> None:
+    """Count the terms that only a variant finds."""
+    # Looked up are only terms that have a variant on one of the two sides.
+    words = {w for text in texts for chunk in text.split() if _is_variant(chunk) for w in _WORD.findall(folded(chunk))}
+    visible = [t for t in terms if normal_form(t.text).strip()]
+    wanted = [t for t in visible if _is_variant(t.text) or any(folded(w) in words for w in _WORD.findall(t.text))]
+    only = _only_variants(wanted, nlp, texts) if wanted else {}
+    if not only:
+        return
+    shown = listed([f"{term} (in the text: {text})" for term, text in sorted(only.items())], _SHOWN)
+    message = f"{plural(len(only), 'term')} only with variants of characters in the text: {shown}."
+    if source.attr == FORM:
+        findings.info(where, f"{message} They are found.")
+    else:
+        cure = f'Set attr = "{FORM}" (--attr {FORM}), for which variants are the same.'
+        findings.warning(where, f"{message} By {source.attr} few of them are found.", cure)
+
+
+def _only_variants(terms: Sequence[Term], nlp: Language, texts: Sequence[str]) -> Dict[str, str]:
+    """The terms that stand nowhere as they are spelled, each with a variant of it that does."""
+    ruler = GazetteerRuler(nlp.vocab, "check", nlp=nlp, attr=FORM, acronym_length=0)
+    ruler.add_terms(list(terms))
+    spelled = {sentence_key(term.text) for term in terms}
+    variants: Dict[str, str] = {}
+    plain: Set[str] = set()
+    for start in range(0, len(texts), _BATCH):
+        docs = list(map(nlp.make_doc, texts[start : start + _BATCH]))
+        for doc, matches in zip(docs, ruler.match_docs(docs), strict=True):
+            found: List[str] = [doc[first:last].text for first, last, _ in matches]
+            plain.update(folded(text) for text in found if sentence_key(text) in spelled)
+            variants.update({folded(text): text for text in found if sentence_key(text) not in spelled})
+    names = {folded(term.text): term.text for term in reversed(terms)}
+    return {names[key]: text for key, text in variants.items() if key in names and key not in plain}
+
+
+def _is_variant(text: str) -> bool:
+    return folded(text) != sentence_key(text)

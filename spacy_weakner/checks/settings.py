@@ -31,13 +31,7 @@ _WEIGHTS = "*.safetensors"
 
 
 def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> Language:
-    """Create what texts are tokenised with.
-
-    lang (str): Code of the language.
-    tokenizer (Optional[str]): Name of a registered tokenizer.
-    findings (Findings): Takes what is wrong.
-    RETURNS (Language): A blank pipeline; one that can stand in for it, if a setting is wrong.
-    """
+    """Create what texts are tokenized with."""
     nlp = None
     with findings.guard(f"--lang {lang}"):
         nlp = blank_pipeline(lang)
@@ -48,11 +42,7 @@ def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> L
 
 
 def check_size(size: Optional[str], findings: Findings) -> None:
-    """Check that there is such an encoder, and what it needs.
-
-    size (Optional[str]): Its name.
-    findings (Findings): Takes what is wrong.
-    """
+    """Check that there is such an encoder, and what it needs."""
     if size is None:
         return
     if size not in SIZES:
@@ -68,12 +58,7 @@ def check_size(size: Optional[str], findings: Findings) -> None:
 
 
 def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optional[str], findings: Findings) -> None:
-    """Check that the configs of a project belong to its settings.
-
-    folder (Path): Folder of the configs, with one for each size.
-    lang, tokenizer, size: The settings.
-    findings (Findings): Takes what is wrong.
-    """
+    """Check that the configs of a project belong to its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
     if size and folder.is_dir() and not (folder / size).is_dir():
         cure = f"spacy weakner init configs {shlex.quote(str(folder / size))} crf_ner best.gold --size {size} {options}"
@@ -88,12 +73,7 @@ def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optio
 
 
 def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
-    """Check that the GPU is there, and that one is used where it is needed.
-
-    gpu_id (int): The GPU; -1 is the CPU.
-    size (Optional[str]): The encoder.
-    findings (Findings): Takes what is wrong.
-    """
+    """Check that the GPU is there, and that one is used where it is needed."""
     where = f"--gpu-id {gpu_id}"
     try:
         with on_device(gpu_id):
@@ -106,12 +86,7 @@ def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
 
 
 def check_transformer(name: Optional[str], size: Optional[str], findings: Findings) -> None:
-    """Check that the Transformer can be loaded.
-
-    name (Optional[str]): Its folder or name.
-    size (Optional[str]): The encoder; others than Transformers do not need it.
-    findings (Findings): Takes what is wrong.
-    """
+    """Check that the Transformer can be loaded."""
     if name is None or size not in _NEEDS:
         return
     where, path = f"--transformer {name}", expand_home(name)

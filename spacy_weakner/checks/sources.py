@@ -7,9 +7,11 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 import srsly
 from spacy.util import get_package_path
 
+from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
-from ..corpus.jsonl import parse_row
-from ..corpus.rows import DEFAULT_SOURCE, RowError, weak_lists
+from ..corpus.jsonl import read_rows
+from ..corpus.rows import DEFAULT_SOURCE, weak_lists
+from ..corpus.sampling import SampledLines
 from ..labeling.alignment import read_mentions
 from ..labeling.sources import (
     CorpusSource,
@@ -20,11 +22,9 @@ from ..labeling.sources import (
     declared_source,
     read_sections,
 )
-from .corpora import Problems
-from .findings import Findings, listed
+from .findings import Collected, Findings, listed
 from .labels import Column, nearest
 from .matching import Seen
-from .sampling import SampledLines
 from .terms import check_terms
 
 # Labels of these are no entities.
@@ -32,15 +32,7 @@ _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "te
 
 
 def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: Optional[Path] = None) -> List[Column]:
-    """Check a sources file, and collect the labels that its sources give.
-
-    path (Path): The file.
-    lang (str): Language of the texts.
-    seen (Seen): What is known of the texts.
-    findings (Findings): Takes what is wrong.
-    text (Optional[Path]): The texts, which may bring labels along.
-    RETURNS (List[Column]): The labels of each source, by the names that they have here.
-    """
+    """Check a sources file, and collect the labels that its sources give."""
     columns = []
     place, sections, folder = read_sections(path)
     for name, settings in sections.items():
@@ -64,7 +56,7 @@ def _labels(
         return _pattern_labels(Path(source.path), where, findings), "pattern"
     if isinstance(source, CorpusSource):
         is_json = text is not None and file_format(text) == "jsonl"
-        return _own_labels(source, text, where, findings) if text is not None and is_json else None, "entity"
+        return _labels_in_text(source, text, where, findings) if text is not None and is_json else None, "entity"
     return _answer_labels(source, where, findings), "entity"
 
 
@@ -108,61 +100,49 @@ def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
 
 
 def _pattern_labels(path: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    counts: Counter[str] = Counter()
-    problems = Problems(path)
-    for line in SampledLines(path):
-        if not line.text.strip():
-            continue
-        try:
-            row = parse_row(line.text)
+    labels: Counter[str] = Counter()
+    counts = Collected()
+    for place, row in read_rows(path, SampledLines(path), counts):
+        with at_line(path, place, counts):
             if not isinstance(row.get("label"), str) or "pattern" not in row:
                 raise RowError("a pattern needs 'label' (a string) and 'pattern'")
-            counts[row["label"]] += 1
-        except RowError as error:
-            problems.add(line.place, str(error))
-    problems.report(where, findings)
-    return dict(counts)
+            labels[row["label"]] += 1
+    counts.report(where, findings)
+    return dict(labels)
 
 
 def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    counts: Counter[str] = Counter()
-    path, n = Path(source.path), 0
-    lines, problems = SampledLines(path), Problems(path)
-    for line in lines:
-        if not line.text.strip():
-            continue
-        try:
-            mentions = read_mentions(parse_row(line.text), source.name)
+    labels: Counter[str] = Counter()
+    path, n, counts = Path(source.path), 0, Collected()
+    lines = SampledLines(path)
+    for place, row in read_rows(path, lines, counts):
+        with at_line(path, place, counts):
+            mentions = read_mentions(row, source.name)
             n += mentions is not None
-            counts.update(mention.label for mention in mentions or ())
-        except RowError as error:
-            problems.add(line.place, str(error))
-    problems.report(where, findings)
+            labels.update(mention.label for mention in mentions or ())
+    counts.report(where, findings)
     if lines.note:
         findings.info(where, f"Large, so it was sampled: {lines.note}.")
-    if not counts and not problems.places:
+    if not labels and not counts.places:
         message = f"None of the {n:,} rows of {path} names anything." if n else f"{path} holds no answers."
         findings.error(where, message, "Check how the file was made: docs/guides/sources.md has the forms of its rows.")
-    return dict(counts)
+    return dict(labels)
 
 
-def _own_labels(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    """Labels that the texts bring along. What is wrong with their rows is found where the texts are checked."""
-    counts: Counter[str] = Counter()
-    lines, seen = SampledLines(text), False
-    for line in lines:
-        try:
-            row = parse_row(line.text) if line.text.strip() else {}
-            own = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
-            mentions = read_mentions({**row, "weak_ents": own}, source.name)
-        except RowError:
-            continue
-        seen = seen or mentions is not None
-        counts.update(mention.label for mention in mentions or ())
-    if not seen and lines.all_seen:
-        message = f"{text} brings no labels along that are called '{source.name}'."
+def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+    """Labels that the rows of the text have. What is wrong with the rows is found where the text is checked."""
+    labels: Counter[str] = Counter()
+    lines, seen, ignored = SampledLines(text), False, Collected()
+    for place, row in read_rows(text, lines, ignored):
+        with at_line(text, place, ignored):
+            spans = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
+            mentions = read_mentions({**row, "weak_ents": spans}, source.name)
+            seen = seen or mentions is not None
+            labels.update(mention.label for mention in mentions or ())
+    if not seen and not lines.note:
+        message = f"{text} has no labels called '{source.name}'."
         cure = "Name the section after a key of its 'weak_ents', or 'imported' where these are plain lists."
         findings.error(where, message, cure)
-    elif not counts:
-        findings.info(where, f"{text} brings no labels of it along, as far as it was looked at.")
-    return dict(counts)
+    elif not labels:
+        findings.info(where, f"The part of {text} that was read has no labels of it.")
+    return dict(labels)

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import AbstractSet, Dict, List, Sequence, Set
 from zlib import crc32
 
-from ..errors import WeaknerError
+from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
 from ..labeling.sources import TermSource
 from .findings import Findings, listed, plural
 from .language import stop_words
-from .matching import Counts, Seen, count_in_gold, count_in_texts
-from .variants import check_variants
+from .matching import Counts, Seen, check_variants, count_in_gold, count_in_texts
 
 LIMIT = 100_000  # terms that are looked at one by one; labels are counted of all
 _SHOWN = 5
@@ -35,15 +34,7 @@ _LABELS = 0.2  # share of different values below which a column is one of labels
 
 
 def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
-    """Check a term list.
-
-    source (TermSource): The list, and how it will be used.
-    where (str): Option and file, or the section of the source.
-    lang (str): Language, for its stop words.
-    seen (Seen): The texts.
-    findings (Findings): Takes what is wrong.
-    RETURNS (Dict[str, int]): Terms per label.
-    """
+    """Check a term list."""
     labels: Counter[str] = Counter()
     terms: List[Term] = []
     share = 1
@@ -105,7 +96,7 @@ def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Seque
     spellings: Dict[str, str] = {}  # of several that match the same, the first
     for text in found:
         spellings.setdefault(folded(text), text)
-    right, wrong = ({key: each[key] for key in spellings} for each in counts)
+    right, wrong = ({key: matches[key] for key in spellings} for matches in counts)
     n_right, n_wrong = sum(right.values()), sum(wrong.values())
     bad = [
         key
@@ -162,7 +153,7 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
 
 
 def _shown(found: Sequence[str]) -> str:
-    return listed([text if len(text) <= 60 else f"{text[:57]}..." for text in found], _SHOWN)
+    return listed([shorten(text, 60) for text in found], _SHOWN)
 
 
 # A list whose columns have no names, or others
@@ -191,7 +182,7 @@ def _guess_columns(path: Path) -> str:
     if not body or (different[label] > max(2, _LABELS * len(body))):
         return ""
     header = ["label" if i == label else "term" if i == term else f"other{i}" for i in range(width)]
-    # A header names its column, so its label is nobody else's.
+    # A header names its column, so its label occurs nowhere else.
     is_header = rows[0][label] not in {row[label] for row in body} and not re.search(r"\d", "".join(rows[0]))
     first = delimiter.join(header)
     shown = first.replace("\t", "<tab>")

@@ -2,26 +2,20 @@
 
 import re
 import shlex
-from itertools import islice
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..corpus.conll import COLUMNS
-from ..corpus.docbin import read_docs
-from ..corpus.formats.reading import check_lines, input_files, read_corpus
-from ..corpus.jsonl import parse_row
-from ..corpus.rows import RowError, refuse_foreign, show
-from .corpora import Problems
-from .findings import Findings, percent, plural
-from .sampling import LIMIT, SampledLines
+from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.sampling import LIMIT
+from .findings import Collected, Findings, percent, plural
 
-_TOKENISED = 300  # texts that are tokenised to learn how many tokens a character makes
+_TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _MARK = "\ufeff"
-_READ_IN_PARTS = ("jsonl", "text", "spacy")
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
 
@@ -31,9 +25,9 @@ class CheckedText(NamedTuple):
     where (str): Option and file.
     texts (List[str]): Those that were looked at.
     total (int): How many there are, perhaps estimated.
-    words (float): Tokens of one, on average.
+    words (float): Mean number of tokens.
     longest (int): Words of the longest, at white space.
-    exact (bool): Whether all were looked at.
+    exact (bool): True if all were looked at.
     """
 
     where: str
@@ -47,32 +41,18 @@ class CheckedText(NamedTuple):
 def read_text(
     path: Path, nlp: Language, findings: Findings, limit: int = LIMIT, columns: Tuple[int, int] = COLUMNS
 ) -> Optional[CheckedText]:
-    """Read text.
-
-    path (Path): File or folder.
-    nlp (Language): Its tokenizer counts words.
-    findings (Findings): Takes what is wrong.
-    limit (int): How many lines are looked at.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags.
-    RETURNS (Optional[CheckedText]): What could be read; None if nothing.
-    """
+    """Read about `limit` texts, of which the tokenizer of `nlp` counts the words; None if there are none."""
     where, texts = f"--text {path}", []
     total, exact = 0, True
     with findings.guard(where):
         files = input_files(path)
         for file_, format_ in files:
-            with findings.guard(where):
-                some = max(100, limit // len(files))
-                if format_ in _READ_IN_PARTS:
-                    found, n, note = _read_file(file_, format_, some, where, findings)
-                else:
-                    docs = read_corpus(file_, nlp, format=format_, misaligned="drop", columns=columns)
-                    found, n, note = _some(docs, some)
-                texts += found
-                total += n
-                exact = exact and not note
-                if note:
-                    findings.info(where, f"Large, so it was sampled: {note} of {file_}.")
+            found, n, note = _read_file(file_, format_, max(100, limit // len(files)), columns, where, findings)
+            texts += found
+            total += n
+            exact = exact and not note
+            if note:
+                findings.info(where, f"Large, so it was sampled: {note} of {file_}.")
         if not texts and not any(finding.where == where for finding in findings.sorted()):
             findings.error(
                 where, f"{path} holds no text.", 'Give one text a line (.txt), or rows with "text" (.jsonl).'
@@ -83,49 +63,27 @@ def read_text(
     return CheckedText(where, texts, max(total, len(texts)), _mean_words(texts, nlp), longest, exact)
 
 
-def _read_file(path: Path, format: str, limit: int, where: str, findings: Findings) -> Tuple[List[str], int, str]:
-    """RETURNS (Tuple[List[str], int, str]): Texts, how many there are in all, and how much was looked at."""
-    if format == "spacy":
-        return _some(read_docs(path, Vocab()), limit)
-    check_lines(path, format)
-    lines, problems = SampledLines(path, limit), Problems(path)
-    texts, marks = [], []
-    for line in lines:
-        if _MARK in line.text:
-            marks.append(line.place)
-        try:
-            texts.append(_row_text(line.text) if format == "jsonl" and line.text.strip() else line.text)
-        except RowError as error:
-            problems.add(line.place, str(error))
-    problems.report(where, findings)
+def _read_file(
+    path: Path, format: str, limit: int, columns: Tuple[int, int], where: str, findings: Findings
+) -> Tuple[List[str], int, str]:
+    """Texts, about how many there are in all, and how much was looked at."""
+    nlp = spacy.blank("xx")
+    nlp.tokenizer = lambda text: Doc(nlp.vocab, words=[text], spaces=[False])  # fast, and keeps all white space
+    counts, texts, marks = Collected(), [], []
+    with findings.guard(where):
+        reading = Reading(sentences=False, misaligned="drop", columns=columns)
+        for doc in read_corpus(path, nlp, reading, format=format, counts=counts, limit=limit):
+            texts.append(doc.text.strip())
+            if _MARK in doc.text:
+                marks.append(counts.place)
+    counts.report(where, findings)
     if marks:
         message = f"{path}: byte order marks within the text ({marks[0]}, {plural(len(marks), 'line')} in all)."
         cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
-    texts = [text for text in texts if text.strip()]
     if format == "text":
         _check_content(path, texts, where, findings)
-    share = len(texts) / max(1, lines.looked_at)
-    return texts, round(share * (lines.total or lines.looked_at)), lines.note
-
-
-def _some(docs: Iterator[Doc], limit: int) -> Tuple[List[str], int, str]:
-    texts = [doc.text.strip() for doc in islice(docs, limit)]
-    more = sum(1 for _ in docs)
-    return texts, len(texts) + more, f"looked at the first {limit:,} documents" if more else ""
-
-
-def _row_text(line: str) -> str:
-    row = parse_row(line)
-    refuse_foreign(row)
-    if isinstance(row.get("text"), str):
-        return str(row["text"])
-    tokens = row.get("tokens")
-    if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
-        return " ".join(tokens)
-    if "text" in row or "tokens" in row:
-        raise RowError(f"'text' must be a string, or 'tokens' a list of strings, got {show(row)}")
-    raise RowError(f"neither 'tokens' nor 'text', only: {', '.join(row) or 'nothing'}")
+    return texts, counts.total, counts.sampled
 
 
 def _check_content(path: Path, texts: List[str], where: str, findings: Findings) -> None:
@@ -138,7 +96,7 @@ def _check_content(path: Path, texts: List[str], where: str, findings: Findings)
 
 def _mean_words(texts: List[str], nlp: Language) -> float:
     mean = sum(len(text.split()) for text in texts) / len(texts)
-    some = [text for text in texts[:: max(1, len(texts) // _TOKENISED)] if len(text) < 10_000][:_TOKENISED]
+    some = [text for text in texts[:: max(1, len(texts) // _TOKENIZED)] if len(text) < 10_000][:_TOKENIZED]
     words = sum(len(text.split()) for text in some)
     if not words:
         return mean
@@ -146,13 +104,7 @@ def _mean_words(texts: List[str], nlp: Language) -> float:
 
 
 def check_steps(text: CheckedText, max_steps: Optional[int], batch_words: int, findings: Findings) -> None:
-    """Compare the steps of the training with the size of the text.
-
-    text (CheckedText): The text.
-    max_steps (Optional[int]): The steps; None: chosen later.
-    batch_words (int): Words of an update.
-    findings (Findings): Takes what is wrong.
-    """
+    """Compare the steps of the training with the size of the text."""
     words = text.total * text.words
     about = "" if text.exact else "about "
     size = f"{about}{text.total:,} texts with about {round(words):,} words"
@@ -166,6 +118,6 @@ def check_steps(text: CheckedText, max_steps: Optional[int], batch_words: int, f
         f"--max-steps {max_steps}",
         f"{plural(max_steps, 'step')} of {batch_words:,} words are less than one pass over the text "
         f"({percent(max_steps, one)} of it: {size}): "
-        "most of what is labelled would never be learned from.",
+        "most of the labeled text would not be used.",
         f"--max-steps {one} for one pass, {3 * one} for three; or give less text.",
     )

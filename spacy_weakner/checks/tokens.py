@@ -1,4 +1,4 @@
-"""Whether the tokenizer makes the tokens of the gold: entities that begin or end within one cannot be found."""
+"""Tokens of annotated files against the tokenizer: entities that begin or end within one cannot be found."""
 
 from itertools import compress
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
@@ -6,12 +6,12 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpus.runs import longest_run
+from ..corpus.sentences import longest_run
 from ..tokenizers import create_word_tokenizer
 from .corpora import CheckedCorpus, Sentence
 from .findings import FIRST, Findings, listed, percent, plural
 
-LIMIT = 1000  # sentences that are tokenised again
+LIMIT = 1000  # sentences that are tokenized again
 WORD_TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 _MUCH = 0.05  # share of other sentences that is worth a warning
 _CLOSING = frozenset(".,;:!?)]}%")
@@ -20,21 +20,16 @@ _JOINING = frozenset("-/")
 
 
 def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings) -> None:
-    """Report spans with character offsets that do not end at token borders.
-
-    corpus (CheckedCorpus): Gold, dev or test.
-    misaligned (str): What `convert` will do with them.
-    findings (Findings): Takes what is wrong.
-    """
-    found = corpus.misaligned
-    if not found:
+    """Report spans with character offsets that do not end at token borders."""
+    n = corpus.misaligned
+    if not n:
         return
-    shown = listed(
-        [f"{m.place.removeprefix(f'{corpus.path}, ')}: '{m.text}' ({m.label}) in the tokens {m.near}" for m in found]
-    )
+    shown = corpus.misaligned_spans[:FIRST]
+    more = f" and {n - len(shown):,} more" if n > len(shown) else ""
+    total = max(corpus.spans, n)
     message = (
-        f"{len(found):,} of {plural(corpus.spans, 'span')} ({percent(len(found), corpus.spans)}) do not begin and end "
-        f"at token borders: {shown}."
+        f"{n:,} of {plural(total, 'span')} ({percent(n, total)}) do not begin and end at token borders: "
+        f"{', '.join(shown)}{more}."
     )
     shifted = "If all are shifted, the offsets count something else (bytes, UTF-16 units, or ends are inclusive)."
     if misaligned == "error":
@@ -60,17 +55,8 @@ class _Comparison(NamedTuple):
 
 
 def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> None:
-    """Tokenise the sentences of a corpus again that came as tokens.
-
-    corpus (CheckedCorpus): Gold, dev or test.
-    nlp (Language): Its tokenizer is the one in use.
-    findings (Findings): Takes what is wrong.
-    """
-    sentences = [s for s in corpus.sentences if not s.as_text]
-    if not sentences:
-        return
-    step = -(-len(sentences) // LIMIT)
-    sentences = sentences[::step]
+    """Tokenize the text of some sentences again."""
+    sentences = corpus.sentences[:: max(1, -(-len(corpus.sentences) // LIMIT))]
     texts = [_text(sentence) for sentence in sentences]
     short = [not longest_run(text, nlp) for text, _ in texts]
     if not all(short):
@@ -110,7 +96,8 @@ def _compare(sentences: Sequence[Sentence], texts: Sequence[_Text], tokenizer: C
         doc = tokenizer(text)
         tokens = [token for token in doc if not token.text.isspace()]
         entities += len(sentence.entities)
-        if tuple(token.text for token in tokens) == sentence.words:
+        words = [word for word in sentence.words if not word.isspace()]
+        if [token.text for token in tokens] == words:
             continue
         other += 1
         borders = _borders(sentence.words, text) if borders is None else borders
@@ -118,7 +105,7 @@ def _compare(sentences: Sequence[Sentence], texts: Sequence[_Text], tokenizer: C
         for start, end, _ in sentence.entities:
             cut += borders[start][0] not in starts or borders[end - 1][1] not in ends
         if len(shown) < FIRST:
-            shown.append(_difference(sentence.words, [token.text for token in tokens]))
+            shown.append(_difference(words, [token.text for token in tokens]))
     return _Comparison(len(sentences), other, entities, cut, list(dict.fromkeys(shown)))
 
 
@@ -127,11 +114,7 @@ def _text(sentence: Sentence) -> _Text:
 
 
 def natural_text(words: Sequence[str]) -> Tuple[str, List[Tuple[int, int]]]:
-    """The text that tokens were probably made of, where nothing says which of them blanks followed.
-
-    words (Sequence[str]): The tokens.
-    RETURNS (Tuple[str, List[Tuple[int, int]]]): The text, and where in it each token is.
-    """
+    """The text that tokens were probably made of, where nothing says which of them blanks followed."""
     text, borders, joined = "", [], True
     for i, word in enumerate(words):
         within = (

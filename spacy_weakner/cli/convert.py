@@ -73,9 +73,9 @@ def convert_cli(
         if report.weak:
             msg.info(f"Weak spans: {listing(report.weak)}")
         if report.empty:
-            msg.info(f"Empty lines passed over: {report.empty}")
+            msg.info(f"Empty lines ignored: {report.empty}")
         if report.long:
-            from ..corpus.runs import LONGEST_RUN
+            from ..corpus.sentences import LONGEST_RUN
 
             msg.warn(f"Texts left out with more than {LONGEST_RUN} signs without white space: {report.long}")
         if report.misaligned:
@@ -85,7 +85,6 @@ def convert_cli(
         for remark in report.remarks:
             say("warning", remark[0].upper() + remark[1:])
         if report.lost:
-            msg.warn(
-                f"What {output_path.name} cannot say: {', '.join(f'{what} ({n})' for what, n in report.lost.items())}"
-            )
+            lost = ", ".join(f"{what} ({n})" for what, n in report.lost.items())
+            msg.warn(f"Lost, since {output_path.name} cannot hold it: {lost}")
         show_shards(report.skipped, report.replaced)

@@ -1,12 +1,18 @@
-"""Converts corpora: from any format of `spacy_weakner.formats` to any of them."""
+"""Converts corpora from any format of `corpus.formats` to any of them, in one go or shard by shard."""
 
+from collections import Counter
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
+from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpus import weak
 from ..corpus.conll import COLUMNS
+from ..corpus.counts import RowCounts
 from ..corpus.formats.names import FORMATS, OUTPUTS
 from ..corpus.formats.offsets import AUTO, UNITS
 from ..corpus.formats.reading import Reading, input_files, read_corpus
@@ -16,13 +22,46 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..pipelines import blank_pipeline
 from ..progress import Progress
+from ..runtime.blocks import corpus_inputs
 from ..runtime.executor import Executor
 from ..runtime.lock import holding
 from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
-from .in_parts import Asked, convert_in_parts
-from .report import ConvertReport
+from ..runtime.shards import WHOLE, Part, Shards
+from ..runtime.stage import Report, Stage
 
 _SHARDS = "spacy"
+
+
+@dataclass
+class ConvertReport(RowCounts, Report):
+    """What was converted, beside the counts of `RowCounts` and `Report`.
+
+    tokens (int): Tokens of the Docs written.
+    unknown (int): Docs without any entity annotation.
+    entities (Counter[str]): Entities of `doc.ents` per label.
+    weak (Counter[str]): Weak spans per source.
+    lost (Counter[str]): What the format of the output cannot hold, in words.
+    """
+
+    tokens: int = 0
+    unknown: int = 0
+    entities: "Counter[str]" = field(default_factory=Counter)
+    weak: "Counter[str]" = field(default_factory=Counter)
+    lost: "Counter[str]" = field(default_factory=Counter)
+
+    @property
+    def files(self) -> int:
+        """Files of the output."""
+        return self.written + self.skipped
+
+    def counting(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        """Count Docs that pass by."""
+        for doc in docs:
+            self.tokens += len(doc)
+            self.unknown += not doc.has_annotation("ENT_IOB")
+            self.entities.update(ent.label_ for ent in doc.ents)
+            self.weak.update({source: len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc)})
+            yield doc
 
 
 @holding("output_path")
@@ -65,7 +104,7 @@ def convert(
     limit (Optional[int]): Write at most so many Docs.
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
-    offsets, labels, columns, spans_key: See `corpus.formats.reading.read_corpus`.
+    offsets, labels, columns, spans_key: See `corpus.formats.reading.Reading`.
     shard_size (int): Docs per shard, if the output is a folder; in parts lines of the input.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
     workers, ray: See `runtime.executor.Executor`.
@@ -88,31 +127,19 @@ def convert(
     if not as_folder:
         output_format(output_path, to)
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
+    check_choice("offsets", offsets, (AUTO, *UNITS))
+    reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
     executor, in_parts = Executor(workers, ray), workers > 1 or ray is not None
     if in_parts:
         if not as_folder:
             raise WeaknerError(Errors.WK312.format(path=output_path))
         for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
             raise WeaknerError(Errors.WK749.format(setting=setting))
-        check_choice("offsets", offsets, (AUTO, *UNITS))
-        reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
-        asked = Asked(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
-        return convert_in_parts(asked, executor, progress=progress)
+        config = ConvertConfig(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
+        return _convert_in_parts(config, executor, progress)
     check_there(output_path, overwrite)
     report = ConvertReport()
-    docs = read_corpus(
-        input_path,
-        blank_pipeline(lang, tokenizer),
-        format=format,
-        sentences=sentences,
-        source=source,
-        misaligned=misaligned,
-        offsets=offsets,
-        labels=labels or (),
-        columns=columns,
-        spans_key=spans_key,
-        counts=report,
-    )
+    docs = read_corpus(input_path, blank_pipeline(lang, tokenizer), reading, format=format, counts=report)
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
@@ -132,3 +159,59 @@ def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Do
     # Raised where the writers still hold a temporary file, so that no empty one is left.
     if not report.docs:
         raise WeaknerError(Errors.WK101.format(path=path))
+
+
+# Shard by shard
+
+
+class ConvertConfig(NamedTuple):
+    """What to convert, and how; see `convert`."""
+
+    input_path: str
+    output_path: str
+    format: Optional[str]
+    lang: str
+    tokenizer: Optional[str]
+    reading: Reading
+    shard_size: int
+
+
+class Convert(Stage[ConvertReport]):
+    """The stage; the tokenizer of `nlp` reads text."""
+
+    name = "convert"
+    report = ConvertReport
+
+    def __init__(self, config: ConvertConfig, nlp: Language) -> None:
+        settings = {"lang": config.lang, "tokenizer": config.tokenizer, **asdict(config.reading)}
+        super().__init__(settings, nlp.vocab)
+        self.config = config
+        self.nlp = nlp
+        self._rows = RowCounts()  # of the shard at hand
+
+    def shards(self, part: Part = WHOLE) -> Shards:
+        """The shards of a part."""
+        path, format_, reading = Path(self.config.input_path), self.config.format, self.config.reading
+        size, counts = self.config.shard_size, self._rows
+        inputs = corpus_inputs(path, self.nlp, format=format_, reading=reading, shard_size=size, counts=counts)
+        return Shards(self.name, path, Path(self.config.output_path), inputs, part)
+
+    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        vars(self._rows).update(vars(RowCounts()))
+        yield from self.stats.counting(docs)
+        counted = {count.name: getattr(self._rows, count.name) for count in fields(RowCounts)}
+        self.stats.add(ConvertReport(**counted))
+
+
+def _convert_in_parts(config: ConvertConfig, executor: Executor, progress: bool) -> ConvertReport:
+    path = Path(config.input_path)
+    formats = {format_ for _, format_ in input_files(path, config.format)}
+    if "spacy" in formats and len(formats) > 1:
+        raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
+    stage = Convert(config, blank_pipeline(config.lang, config.tokenizer))
+    return executor.run(stage.shards(), stage, lambda _: partial(_make_part, config), progress=progress)
+
+
+def _make_part(config: ConvertConfig, part: Part) -> None:
+    stage = Convert(config, blank_pipeline(config.lang, config.tokenizer))
+    stage.shards(part).run(stage)

@@ -18,23 +18,12 @@ def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
 
 
 def reference_spans(reference: Any, key: Optional[str]) -> Iterable[Span]:
-    """The spans that a reference says are to be learned.
-
-    reference (Doc): The Doc.
-    key (Optional[str]): Span group; None: its entities.
-    RETURNS (Iterable[Span]): The spans; none if there is no such group.
-    """
+    """The spans of a reference that are to be learned: its entities, or those of a span group."""
     return reference.ents if key is None else span_group(reference, key)
 
 
 def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = None) -> List[Entity]:
-    """Spans of the reference on the tokens of the predicted Doc.
-
-    example (Example): The example.
-    spans (Iterable[Span]): Spans of its reference.
-    max_width (Optional[int]): Tokens of a span, at most.
-    RETURNS (List[Entity]): Those that align and are not wider, sorted, each once.
-    """
+    """Spans of the reference on the tokens of the predicted Doc."""
     given = list(spans)
     if not given:
         return []
@@ -44,12 +33,7 @@ def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = 
 
 
 def unclear_tokens(example: Example, spans: Iterable[Span]) -> NDArray[numpy.int64]:
-    """The tokens of the predicted Doc that belong to spans which do not align with its tokens.
-
-    example (Example): The example.
-    spans (Iterable[Span]): Spans of its reference.
-    RETURNS (NDArray[numpy.int64]): Shape (n,), sorted.
-    """
+    """The tokens of the predicted Doc that belong to spans which do not align with its tokens."""
     given = list(spans)
     if not given or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
         return numpy.zeros(0, dtype="int64")
@@ -59,22 +43,14 @@ def unclear_tokens(example: Example, spans: Iterable[Span]) -> NDArray[numpy.int
 
 
 def unknown_tokens(example: Example) -> NDArray[numpy.bool_]:
-    """The tokens of the predicted Doc whose entity annotation is missing.
-
-    example (Example): The example.
-    RETURNS (NDArray[numpy.bool_]): Shape (n_tokens,).
-    """
+    """The tokens of the predicted Doc whose entity annotation is missing."""
     iob: Tuple[Any, ...] = tuple(example.get_aligned("ENT_IOB"))
-    return numpy.asarray([own is None or own == 0 for own in iob], dtype=bool)
+    return numpy.asarray([value is None or value == 0 for value in iob], dtype=bool)
 
 
 def copy_sources(example: Example, sources: Sequence[str]) -> None:
     """Copy what sources say of the annotated Doc to the predicted one, if that does not have it. Of other tokens, the
-    matches are copied that align.
-
-    example (Example): The example.
-    sources (Sequence[str]): Names of the sources.
-    """
+    matches are copied that align."""
     reference, predicted = example.reference, example.predicted
     for name in map(weak_group, sources):
         if name not in reference.spans or name in predicted.spans:

@@ -26,15 +26,12 @@ KEY, ASKED = "key", "asked"
 
 
 def is_answer(row: Mapping[str, Any]) -> bool:
-    """Whether a row is one of `ask`."""
+    """True if a row is one of `ask`."""
     return isinstance(row.get(KEY), str) and isinstance(row.get(ASKED), str)
 
 
 def is_torn(line: bytes) -> bool:
-    """Whether a killed process has left the last line of a file unfinished: it does not end, and is no row.
-
-    line (bytes): The line with its end.
-    """
+    """True if a killed process has left the last line of a file unfinished: it does not end, and is no row."""
     if not line or line.endswith(b"\n"):
         return False
     try:
@@ -45,7 +42,7 @@ def is_torn(line: bytes) -> bool:
 
 
 def holds_answers(path: Path) -> bool:
-    """Whether a file is one of `ask`: its first row tells."""
+    """True if a file is one of `ask`: its first row tells."""
     try:
         return any(is_answer(parse_row(line)) for line in islice(read_lines(path), 1))
     except (RowError, WeaknerError):

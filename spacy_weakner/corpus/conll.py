@@ -16,15 +16,16 @@ from spacy.tokens import Doc
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, read_lines
 from ..ty import Entity
+from .counts import Place, RowCounts, RowError, at_line, show
 from .entities import set_entities
-from .jsonl import at_line
+from .jsonl import row_from_doc
 from .overlaps import drop_overlaps
-from .rows import BLANK_TOKENS, RowCounts, RowError, is_blank, row_from_doc, show
+from .rows import BLANK_TOKENS, is_blank
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
-NO_WORDS = "lines of CoNLL-U that number no single word (1-2, 1.1), dropped"
+NO_WORDS = "lines of CoNLL-U that are no single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
 # Where token and tag stand: from 1 on, or from the end.
 COLUMNS = (1, -1)
@@ -39,16 +40,13 @@ _ENOUGH = 100
 
 
 class _Line(NamedTuple):
-    number: int
+    number: Place
     cells: List[str]
+    width: int  # columns that it should have
 
 
 def find_width(lines: Iterable[str]) -> Optional[int]:
-    """How many columns a file has: as many as its first line of a token that can be nothing else.
-
-    lines (Iterable[str]): Its lines, from the first on.
-    RETURNS (Optional[int]): None if there is no such line.
-    """
+    """How many columns a file has: as many as its first line of a token that can be nothing else."""
     return next((len(_split(raw)) for raw in lines if _is_token(_split(raw)) and not _COMMENT.match(raw)), None)
 
 
@@ -56,7 +54,7 @@ def read_conll(
     path: Path,
     nlp: Language,
     *,
-    lines: Optional[Iterable[Tuple[int, str]]] = None,
+    lines: Optional[Iterable[Tuple[Place, str]]] = None,
     columns: Tuple[int, int] = COLUMNS,
     width: Optional[int] = None,
     labels: Sequence[str] = (),
@@ -64,36 +62,25 @@ def read_conll(
 ) -> Iterator[Doc]:
     """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: usually the
     first holds the token, and the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-`
-    lines and comments ("# ...", "#key=...") end a sentence.
-
-    path (Path): The file; `.gz` is unpacked.
-    nlp (Language): Its vocabulary is used.
-    lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
-    columns (Tuple[int, int]): Columns of token and tag, from 1 on; negative ones count from the end, -1 is the last.
-    width (Optional[int]): How many columns the file has, if that is known; None: the lines tell.
-    labels (Sequence[str]): Names of tags: those that come without a type get that of the names.
-    counts (Optional[RowCounts]): Where to count what is dropped.
-    YIELDS (Doc): One Doc per sentence.
-    RAISES (WeaknerError): For anything malformed, with file, line and reason, and if the first column, which should
-        hold the tokens, numbers them.
-    """
+    lines and comments ("# ...", "#key=...") end a sentence."""
     if 0 in columns:
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
     counts = RowCounts() if counts is None else counts
-    numbered: Iterable[Tuple[int, str]] = enumerate(read_lines(path), start=1) if lines is None else lines
+    numbered: Iterable[Tuple[Place, str]] = enumerate(read_lines(path), start=1) if lines is None else lines
     if width is None:
         numbered, ahead = tee(numbered)
         width = find_width(raw for _, raw in ahead)
         del ahead  # it would keep all lines
-    sentences = _sentences(path, numbered, columns, width)
+    sentences = _sentences(numbered, columns, width)
     for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
         words, tags = _read_sentence(path, sentence, columns, labels, counts)
         if words:
+            counts.place = f"line {sentence[0].number}"
             yield _make_doc(words, tags, nlp, counts)
 
 
 def _sentences(
-    path: Path, lines: Iterable[Tuple[int, str]], columns: Tuple[int, int], width: Optional[int]
+    lines: Iterable[Tuple[Place, str]], columns: Tuple[int, int], width: Optional[int]
 ) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
     for number, raw in lines:
@@ -103,16 +90,14 @@ def _sentences(
                 yield sentence
             sentence = []
             continue
-        with at_line(path, number):
-            _check_width(cells, width)
-        width = len(cells)
-        sentence.append(_Line(number, cells))
+        width = width or len(cells)
+        sentence.append(_Line(number, cells, width))
     if sentence:
         yield sentence
 
 
 def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
-    """Hold sentences back for as long as their first column may be one that only numbers the tokens."""
+    """Hold sentences back while their first column may be one that only numbers the tokens."""
     held: List[List[_Line]] = []
     for sentence in sentences:
         held.append(sentence)
@@ -129,7 +114,7 @@ def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[Li
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
-    """Whether the first of several columns does nothing but count."""
+    """True if the first of several columns does nothing but count."""
     first = [line.cells[0] for line in sentence]
     numbers = [int(cell) for cell in first if _NUMBER.fullmatch(cell)]
     others = [cell for cell in first if not _NUMBER.fullmatch(cell)]
@@ -143,7 +128,7 @@ def _is_numbered(sentence: Sequence[_Line]) -> bool:
 
 def _guess_columns(lines: Iterable[Sequence[str]]) -> str:
     """Columns of token and tag beside a first one that counts, as the option takes them."""
-    found = enumerate(zip(*(cells for cells in lines if not _NO_WORD.fullmatch(cells[0])), strict=True), start=1)
+    found = enumerate(zip(*(cells for cells in lines if not _NO_WORD.fullmatch(cells[0])), strict=False), start=1)
     tags = [n for n, cells in found if any(map(_is_known, cells)) and all(map(_are_tags, cells))]
     return f"{3 if tags[:1] == [2] else 2} {tags[0] if tags else 'N (N: the column of the tags)'}"
 
@@ -158,11 +143,16 @@ def _read_sentence(
         if counted and _NO_WORD.fullmatch(line.cells[0]):
             counts.notes[NO_WORDS] += 1
             continue
-        with at_line(path, line.number):
+        parts = None
+        with at_line(path, line.number, counts):
+            _check_width(line.cells, line.width)
             token, cell = (_cell(line.cells, column) for column in columns)
             if not token:
                 raise RowError("the token is empty")
-            tag = _read_tag(cell, labels)
+            parts = token, _read_tag(cell, labels)
+        if parts is None:  # refused, so the sentence is left out
+            return [], []
+        token, tag = parts
         if is_blank(token):
             counts.notes[BLANK_TOKENS] += 1
         else:
@@ -173,13 +163,7 @@ def _read_sentence(
 
 def write_conll(path: Path, docs: Iterable[Doc]) -> int:
     """Write a CoNLL file, whole or not at all: token, tab, BIO tag; missing tags as "-". White-space tokens,
-    and Docs that hold nothing else, are left out.
-
-    path (Path): The file.
-    docs (Iterable[Doc]): What to write.
-    RETURNS (int): The number of sentences.
-    RAISES (WeaknerError): For a token or a label that could not be read back.
-    """
+    and Docs that hold nothing else, are left out."""
     n = 0
     with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
         for doc in docs:
@@ -198,11 +182,7 @@ def write_conll(path: Path, docs: Iterable[Doc]) -> int:
 
 
 def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
-    """Decode tags of any of the schemes above.
-
-    tags (Sequence[Optional[str]]): Tags, perhaps several in one; None is missing and ends an entity like "O".
-    RETURNS (List[Entity]): Entities from left to right, which overlap where there are several tags.
-    """
+    """Decode tags of any of the schemes above."""
     spelled: Dict[str, List[str]] = {}
     for i, cell in enumerate(tags):
         for match in map(TAG.fullmatch, split_tags(cell or OUTSIDE)):
@@ -243,18 +223,12 @@ def bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tup
 
 
 def check_tag(cell: str, names: Sequence[str] = ()) -> str:
-    """Check the tags of a cell.
-
-    cell (str): One tag, or several.
-    names (Sequence[str]): Names of tags: those that come without a type get that of the names.
-    RETURNS (str): The tags, with types.
-    RAISES (RowError): If one is none, or has no type, and the names have not exactly one.
-    """
+    """Check the tags of a cell."""
     return ",".join(_with_type(tag, names) for tag in split_tags(cell))
 
 
 def is_readable(tag: str) -> bool:
-    """Whether a tag that is to be written would be read as the same."""
+    """True if a tag that is to be written would be read as the same."""
     return tag == OUTSIDE or (TAG.fullmatch(tag) is not None and len(split_tags(tag)) == 1)
 
 
@@ -324,10 +298,10 @@ def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int
     return not _are_tags(_cell(cells, column))
 
 
-def _check_width(cells: Sequence[str], width: Optional[int]) -> None:
+def _check_width(cells: Sequence[str], width: int) -> None:
     if len(cells) < 2:
         raise RowError(f"expected at least 2 columns, got {len(cells)}")
-    if width is not None and len(cells) != width:
+    if len(cells) != width:
         raise RowError(f"expected {width} columns as in the lines before, got {len(cells)}")
 
 

@@ -1,45 +1,39 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
-from spacy.attrs import ORTH, SPACY
+import numpy
+import srsly
+from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, SPACY, TAG
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from .._compat import MsgpackConverters
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, existing, visible_files
-from .packing import DocPacker, check_bin
 from .weak import check_stored, copy_group, stored_user_data
 
 SUFFIX = ".spacy"
 # A folder is being filled, or was when its run ended.
 UNFINISHED = ".unfinished"
+# What tokens have that are hashes of strings: two always, the others with some annotation.
+HASHES = (ORTH, NORM, LEMMA, TAG, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID)
 
 
 def receipt_path(shard: Path) -> Path:
-    """RETURNS (Path): Where a stage notes what it has made a `.spacy` file from."""
+    """The file in which a stage notes what it has made a `.spacy` file from."""
     return shard.with_name(f"{shard.name}.json")
 
 
 def check_whole(path: Path) -> None:
-    """Check that a corpus is not being written.
-
-    path (Path): A file, or a folder.
-    RAISES (WeaknerError): If it is, or its run has ended before.
-    """
+    """Check that a corpus is not being written."""
     if (path / UNFINISHED).exists():
         raise WeaknerError(Errors.WK789.format(path=path))
 
 
 def corpus_files(path: Path) -> List[Path]:
-    """The `.spacy` files of a corpus.
-
-    path (Path): A file, or a folder that is searched with its subfolders.
-    RETURNS (List[Path]): The files, sorted by name.
-    RAISES (WeaknerError): If the path does not exist or holds no such file, or not all of a corpus.
-    """
+    """The `.spacy` files of a corpus."""
     path = existing(Path(path))
     check_whole(path)
     files = [path] if path.is_file() else found_files(path)
@@ -49,31 +43,18 @@ def corpus_files(path: Path) -> List[Path]:
 
 
 def found_files(folder: Path) -> List[Path]:
-    """RETURNS (List[Path]): The `.spacy` files of a folder and its subfolders, sorted by name, whole or not."""
+    """The `.spacy` files of a folder and its subfolders, sorted by name, complete or not."""
     return visible_files(folder, SUFFIX)
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Stream the Docs of a corpus; one file at a time is in memory.
-
-    path (Path): A `.spacy` file or a folder of them.
-    vocab (Vocab): The vocabulary of the Docs.
-    YIELDS (Doc): The Docs, in the order of the files.
-    RAISES (WeaknerError): If there is no such file, or one cannot be read.
-    """
+    """Stream the Docs of a corpus; one file at a time is in memory."""
     for file_ in corpus_files(path):
         yield from bin_docs(read_bin(file_), vocab, file_)
 
 
 def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
-    """The Docs of a `.spacy` file: as `bin_.get_docs`, but many times as fast where Docs have span groups.
-
-    bin_ (DocBin): What the file holds.
-    vocab (Vocab): The vocabulary of the Docs.
-    path (Path): The file.
-    YIELDS (Doc): The Docs.
-    RAISES (WeaknerError): If what it holds are no Docs.
-    """
+    """The Docs of a `.spacy` file: as `bin_.get_docs`, but many times as fast where Docs have span groups."""
     docs, converters = bin_.get_docs(vocab), MsgpackConverters()
     labels: Set[int] = set()
     checked = False
@@ -96,12 +77,7 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
 
 def stream_docs(path: Path) -> Iterator[Doc]:
     """Stream the Docs of a corpus with a vocabulary that does not grow from file to file. A Doc must not be used any
-    more when the next one is asked for.
-
-    path (Path): A `.spacy` file or a folder of them.
-    YIELDS (Doc): The Docs, in the order of the files.
-    RAISES (WeaknerError): If there is no such file, or one cannot be read.
-    """
+    more when the next one is asked for."""
     for file_ in corpus_files(path):
         vocab = Vocab()
         with vocab.memory_zone():
@@ -109,12 +85,7 @@ def stream_docs(path: Path) -> Iterator[Doc]:
 
 
 def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
-    """A Doc with the same words and nothing else: what a component may see of an annotated one.
-
-    doc (Doc): The Doc.
-    vocab (Optional[Vocab]): Vocabulary of the copy; None: that of the Doc.
-    RETURNS (Doc): The copy.
-    """
+    """A Doc with the same words and nothing else: what a component may see of an annotated one."""
     values: Any = doc.to_array([ORTH, SPACY])  # many times as fast as to ask every token
     strings: Any = doc.vocab.strings
     words = [strings[key] for key in values[:, 0].tolist()]
@@ -122,13 +93,7 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
 
 
 def copy_with_groups(doc: Doc, groups: Iterable[str], vocab: Optional[Vocab] = None) -> Doc:
-    """A Doc with the same words and some of the same span groups, and nothing else.
-
-    doc (Doc): The Doc.
-    groups (Iterable[str]): Names of groups; those that the Doc does not have are passed over.
-    vocab (Optional[Vocab]): Vocabulary of the copy; None: that of the Doc.
-    RETURNS (Doc): The copy.
-    """
+    """A Doc with the same words and some of the same span groups, and nothing else."""
     copy = bare_copy(doc, vocab)
     for group in groups:
         copy_group(doc, copy, group)
@@ -136,12 +101,7 @@ def copy_with_groups(doc: Doc, groups: Iterable[str], vocab: Optional[Vocab] = N
 
 
 def read_bin(path: Path) -> DocBin:
-    """Read one `.spacy` file.
-
-    path (Path): The file.
-    RETURNS (DocBin): Its contents.
-    RAISES (WeaknerError): If it is not one.
-    """
+    """Read one `.spacy` file."""
     try:
         bin_ = DocBin(store_user_data=True).from_disk(path)
         parts = (bin_.spaces, bin_.cats, bin_.flags, bin_.span_groups, bin_.user_data)
@@ -154,12 +114,7 @@ def read_bin(path: Path) -> DocBin:
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     """Write one `.spacy` file, whole or not at all. Of `doc.user_data` only the keys of `corpus.weak` are
-    kept.
-
-    path (Path): The file.
-    docs (Iterable[Doc]): What to write.
-    RETURNS (int): The number of Docs.
-    """
+    kept."""
     bin_, converters = DocPacker(), MsgpackConverters()
     for doc in docs:
         with converters:
@@ -187,3 +142,62 @@ def _check_spans(doc: Doc, seen: Set[int]) -> None:
 def _damaged(path: Path, error: Exception) -> WeaknerError:
     reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
     return WeaknerError(Errors.WK102.format(path=path, reason=reason))
+
+
+class DocPacker(DocBin):
+    """A `DocBin` with the same contents as spaCy's, in a fraction of the time: that asks every token for nine strings,
+    most of which it has seen before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(store_user_data=True)
+        self._columns = [self.attrs.index(attr) for attr in HASHES]
+        self._rare = self._columns[2:]
+        self._morph = self.attrs.index(MORPH)
+        self._seen: Set[int] = set()
+        self._seen_morphs: Set[int] = set()
+        self._nothing = srsly.msgpack_dumps({})
+
+    def add(self, doc: Doc, user_data: Optional[Dict[str, Any]] = None) -> None:
+        """Add a Doc."""
+        values: Any = doc.to_array([*self.attrs, SPACY])
+        self.tokens.append(values[:, :-1])
+        self.spaces.append(values[:, -1:].astype(bool))
+        # At once: a memory zone may end before the Docs are written, and the strings of its words with it.
+        self._look_up(doc.vocab, values)
+        self.flags.append({"has_unknown_spaces": doc.has_unknown_spaces})
+        self.cats.append(doc.cats)
+        data = doc.user_data if user_data is None else user_data
+        self.user_data.append(srsly.msgpack_dumps(data) if data else self._nothing)
+        self.span_groups.append(doc.spans.to_bytes())
+        strings: Any = doc.vocab.strings
+        for group in doc.spans.values():
+            for span in group:
+                self.strings.add(span.label_)
+                self.strings.update(strings[key] for key in (span.kb_id, span.id) if key in strings)
+
+    def _look_up(self, vocab: Vocab, values: Any) -> None:
+        strings: Any = vocab.strings
+        columns = self._columns if values[:, self._rare].any() else self._columns[:2]
+        new = set(values[:, columns].ravel().tolist()) - self._seen
+        self.strings.update(strings[key] for key in new)
+        self._seen |= new
+        for key in set(values[:, self._morph].tolist()) - self._seen_morphs:
+            morphology: Any = vocab.morphology
+            features = strings[key]
+            self.strings.add("" if features == morphology.EMPTY_MORPH else features)
+            self._seen_morphs.add(key)
+
+
+def check_bin(bin_: DocBin, vocab: Vocab) -> None:
+    """Check the tokens of a file: all at once, which takes a tenth of the time of a check per Doc."""
+    # A blank that is more than one moves the tokens behind it; the blanks are stored beside the attributes.
+    if SPACY in bin_.attrs or any((spaces.view("uint8") > 1).any() for spaces in bin_.spaces):
+        raise ValueError("tokens do not stand where their text does")
+    strings: Any = vocab.strings
+    for string in bin_.strings:
+        strings.add(string)
+    columns = [column for column, attr in enumerate(bin_.attrs) if attr in HASHES]
+    for start in range(0, len(bin_), 1000):
+        for key in numpy.unique(numpy.concatenate(bin_.tokens[start : start + 1000])[:, columns]).tolist():
+            _ = strings[key]

@@ -1,19 +1,19 @@
-"""Entities of a Doc: writing them, and their white space."""
+"""Entities of a Doc: writing them, their white space, and those that stand there before a component writes its own."""
 
 from typing import Iterable, List, Sequence
 
+import numpy
+from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.tokens import Doc, Span
 
 from ..ty import Entity
+from .tags import BoolMask
+
+BEGINS = 3  # value of ENT_IOB
 
 
 def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) -> None:
-    """Write `doc.ents`.
-
-    doc (Doc): The Doc.
-    entities (Sequence[Entity]): Entities without overlaps.
-    known (Sequence[bool]): Per token: False where nothing is known. Tokens of entities count as known.
-    """
+    """Write `doc.ents`. `known` is False for tokens about which nothing is known; those of entities always are."""
     spans = [Span(doc, start, end, label=label) for start, end, label in entities]
     if not any(known):
         doc.set_ents(spans, default="missing")
@@ -24,12 +24,7 @@ def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) ->
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
-    """Take white-space tokens off the ends of entities, and drop entities that consist of nothing else.
-
-    doc (Doc): The Doc of the entities.
-    entities (Iterable[Entity]): The entities.
-    RETURNS (List[Entity]): What remains.
-    """
+    """Take white-space tokens off the ends of entities, and drop entities that consist of nothing else."""
     result = []
     for start, end, label in entities:
         while start < end and doc[start].is_space:
@@ -39,3 +34,17 @@ def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
         if start < end:
             result.append((start, end, label))
     return result
+
+
+def preset_tokens(doc: Doc) -> BoolMask:
+    """Tokens of entities that stand in a Doc already, and blocked ones."""
+    annotation = doc.to_array([ENT_IOB, ENT_TYPE])
+    preset: BoolMask = (annotation[:, 1] != 0) | (annotation[:, 0] == BEGINS)
+    return preset
+
+
+def blocked_tokens(doc: Doc) -> List[Span]:
+    """Tokens that must not be part of any entity: they begin one without a type."""
+    annotation = doc.to_array([ENT_IOB, ENT_TYPE])
+    found = numpy.flatnonzero((annotation[:, 0] == BEGINS) & (annotation[:, 1] == 0)).tolist()
+    return [doc[i : i + 1] for i in found]

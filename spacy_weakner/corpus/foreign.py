@@ -1,4 +1,4 @@
-"""Rows of other annotation tools, told by their keys. In rows of ours, their labels would be passed over: the sentence
+"""Rows of other annotation tools, told by their keys. In rows of ours, their labels would be ignored: the sentence
 would seem to be without annotation. The formats are read in `spacy_weakner.formats`."""
 
 import shlex
@@ -22,11 +22,7 @@ TAGS = ("ner_tags", "tags", "ner", "labels", "label")
 
 
 def tool_of(row: Any) -> Optional[str]:
-    """Recognise a row of another tool.
-
-    row (Any): The row.
-    RETURNS (Optional[str]): Name of its format; None for a row of ours, or without labels.
-    """
+    """Recognize a row of another tool."""
     if isinstance(row, list):
         is_pair = len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
         return "spacy-json" if is_pair else None
@@ -53,11 +49,7 @@ def tool_of(row: Any) -> Optional[str]:
 
 
 def wrapped(value: Any) -> Optional[Tuple[str, List[Any]]]:
-    """Recognize an object that wraps all records of a file: `{"data": [...]}`.
-
-    value (Any): The object.
-    RETURNS (Optional[Tuple[str, List[Any]]]): The key and the records; None if it is a record itself.
-    """
+    """Recognize an object that wraps all records of a file: `{"data": [...]}`."""
     if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
         return None
     found = [(key, items) for key, items in value.items() if isinstance(items, list) and any(map(_is_record, items))]
@@ -65,7 +57,7 @@ def wrapped(value: Any) -> Optional[Tuple[str, List[Any]]]:
 
 
 def is_prodigy(row: Any) -> bool:
-    """Whether a row is one of Prodigy: it is answered, or knows its hash, or its tokens are objects beside the text."""
+    """True if a row is one of Prodigy: it is answered, or knows its hash, or its tokens are objects beside the text."""
     if any(key in row for key in _PRODIGY) or row.get("answer") in _ANSWERS[1:]:
         return True
     tokens, spans = row.get("tokens"), row.get("spans")
@@ -75,47 +67,34 @@ def is_prodigy(row: Any) -> bool:
 
 
 def find_tags(row: Any) -> Optional[str]:
-    """The key under which a row has a tag for every token.
-
-    row (Any): The row.
-    RETURNS (Optional[str]): The key, if there is one.
-    """
+    """The key under which a row has a tag for every token."""
     tokens = row.get("tokens")
     return next((key for key in TAGS if _are_tags(row.get(key), tokens)), None)
 
 
 def find_spans(row: Any) -> Optional[str]:
-    """The key under which a row with a text has spans.
-
-    row (Any): The row.
-    RETURNS (Optional[str]): The key, if there is one.
-    """
+    """The key under which a row with a text has spans."""
     return next((key for key in SPANS if _are_spans(row.get(key))), None)
 
 
 def holds_task(row: Any) -> bool:
-    """Whether a row is an annotation with its task inside, as Label Studio writes it to cloud storage."""
+    """True if a row is an annotation with its task inside, as Label Studio writes it to cloud storage."""
     task = row.get("task") if isinstance(row, dict) else None
     return isinstance(task, dict) and isinstance(task.get("data"), dict) and "result" in row
 
 
 def is_dataturks(row: Any) -> bool:
-    """Whether a row is one of Dataturks."""
+    """True if a row is one of Dataturks."""
     return isinstance(row, dict) and isinstance(row.get("content"), str) and "annotation" in row
 
 
 def is_labels(value: Any) -> bool:
-    """Whether these are spans as Label Studio writes them."""
+    """True if these are spans as Label Studio writes them."""
     return _are_spans(value) and all(isinstance(item, dict) and isinstance(item.get("labels"), list) for item in value)
 
 
 def with_names(message: str, path: Path) -> str:
-    """Put the name of the file into the command of a message.
-
-    message (str): What `rows.refuse_foreign` said, or anything else.
-    path (Path): The file.
-    RETURNS (str): The message.
-    """
+    """Put the name of the file into the command of a message."""
     new = path.with_name(f"{path.name.partition('.')[0]}-new.spacy")
     return message.replace("convert FILE NEW", f"convert {shlex.quote(str(path))} {shlex.quote(str(new))}")
 

@@ -14,26 +14,21 @@ class Gold(NamedTuple):
     """What is known for certain about a Doc.
 
     entities (FrozenSet[Entity]): The gold entities.
-    missing (FrozenSet[int]): Tokens that nobody has annotated.
+    missing (FrozenSet[int]): Tokens without annotation.
     """
 
     entities: FrozenSet[Entity]
     missing: FrozenSet[int] = frozenset()
 
     def scorable(self, entities: Entities) -> List[Entity]:
-        """RETURNS (List[Entity]): Those that touch no missing token: of the others nobody knows whether they are
-        right."""
+        """Those that touch no missing token: the others may be right or wrong."""
         if not self.missing:
             return list(entities)
         return [entity for entity in entities if self.missing.isdisjoint(range(entity[0], entity[1]))]
 
 
 def keep_gold(doc: Doc) -> bool:
-    """Move the gold of a Doc to the span group "gold", before weak labels are written to `doc.ents`.
-
-    doc (Doc): The Doc.
-    RETURNS (bool): Whether there was any. Gold that was moved before stays as it is.
-    """
+    """Move the gold of a Doc to the span group "gold", before weak labels are written to `doc.ents`."""
     if is_weak(doc) or not doc.has_annotation("ENT_IOB"):
         return False
     set_gold(doc, doc_entities(doc), missing_tokens(doc))
@@ -41,34 +36,21 @@ def keep_gold(doc: Doc) -> bool:
 
 
 def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = ()) -> None:
-    """Write gold beside weak labels, to the span group "gold".
-
-    doc (Doc): The Doc.
-    entities (Sequence[Entity]): The gold entities.
-    missing (Sequence[int]): Tokens that nobody has annotated.
-    """
+    """Write gold beside weak labels, to the span group "gold"."""
     group = set_group(doc, GOLD_GROUP, entities)
     if missing:
         group.attrs["missing"] = list(missing)
 
 
 def missing_tokens(doc: Doc) -> List[int]:
-    """The tokens whose entity annotation is missing.
-
-    doc (Doc): The Doc.
-    RETURNS (List[int]): Their numbers, in ascending order.
-    """
+    """The tokens whose entity annotation is missing."""
     values: Any = doc.to_array([ENT_IOB])  # many times as fast as to ask every token
     missing: List[int] = numpy.flatnonzero(values == 0).tolist()
     return missing
 
 
 def find_gold(doc: Doc) -> Optional[Gold]:
-    """The gold of a Doc: the span group "gold", where `aggregate` has put it; else `doc.ents`, unless they are weak.
-
-    doc (Doc): The Doc.
-    RETURNS (Optional[Gold]): None if there is none. (A Doc without tokens has one, which is empty, unless it is weak.)
-    """
+    """The gold of a Doc: the span group "gold", where `aggregate` has put it; else `doc.ents`, unless they are weak."""
     if GOLD_GROUP in doc.spans:
         missing = doc.spans[GOLD_GROUP].attrs.get("missing", ())
         return Gold(frozenset(group_entities(doc, GOLD_GROUP)), frozenset(missing))

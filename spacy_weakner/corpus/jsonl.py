@@ -3,58 +3,35 @@
 import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import Errors, WeaknerError
+from ..errors import WeaknerError
 from ..files import atomic_path, parse_json, read_lines
-from .foreign import with_names
-from .rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, row_from_doc, show
+from ..ty import Entity
+from . import weak
+from .counts import Place, RowCounts, RowError, at_line, show
+from .gold import find_gold
+from .rows import DEFAULT_SOURCE, Row, doc_from_row
 
 
-@contextmanager
-def at_line(path: Path, line: int, unit: str = "line") -> Iterator[None]:
-    """Turn a `RowError` into an error that names the file and the line.
-
-    path (Path): The file.
-    line (int): The line, counted from 1.
-    unit (str): What is counted, where it is no lines.
-    """
-    try:
-        yield
-    except RowError as error:
-        reason = with_names(str(error), path)
-        raise WeaknerError(Errors.WK103.format(path=path, unit=unit, line=line, reason=reason)) from error
-    except UnicodeEncodeError as error:
-        reason = f"half of a surrogate pair in a string ({error.reason})"
-        raise WeaknerError(Errors.WK103.format(path=path, unit=unit, line=line, reason=reason)) from error
-
-
-def read_rows(path: Path, lines: Optional[Iterable[Tuple[int, str]]] = None) -> Iterator[Tuple[int, Row]]:
-    """Stream the rows of a JSONL file; blank lines are skipped.
-
-    path (Path): The file; `.gz` is unpacked.
-    lines (Optional[Iterable[Tuple[int, str]]]): The lines with their numbers, if they have been read already.
-    YIELDS (Tuple[int, Row]): Line number from 1, and the row.
-    RAISES (WeaknerError): If a line is not a JSON object.
-    """
+def read_rows(
+    path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None, counts: Optional[RowCounts] = None
+) -> Iterator[Tuple[Place, Row]]:
+    """Stream the rows of a JSONL file with the numbers of their lines; blank lines are skipped."""
     for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
-        if not line.strip():
-            continue
-        with at_line(path, number):
-            row = parse_row(line)
-        yield number, row
+        if line.strip():
+            row = None
+            with at_line(path, number, counts):
+                row = parse_row(line)
+            if row is not None:
+                yield number, row
 
 
 def parse_row(line: str) -> Row:
-    """Parse one line.
-
-    line (str): The line.
-    RETURNS (Row): The row.
-    RAISES (RowError): If it is not a JSON object.
-    """
+    """Parse a JSON object."""
     row = parse_value(line)
     if not isinstance(row, dict):
         raise RowError(f"expected a JSON object, got {show(row)}")
@@ -62,25 +39,21 @@ def parse_row(line: str) -> Row:
 
 
 def parse_value(line: str) -> Any:
-    """Parse any JSON.
-
-    line (str): The text.
-    RETURNS (Any): Its value.
-    RAISES (RowError): If it is not JSON.
-    """
+    """Parse any JSON."""
     with json_errors():
         return parse_json(line, parse_constant=refuse_constant)
 
 
 @contextmanager
 def json_errors() -> Iterator[None]:
-    """Say what is wrong with JSON."""
+    """Turn errors of JSON parsers into a `RowError`."""
     try:
         yield
     except RecursionError as error:
         raise RowError("nested too deeply") from error
     except json.JSONDecodeError as error:
-        place = f" (column {error.colno})" if error.doc else ""
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        place = f" ({line}column {error.colno})" if error.doc else ""
         raise RowError(f"not JSON: {error.msg}{place}") from error
     except WeaknerError:
         raise
@@ -101,17 +74,7 @@ def read_jsonl(
     misaligned: str = "error",
     counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
-    """Stream the Docs of a JSONL file.
-
-    path (Path): The file; `.gz` is unpacked.
-    nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
-    source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
-        or "contract".
-    counts (Optional[RowCounts]): Where to count.
-    YIELDS (Doc): One Doc per row.
-    RAISES (WeaknerError): For anything malformed, with file, line and reason.
-    """
+    """Stream the Docs of a JSONL file; see `rows.doc_from_row`."""
     for number, row in read_rows(path):
         with at_line(path, number):
             doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=counts)
@@ -119,12 +82,7 @@ def read_jsonl(
 
 
 def write_jsonl(path: Path, docs: Iterable[Doc]) -> int:
-    """Write a JSONL file, whole or not at all. Docs without visible tokens are left out.
-
-    path (Path): The file.
-    docs (Iterable[Doc]): What to write.
-    RETURNS (int): The number of rows.
-    """
+    """Write a JSONL file, whole or not at all, and count its rows. Docs without visible tokens are left out."""
     n = 0
     with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
         for doc in docs:
@@ -133,3 +91,71 @@ def write_jsonl(path: Path, docs: Iterable[Doc]) -> int:
                 file_.write(json.dumps(row, ensure_ascii=False) + "\n")
                 n += 1
     return n
+
+
+def row_from_doc(doc: Doc) -> Row:
+    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same
+    tokens.
+
+    Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
+    visible = [token for token in doc if not token.text.isspace()]
+    # New position of each border between tokens: the number of visible tokens before it.
+    place = [0]
+    for token in doc:
+        place.append(place[-1] + (not token.text.isspace()))
+
+    def moved(entities: Iterable[Entity]) -> List[List[Any]]:
+        return [[place[s], place[e], label] for s, e, label in entities if place[s] < place[e]]
+
+    row: Row = {}
+    if weak.get_id(doc) is not None:
+        row["id"] = weak.get_id(doc)
+    row["tokens"] = [token.text for token in visible]
+    spaces = [
+        bool(token.whitespace_) or (token.i + 1 < len(doc) and doc[token.i + 1].text.isspace()) for token in visible
+    ]
+    if not all(spaces):
+        row["spaces"] = spaces
+    missing = [token.ent_iob == 0 for token in visible]
+    row["ents"] = None if all(missing) else moved(weak.doc_entities(doc))
+    if row["ents"] is not None and any(missing):
+        row["missing"] = _ranges(missing)
+    if weak.WRONG_GROUP in doc.spans:
+        row["wrong"] = moved(weak.group_entities(doc, weak.WRONG_GROUP))
+    sources = weak.weak_sources(doc)
+    if sources:
+        row["weak_ents"] = {source: _scored(doc, source, place) for source in sources}
+    if doc.cats:
+        row["cats"] = dict(doc.cats)
+    gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
+    if gold is not None:
+        row["gold"] = moved(sorted(gold.entities))
+        if gold.missing:
+            row["gold_missing"] = _ranges([token.i in gold.missing for token in visible])
+    if weak.is_weak(doc):
+        row["weak"] = True
+        if weak.get_confidence(doc) is not None:
+            row["confidence"] = weak.get_confidence(doc)
+    if weak.get_meta(doc) is not None:
+        row["meta"] = weak.get_meta(doc)
+    return row
+
+
+def _scored(doc: Doc, source: str, place: Sequence[int]) -> List[List[Any]]:
+    name = weak.weak_group(source)
+    rows: List[List[Any]] = []
+    entities = weak.group_entities(doc, name)
+    for (start, end, label), score in zip(entities, weak.group_scores(doc, name), strict=True):
+        if place[start] < place[end]:
+            rows.append([place[start], place[end], label] + ([] if score is None else [score]))
+    return rows
+
+
+def _ranges(flags: Sequence[bool]) -> List[List[int]]:
+    ranges: List[List[int]] = []
+    for i, flag in enumerate(flags):
+        if flag and ranges and ranges[-1][1] == i:
+            ranges[-1][1] = i + 1
+        elif flag:
+            ranges.append([i, i + 1])
+    return ranges

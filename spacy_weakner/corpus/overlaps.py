@@ -6,9 +6,9 @@ import numpy
 from spacy.tokens import Span
 
 from ..ty import Entity
-from .rows import RowCounts
+from .counts import RowCounts
 
-OVERLAPS = "spans that overlap others, so that nothing is known about their tokens"
+OVERLAPS = "overlapping spans; their tokens are missing"
 
 
 def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int) -> List[int]:
@@ -30,12 +30,8 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
 
 
 def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[Entity], List[Tuple[int, int]]]:
-    """Take out entities that overlap: a Doc holds only one of them, and nobody says which.
-
-    entities (Iterable[Entity]): The entities.
-    counts (RowCounts): Where to count.
-    RETURNS (Tuple[List[Entity], List[Tuple[int, int]]]): Those that overlap no other, and where the others are.
-    """
+    """Separate entities that overlap no other from the ranges of those that do: a Doc can hold only one of them, and
+    which is not known."""
     clusters: List[List[Entity]] = []
     end = 0
     for entity in sorted({*entities}):
@@ -51,12 +47,8 @@ def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[E
 
 
 def longest_first(spans: Sequence[Span]) -> List[int]:
-    """What a source says by itself, where its matches overlap: the longest first, which means more characters, then
-    more tokens, then further left, then the label that is first in the alphabet.
-
-    spans (Sequence[Span]): Its matches in one Doc.
-    RETURNS (List[int]): Indices of those that are kept, by start.
-    """
+    """Choose among overlapping matches of a source: more characters first, then more tokens, then further left, then
+    the label that is first in the alphabet. Indices, by start."""
     bounds = [(span.start, span.end) for span in spans]
     keys = [
         (span.start_char - span.end_char, start - end, start, span.label_)
@@ -71,7 +63,7 @@ def best_without_overlaps(
     spans: Sequence[Tuple[int, int]], weights: Any, n_tokens: int, least: float = 0.0
 ) -> List[int]:
     """Choose the spans without overlaps whose weights have the largest sum. If the weights are probabilities of being
-    right, it is the choice that is expected to hold the most right ones: two neighbours beat the span over both unless
+    right, it is the choice that is expected to hold the most right ones: two neighbors beat the span over both unless
     that is more probable than both together.
 
         best(end) = max(best(end - 1), max_{spans that end there} best(start) + weight)

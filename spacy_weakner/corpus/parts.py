@@ -79,29 +79,20 @@ class Parts:
 
     @property
     def are_whole(self) -> bool:
-        """RETURNS (bool): True if every text is its own only part."""
+        """True if every text is its own only part."""
         return all(map(_is_whole, self.texts, self._parts))
 
     @property
     def docs(self) -> List[Doc]:
-        """RETURNS (List[Doc]): All parts, one text after the other."""
+        """All parts, one text after the other."""
         return [part.doc for parts in self._parts for part in parts]
 
     def select(self, rows: Sequence[Any]) -> List[Any]:
-        """The rows of each part.
-
-        rows (Sequence[Any]): Per text one row per token.
-        RETURNS (List[Any]): Per part one row per token.
-        """
+        """The rows of each part."""
         return [text[part.tokens] for text, parts in zip(rows, self._parts, strict=True) for part in parts]
 
     def spread(self, rows: Sequence[Any], like: Sequence[Any]) -> List[Any]:
-        """The rows of each text: the inverse of `select`, with zeros for white space.
-
-        rows (Sequence[Any]): Per part one row per token.
-        like (Sequence[Any]): Per text an array of the shape of the result.
-        RETURNS (List[Any]): Per text one row per token.
-        """
+        """The rows of each text: the inverse of `select`, with zeros for white space."""
         result, given = [], iter(rows)
         for text, parts in zip(like, self._parts, strict=True):
             whole = text * 0
@@ -111,12 +102,7 @@ class Parts:
         return result
 
     def merge(self, results: Iterable[T], merge: Merge[T]) -> List[T]:
-        """Put the results of parts together.
-
-        results (Iterable[T]): One per part.
-        merge (Merge[T]): Puts those of one text together. It is not asked where the text is its own only part.
-        RETURNS (List[T]): One per text.
-        """
+        """Put the results of parts together."""
         given, merged = iter(results), []
         for doc, parts in zip(self.texts, self._parts, strict=True):
             found = list(islice(given, len(parts)))
@@ -129,23 +115,12 @@ def _is_whole(doc: Doc, parts: List[Part]) -> bool:
 
 
 def merge_entities(parts: List[Part], entities: Iterable[Iterable[Entity]]) -> List[Entity]:
-    """The entities of all parts, on the tokens of the text.
-
-    parts (List[Part]): The parts.
-    entities (Iterable[Iterable[Entity]]): Those of each part.
-    RETURNS (List[Entity]): In the order of the parts.
-    """
+    """The entities of all parts, on the tokens of the text."""
     return [part.entity(entity) for part, found in zip(parts, entities, strict=True) for entity in found]
 
 
 def split_doc(doc: Doc, sentences: bool = True) -> List[Part]:
-    """Split a Doc at the beginnings of its sentences and at blank lines, and leave white space out.
-
-    doc (Doc): The Doc.
-    sentences (bool): False: it is one part.
-    RETURNS (List[Part]): The parts, with all annotation of their tokens. A span that is not in one part alone is in
-        none; an entity is cut. None if there are no visible tokens.
-    """
+    """Split a Doc at the beginnings of its sentences and at blank lines, and leave white space out."""
     places = _places(doc, sentences)
     return [Part(doc, numpy.arange(len(doc)))] if places is None else list(map(Part, _take(doc, places), places))
 
@@ -167,12 +142,7 @@ def _places(doc: Doc, sentences: bool, joined: Optional[BoolMask] = None) -> Opt
 
 
 def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
-    """Find the blank lines of a Doc, which no phrase goes over.
-
-    doc (Doc): The Doc.
-    is_space (BoolMask): Shape (n_tokens,): its white-space tokens.
-    RETURNS (List[int]): The white-space tokens with which the second line end of a run of white space is reached.
-    """
+    """Find the blank lines of a Doc, which no phrase goes over."""
     found, run, last = [], "", -1
     for i in numpy.flatnonzero(is_space).tolist():
         run, last = (run if i == last + 1 else "") + doc[i].text, i
@@ -183,12 +153,7 @@ def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
 
 def split_examples(examples: Iterable[Example], sentences: bool = True) -> Tuple[Parts, List[Example]]:
     """Split examples at the sentences of their predicted Docs. None begins inside an entity, or a token, of the
-    reference.
-
-    examples (Iterable[Example]): The examples.
-    sentences (bool): See `split_doc`.
-    RETURNS (Tuple[Parts, List[Example]]): The parts of the predicted Docs, and for each part an example.
-    """
+    reference."""
     texts, parts, split = [], [], []
     for example in examples:
         predicted = example.predicted
@@ -280,7 +245,7 @@ def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
 
 
 def _select_attrs(attrs: Dict[str, Any], spans: List[int], tokens: Tokens) -> Dict[str, Any]:
-    """What a group carries: scores of its spans, and tokens that nobody has annotated."""
+    """What a group carries: scores of its spans, and tokens without annotation."""
     if "scores" in attrs:
         attrs["scores"] = [attrs["scores"][i] for i in spans]
     if "missing" in attrs:

@@ -15,29 +15,26 @@
   (or "score") is the score, null means that the source has not looked.
 - "cats": sentence categories with numbers.
 - "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
-  kept beside them, and "gold_missing" the ranges where nobody knows.
+  kept beside them, and "gold_missing" the ranges without annotation.
 - "meta": an object that annotators are shown, such as why the sentence was suggested.
 
-Other keys are passed over, and counted; rows in which other tools keep labels are refused (see `foreign`).
+Other keys are ignored, and counted; rows in which other tools keep labels are refused (see `foreign`).
 """
 
-import json
 import math
-import shlex
-from collections import Counter
-from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import WeaknerError, check_choice
+from ..errors import check_choice, shorten
 from ..ty import Entity
 from . import weak
+from .counts import RowCounts, RowError, show
 from .entities import set_entities
 from .foreign import BARE, tool_of
-from .gold import find_gold, set_gold
+from .gold import set_gold
 
 Row = Dict[str, Any]
 MISALIGNED = ("drop", "error", "expand", "contract")
@@ -51,78 +48,12 @@ KEYS = frozenset(
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "wrong")
 
 
-class RowError(WeaknerError):
-    """What is wrong with a row; `jsonl.at_line` adds the place."""
-
-
 class _Marked(NamedTuple):
     start: int
     end: int
     label: str
     score: Optional[float]
     moved: bool = False
-
-
-@dataclass
-class RowCounts:
-    """What was seen in rows, beside what came of them.
-
-    annotated (int): Rows with spans of the layout.
-    empty (int): Lines without a text.
-    long (int): Texts left out of which the tokenizer would take very long.
-    misaligned (int): Spans that were dropped because they do not end at token borders.
-    moved (int): Spans that were expanded or contracted to token borders.
-    ignored (Counter[str]): Rows per key that is not part of the layout.
-    lists (Counter[str]): The same, if it holds a list or an object.
-    notes (Counter[str]): What came of rows of other tools, and of span groups, in words.
-    groups (Counter[str]): Spans per span group that is read as nothing.
-    offsets (Counter[str]): Files by what their offsets count, where it is no code points, or could not be told.
-    """
-
-    annotated: int = 0
-    empty: int = 0
-    long: int = 0
-    misaligned: int = 0
-    moved: int = 0
-    ignored: Counter[str] = field(default_factory=Counter)
-    lists: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    groups: Counter[str] = field(default_factory=Counter)
-    offsets: Counter[str] = field(default_factory=Counter)
-
-    def note(self, what: str, n: int = 1) -> None:
-        """Count what came of rows.
-
-        what (str): In words.
-        n (int): How many; 0 is not said.
-        """
-        if n:
-            self.notes[what] += n
-
-    @property
-    def remarks(self) -> List[str]:
-        """RETURNS (List[str]): What is to be said about what was read."""
-        found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
-        found += [f"{what}: {n}" for what, n in self.notes.items()]
-        found += [
-            f"spans of the group '{name}', which are no gold (--spans-key {shlex.quote(name)} reads them as gold): {n}"
-            for name, n in self.groups.items()
-        ]
-        if self.ignored:
-            keys = ", ".join(f"{key} ({n} rows)" for key, n in self.ignored.items())
-            found.append(f"unknown keys passed over: {keys}")
-        if self.suspects:
-            found.append(
-                f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
-                "they are annotations, rename them (to 'ents' in rows of ours: [start, end, label])"
-            )
-        return found
-
-    @property
-    def suspects(self) -> List[str]:
-        """RETURNS (List[str]): Keys of lists and objects, if no row has annotations of the layout: perhaps they are
-        meant."""
-        return [] if self.annotated else sorted(self.lists)
 
 
 def doc_from_row(
@@ -133,18 +64,7 @@ def doc_from_row(
     misaligned: str = "error",
     counts: Optional[RowCounts] = None,
 ) -> Doc:
-    """Make a Doc of one row.
-
-    row (Row): The row.
-    nlp (Language): Its vocabulary is used, and its tokenizer for rows with "text".
-    source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of "text" rows that do not end at token borders: "error", "drop", "expand"
-        to the tokens that they touch, or "contract" to those that they cover. Nothing is known about tokens that a
-        dropped gold entity touches; one that would overlap others when it is expanded is dropped, too.
-    counts (Optional[RowCounts]): Where to count.
-    RETURNS (Doc): The Doc.
-    RAISES (RowError): For anything malformed.
-    """
+    """Make a Doc of one row."""
     check_choice("misaligned", misaligned, MISALIGNED)
     refuse_foreign(row)
     counts = RowCounts() if counts is None else counts
@@ -167,7 +87,7 @@ def doc_from_row(
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores)
     if row.get("wrong"):
-        wrong = spans.read_marked(row["wrong"], "wrong", unlabelled=True)
+        wrong = spans.read_marked(row["wrong"], "wrong", unlabeled=True)
         weak.set_group(doc, weak.WRONG_GROUP, [(m.start, m.end, m.label) for m in wrong])
     spans.take_dropped()
     if row.get("gold") is not None:
@@ -185,105 +105,21 @@ def doc_from_row(
 
 
 def refuse_foreign(row: Row) -> None:
-    """Refuse a row of another tool, whose labels stand under other keys.
-
-    row (Row): The row.
-    RAISES (RowError): If it is one, with the way to read it.
-    """
+    """Refuse a row of another tool, whose labels stand under other keys."""
     tool = tool_of(row)
     if tool is not None:
         raise RowError(
-            f"this looks like a row of the format '{tool}', whose labels mean something else, or would be passed over. "
+            f"this looks like a row of the format '{tool}', whose labels mean something else, or would be ignored. "
             f"Convert the file first: spacy weakner convert FILE NEW --format {tool}. (Or remove such keys.)"
         )
 
 
 def check_overlaps(entities: Sequence[Entity], what: str) -> None:
-    """Refuse overlapping entities.
-
-    entities (Sequence[Entity]): The entities, in any order.
-    what (str): What they are, for the message.
-    RAISES (RowError): If two overlap, with both.
-    """
+    """Refuse overlapping entities."""
     ordered = sorted(entities)
     for a, b in pairwise(ordered):
         if b[0] < a[1]:
             raise RowError(f"{what} overlap (in tokens): {show(a)} and {show(b)}")
-
-
-# Rows of Docs
-
-
-def row_from_doc(doc: Doc) -> Row:
-    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same
-    tokens.
-
-    Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout.
-
-    doc (Doc): The Doc.
-    RETURNS (Row): The row, always with "tokens"; entities without annotation are null.
-    """
-    visible = [token for token in doc if not token.text.isspace()]
-    # New position of each border between tokens: the number of visible tokens before it.
-    place = [0]
-    for token in doc:
-        place.append(place[-1] + (not token.text.isspace()))
-
-    def moved(entities: Iterable[Entity]) -> List[List[Any]]:
-        return [[place[s], place[e], label] for s, e, label in entities if place[s] < place[e]]
-
-    row: Row = {}
-    if weak.get_id(doc) is not None:
-        row["id"] = weak.get_id(doc)
-    row["tokens"] = [token.text for token in visible]
-    spaces = [
-        bool(token.whitespace_) or (token.i + 1 < len(doc) and doc[token.i + 1].text.isspace()) for token in visible
-    ]
-    if not all(spaces):
-        row["spaces"] = spaces
-    missing = [token.ent_iob == 0 for token in visible]
-    row["ents"] = None if all(missing) else moved(weak.doc_entities(doc))
-    if row["ents"] is not None and any(missing):
-        row["missing"] = _ranges(missing)
-    if weak.WRONG_GROUP in doc.spans:
-        row["wrong"] = moved(weak.group_entities(doc, weak.WRONG_GROUP))
-    sources = weak.weak_sources(doc)
-    if sources:
-        row["weak_ents"] = {source: _scored(doc, source, place) for source in sources}
-    if doc.cats:
-        row["cats"] = dict(doc.cats)
-    gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
-    if gold is not None:
-        row["gold"] = moved(sorted(gold.entities))
-        if gold.missing:
-            row["gold_missing"] = _ranges([token.i in gold.missing for token in visible])
-    if weak.is_weak(doc):
-        row["weak"] = True
-        if weak.get_confidence(doc) is not None:
-            row["confidence"] = weak.get_confidence(doc)
-    if weak.get_meta(doc) is not None:
-        row["meta"] = weak.get_meta(doc)
-    return row
-
-
-def _scored(doc: Doc, source: str, place: Sequence[int]) -> List[List[Any]]:
-    name = weak.weak_group(source)
-    rows: List[List[Any]] = []
-    entities = weak.group_entities(doc, name)
-    for (start, end, label), score in zip(entities, weak.group_scores(doc, name), strict=True):
-        if place[start] < place[end]:
-            rows.append([place[start], place[end], label] + ([] if score is None else [score]))
-    return rows
-
-
-def _ranges(flags: Sequence[bool]) -> List[List[int]]:
-    ranges: List[List[int]] = []
-    for i, flag in enumerate(flags):
-        if flag and ranges and ranges[-1][1] == i:
-            ranges[-1][1] = i + 1
-        elif flag:
-            ranges.append([i, i + 1])
-    return ranges
 
 
 # Parts of rows
@@ -329,12 +165,12 @@ class _SpanReader:
                 self._dropped.extend((i, i + 1) for i in range(start, end) if i not in taken)
         return sorted(exact, key=lambda entity: entity[0])
 
-    def read_marked(self, items: Any, what: str, scored: bool = False, unlabelled: bool = False) -> List[_Marked]:
+    def read_marked(self, items: Any, what: str, scored: bool = False, unlabeled: bool = False) -> List[_Marked]:
         result = []
         for item in _a_list(items, what):
-            start, end, label, score = _parts(item, what, scored, unlabelled)
+            start, end, label, score = _parts(item, what, scored, unlabeled)
             moved = self.counts.moved
-            borders = self._tokens(start, end, item, what)
+            borders = self._tokens(start, end, item, what, label=label)
             if borders is not None:
                 result.append(_Marked(*borders, label, score, self.counts.moved > moved))
         return result
@@ -349,7 +185,9 @@ class _SpanReader:
             result += [] if borders is None else [borders]
         return result
 
-    def _tokens(self, start: Any, end: Any, item: Any, what: str, expand: bool = False) -> Optional[Tuple[int, int]]:
+    def _tokens(
+        self, start: Any, end: Any, item: Any, what: str, *, expand: bool = False, label: str = ""
+    ) -> Optional[Tuple[int, int]]:
         if type(start) is not int or type(end) is not int:
             raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
         if not 0 <= start < end <= self.length:
@@ -377,6 +215,7 @@ class _SpanReader:
                 "spacy weakner convert ... --misaligned drop"
             )
         touched = self.doc.char_span(start, end, alignment_mode="expand")
+        self.counts.note_misaligned(self.text[start:end], label, [token.text for token in touched or ()])
         if self.misaligned != "drop":
             span = touched if self.misaligned == "expand" else self.doc.char_span(start, end, alignment_mode="contract")
             if span:
@@ -401,7 +240,7 @@ def _text_doc(row: Row, nlp: Language) -> Doc:
 def _tokens_doc(row: Row, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequence[int]]:
     """The Doc of a row, and where in it each border between tokens of the row is."""
     if "tokens" not in row:
-        raise RowError("neither 'tokens' nor 'text'")
+        raise RowError(f"neither 'tokens' nor 'text', only: {shorten(', '.join(row) or 'nothing', 80)}")
     words = _a_list(row["tokens"], "tokens")
     if not words:
         raise RowError("'tokens' is empty")
@@ -421,7 +260,7 @@ def _tokens_doc(row: Row, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequen
 
 
 def is_blank(word: Any) -> bool:
-    """Whether a token has no visible character."""
+    """True if a token has no visible character."""
     return isinstance(word, str) and not word.strip()
 
 
@@ -438,7 +277,7 @@ def _visible(words: Sequence[str], spaces: Optional[Sequence[bool]]) -> Tuple[Li
     return kept, None if spaces is None else behind
 
 
-def _parts(item: Any, what: str, scored: bool, unlabelled: bool) -> Tuple[Any, Any, str, Optional[float]]:
+def _parts(item: Any, what: str, scored: bool, unlabeled: bool) -> Tuple[Any, Any, str, Optional[float]]:
     score = None
     if isinstance(item, dict) and {"start", "end", "label"} <= set(item):
         start, end, label = item["start"], item["end"], item["label"]
@@ -449,19 +288,13 @@ def _parts(item: Any, what: str, scored: bool, unlabelled: bool) -> Tuple[Any, A
     else:
         form = "[start, end, label, score]" if scored else "[start, end, label]"
         raise RowError(f"{what}: expected {form}, got {show(item)}")
-    if not isinstance(label, str) or not (label.strip() or (unlabelled and not label)):
+    if not isinstance(label, str) or not (label.strip() or (unlabeled and not label)):
         raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
     return start, end, label, None if score is None else _number(score, f"{what}: the score")
 
 
 def weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:
-    """What weak sources say, by their names.
-
-    value (Any): What stands under "weak_ents".
-    source (str): Name of the source of a plain list.
-    RETURNS (List[Tuple[str, Any]]): Names and lists, unchecked; none of sources that have not looked.
-    RAISES (RowError): If a name is empty.
-    """
+    """What weak sources say, by their names."""
     if value is None:
         return []
     if not isinstance(value, dict):
@@ -480,12 +313,7 @@ def _cats(value: Any) -> Dict[str, float]:
 
 
 def read_identifier(value: Any) -> Optional[str]:
-    """The identifier of a row, which may be a number.
-
-    value (Any): What stands under "id".
-    RETURNS (Optional[str]): The identifier, if there is one.
-    RAISES (RowError): If it is something else.
-    """
+    """The identifier of a row, which may be a number."""
     if value is None or isinstance(value, str):
         return value
     if type(value) is int:
@@ -534,7 +362,7 @@ def _count_keys(row: Row, counts: RowCounts) -> None:
 
 def _meta(value: Any) -> Optional[Dict[str, Any]]:
     # Other tools keep anything there: what is no object, or cannot be shown, is none of ours.
-    shown = isinstance(value, dict) and all(isinstance(own, (str, int, float, type(None))) for own in value.values())
+    shown = isinstance(value, dict) and all(isinstance(item, (str, int, float, type(None))) for item in value.values())
     return value if shown and value else None
 
 
@@ -542,12 +370,3 @@ def _a_list(value: Any, what: str) -> List[Any]:
     if not isinstance(value, list):
         raise RowError(f"'{what}' must be a list, got {show(value)}")
     return value
-
-
-def show(value: Any) -> str:
-    """A value as JSON (or as Python has it, as the bytes of a Parquet file), cut short: messages should not be long."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

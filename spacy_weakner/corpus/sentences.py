@@ -1,9 +1,20 @@
-"""When two sentences are the same, whatever their case and white space, and which white space parts them."""
+"""Sentences: when two are the same, splitting raw text into them, and texts that a tokenizer cannot take."""
 
 import re
-from itertools import accumulate
-from typing import List
+from itertools import accumulate, pairwise
+from typing import Any, Iterator, List, Optional
 
+from spacy.attrs import NORM, ORTH, SPACY
+from spacy.language import Language
+from spacy.strings import get_string_id
+from spacy.tokenizer import Tokenizer
+from spacy.tokens import Doc
+
+from .weak import set_id
+
+# Signs that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by one
+# and reads the rest each time: 2,000 take about a second, 20,000 minutes.
+LONGEST_RUN = 2000
 _SPACE = re.compile(r"\s+")
 
 
@@ -13,19 +24,78 @@ def sentence_key(text: str) -> str:
 
 
 def is_blank_line(space: str) -> bool:
-    """RETURNS (bool): True if a run of white space holds a blank line, which no sentence and no phrase goes over."""
+    """True if a run of white space holds a blank line, which no sentence and no phrase goes over."""
     return len(f"{space}x".splitlines()) > 2
 
 
 def paragraph_starts(text: str) -> List[int]:
-    """Where paragraphs begin in a text once its runs of white space are one blank each.
-
-    text (str): The text.
-    RETURNS (List[int]): The first character of each paragraph but the first, ascending.
-    """
+    """Where paragraphs begin in a text once its runs of white space are one blank each."""
     text = text.strip()
     blank = [run for run in _SPACE.finditer(text) if is_blank_line(run[0])]
     ends = [0, *(run.end() for run in blank)]
     return list(
         accumulate(len(" ".join(text[a : run.start()].split())) + 1 for a, run in zip(ends, blank, strict=False))
     )
+
+
+def longest_run(text: str, nlp: Language) -> int:
+    """How many signs in a text stand without white space between them, if they are too many."""
+    tokenizer = nlp.tokenizer
+    strips = isinstance(tokenizer, Tokenizer) and (tokenizer.prefix_search or tokenizer.suffix_search) is not None
+    if len(text) <= LONGEST_RUN or not strips:
+        return 0
+    runs = (run for run in text.split() if len(run) > LONGEST_RUN)
+    found = max((sum(not char.isalnum() for char in run) for run in runs), default=0)
+    return found if found > LONGEST_RUN else 0
+
+
+class SentenceSplitter:
+    """Splits raw text into one Doc per sentence: at blank lines, and by the rule of spaCy's sentencizer.
+
+    nlp (Language): Its vocabulary and tokenizer are used; the pipeline itself is not changed.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        self.nlp = nlp
+        sentencizer: Any = nlp.create_pipe("sentencizer")
+        self._ends = {get_string_id(sign) for sign in sentencizer.punct_chars}
+
+    def whole(self, text: str) -> Doc:
+        """One Doc of a text. Runs of white space become one blank, so that no token is white space."""
+        return self.nlp.tokenizer(" ".join(text.split()))
+
+    def split(self, text: str, identifier: Optional[str] = None, doc: Optional[Doc] = None) -> Iterator[Doc]:
+        """Split a text."""
+        # spaCy's tokenizer gives words and norms; others may give more, as the row of a Doc may.
+        bare = doc is None and type(self.nlp.tokenizer) is Tokenizer
+        if doc is None or text != " ".join(text.split()):
+            doc = self.whole(text)
+        columns: Any = doc.to_array([ORTH, SPACY, NORM])
+        words = columns[:, 0].tolist()
+        starts = self.starts(doc, words)
+        if paragraphs := set(paragraph_starts(text)):
+            starts = sorted({*starts, *(token.i for token in doc if token.idx in paragraphs)})
+        for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
+            sentence = doc
+            if len(starts) > 1 or not bare:
+                spaces = [*columns[start : end - 1, 1].astype(bool).tolist(), False]
+                sentence = Doc(self.nlp.vocab, words=words[start:end], spaces=spaces)
+                sentence.from_array([NORM], columns[start:end, 2])  # the tokenizer's own: "not" for "n't"
+            if identifier is not None:
+                set_id(sentence, f"{identifier}.{number}")
+            yield sentence
+
+    def starts(self, doc: Doc, words: List[int]) -> List[int]:
+        """Where sentences begin: behind a sign that ends one, and all signs and punctuation that follow it. (The
+        sentencizer asks every token; few of them end a sentence.)"""
+        ends = self._ends
+        starts, at = [0] * bool(words), 0
+        for place in [place for place, word in enumerate(words) if word in ends]:
+            if place < at:
+                continue  # among the signs behind an earlier one
+            at = place + 1
+            while at < len(words) and (words[at] in ends or doc[at].is_punct):
+                at += 1
+            if at < len(words):
+                starts.append(at)
+        return starts

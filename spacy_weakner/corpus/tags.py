@@ -55,12 +55,7 @@ class TagScheme:
         return len(self.tags)
 
     def tag_ids(self, tags: Iterable[Optional[str]]) -> IntTags:
-        """Look tags up.
-
-        tags (Iterable[Optional[str]]): Tags of this scheme; None is missing.
-        RETURNS (IntTags): Shape (n_tokens,); `MISSING` where the tag is None.
-        RAISES (WeaknerError): For a tag that the scheme does not have.
-        """
+        """The ids of tags, shape (n_tokens,); `MISSING` where a tag is None."""
         ids = []
         for tag in tags:
             if tag is not None and tag not in self.index:
@@ -69,12 +64,7 @@ class TagScheme:
         return numpy.asarray(ids, dtype="int64")
 
     def span_tags(self, label: str, length: int) -> List[int]:
-        """The tag ids that spell one entity.
-
-        label (str): The entity's label.
-        length (int): Its number of tokens, at least 1.
-        RETURNS (List[int]): `length` tag ids.
-        """
+        """The tag ids of one entity of so many tokens."""
         if self.name == "IO":
             spelled = "I" * length
         elif self.name == "BIO":
@@ -106,15 +96,11 @@ class TagScheme:
         return [(start, end, self.labels[label]) for _, start, end, label in found]
 
     def decode_all(self, sequences: Sequence[IntTags]) -> IntTags:
-        """Decode several sequences at once; see `decode`.
-
-        sequences (Sequence[IntTags]): Tag ids of each.
-        RETURNS (IntTags): Shape (n_entities, 4): number of the sequence, start, end and number of the label.
-        """
+        """Decode several sequences at once, to shape (n_entities, 4): sequence, start, end and label, as numbers."""
         # They stand in one row, each after an "O".
         lengths = [len(tags) + 1 for tags in sequences]
         outside = numpy.zeros(1, dtype="int64")
-        tags = numpy.concatenate([own for tags in sequences for own in (outside, tags)] + [outside])
+        tags = numpy.concatenate([part for tags in sequences for part in (outside, tags)] + [outside])
         tags = numpy.maximum(tags, 0)
         goes_on = self.continuations()[tags[:-1], tags[1:]]
         starts = numpy.flatnonzero((tags[1:] > 0) & ~goes_on)
@@ -125,10 +111,7 @@ class TagScheme:
         return numpy.stack([which, starts - offsets[which], ends - offsets[which], label], axis=1)
 
     def continuations(self) -> BoolMask:
-        """Which tag continues the entity of which tag.
-
-        RETURNS (BoolMask): Shape (n_tags, n_tags); [a, b] is True if b after a belongs to a's entity.
-        """
+        """Shape (n_tags, n_tags): [a, b] is True if b after a belongs to a's entity."""
         prefix = numpy.array([tag[0] for tag in self.tags])
         label = numpy.array([-1, *(i for i in range(len(self.labels)) for _ in self.prefixes)])
         goes_on, follows = numpy.isin(prefix, ["B", "I"]), numpy.isin(prefix, ["I", "E"])
@@ -136,11 +119,7 @@ class TagScheme:
         return result
 
     def allowed_transitions(self) -> Tuple[BoolMask, BoolMask, BoolMask]:
-        """Which tag sequences the scheme allows.
-
-        RETURNS (Tuple[BoolMask, BoolMask, BoolMask]): start (n_tags,), transitions from-to (n_tags, n_tags) and
-            end (n_tags,): True where allowed.
-        """
+        """True where the scheme allows it: start (n_tags,), transitions from-to (n_tags, n_tags), end (n_tags,)."""
         opens = numpy.array([tag[0] in ("O", "S", "B") or self.name == "IO" for tag in self.tags])
         closes = numpy.array([tag[0] in ("O", "S", "E") or self.name != "IOBES" for tag in self.tags])
         transitions = (closes[:, None] & opens[None, :]) | self.continuations()
@@ -180,7 +159,7 @@ class TagScheme:
         part, or whose annotation is missing, is missing. A completed tag sequence of the reference comes before its
         entities.
 
-        example (Example): Predicted and reference may be tokenised differently, unless the reference has a completed
+        example (Example): Predicted and reference may be tokenized differently, unless the reference has a completed
             tag sequence.
         RETURNS (IntTags): Shape (n_tokens of the predicted Doc,).
         RAISES (WeaknerError): If a completed tag sequence belongs to other tokens or to another scheme.
@@ -247,16 +226,12 @@ class TagScheme:
 
 @lru_cache(maxsize=1024)
 def split_tags(cell: str) -> Tuple[str, ...]:
-    """The tags of a cell: entities that overlap may share a token.
-
-    cell (str): What stands in the cell: "B-PER", "O", or "B-PER,B-LOC".
-    RETURNS (Tuple[str, ...]): One or more, unchecked.
-    """
+    """The tags of a cell, unchecked: entities that overlap may share a token ("B-PER,B-LOC")."""
     return tuple(part.strip() for part in _BETWEEN.split(cell))
 
 
 def is_tag(tag: str) -> bool:
-    """Whether a text looks like a tag, with a type or without."""
+    """True if a text looks like a tag, with a type or without."""
     return tag == OUTSIDE or TAG.fullmatch(tag) is not None or UNTYPED.fullmatch(tag) is not None
 
 
@@ -267,26 +242,18 @@ def make_scheme(name: str, labels: Tuple[str, ...]) -> TagScheme:
 
 
 def same_tokens(a: Doc, b: Doc) -> bool:
-    """Whether two Docs have the same tokens."""
+    """True if two Docs have the same tokens."""
     return len(a) == len(b) and bool((a.to_array(ORTH) == b.to_array(ORTH)).all())
 
 
 def hard_labels(doc: Doc) -> Set[str]:
-    """The entity labels of a Doc, those of a completed tag sequence included.
-
-    doc (Doc): The annotated Doc.
-    RETURNS (Set[str]): The labels.
-    """
+    """The entity labels of a Doc, those of a completed tag sequence included."""
     tags = {tag[2:] for tag in get_tags(doc) or () if tag is not None and tag != "O"}
     return tags | {ent.label_ for ent in doc.ents}
 
 
 def soft_or_hard_labels(doc: Doc) -> Set[str]:
-    """The entity labels of a Doc's soft labels that have any probability; where it has none, `hard_labels`.
-
-    doc (Doc): The annotated Doc.
-    RETURNS (Set[str]): The labels.
-    """
+    """The entity labels of a Doc's soft labels that have any probability; without soft labels, `hard_labels`."""
     soft = get_soft_labels(doc)
     if soft is None:
         return hard_labels(doc)

@@ -79,33 +79,21 @@ def set_group(
 
 
 def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> SpanGroup:
-    """Write a span group, replacing an earlier one of that name: the short way for many spans.
-
-    doc (Doc): The Doc to write to.
-    name (str): Name of the group.
-    spans (List[Span]): Spans of the Doc.
-    attrs (Dict[str, Any]): What the group carries.
-    RETURNS (SpanGroup): The group.
-    """
+    """Write a span group, replacing an earlier one of that name: the short way for many spans."""
     group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)
     doc.spans[name] = group
     return group
 
 
 def copy_group(doc: Doc, other: Doc, name: str) -> None:
-    """Copy a span group, if the Doc has it, to another Doc of the same tokens.
-
-    doc (Doc): The Doc.
-    other (Doc): The one to write to; of any vocabulary.
-    name (str): Name of the group.
-    """
+    """Copy a span group, if the Doc has it, to another Doc of the same tokens."""
     if name in doc.spans:
         spans = [Span(other, span.start, span.end, label=span.label_) for span in doc.spans[name]]
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
 def is_known_group(name: str) -> bool:
-    """Whether a span group is one of those that this module describes."""
+    """True if a span group is one of those that this module describes."""
     return name.startswith(_SCORED) or name in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP)
 
 
@@ -174,7 +162,7 @@ def get_reliability(doc: Doc, source: str) -> Optional[float]:
 
 
 def is_complete(doc: Doc, source: str) -> bool:
-    """Whether a source that has written to the Doc means "O" by its silence."""
+    """True if a source that has written to the Doc means "O" by its silence."""
     return bool(doc.spans[weak_group(source)].attrs.get("complete", False))
 
 
@@ -213,7 +201,7 @@ def set_id(doc: Doc, identifier: Optional[str]) -> None:
 
 
 def is_weak(doc: Doc) -> bool:
-    """Whether the sentence's `doc.ents` are weak labels."""
+    """True if the sentence's `doc.ents` are weak labels."""
     return bool(doc.user_data.get(_WEAK, False))
 
 
@@ -304,7 +292,7 @@ def set_definitions(doc: Doc, definitions: Sequence[Tuple[int, int, int, int]]) 
 
 
 def is_bare(doc: Doc) -> bool:
-    """RETURNS (bool): Whether there are tokens and nothing else, but perhaps the mark that the labels are weak."""
+    """True if there are only tokens, and perhaps the mark that the labels are weak."""
     return not (doc.spans or doc.cats or doc.tensor.size) and doc.user_data.keys() <= {_WEAK}
 
 
@@ -377,7 +365,7 @@ def _is_group(group: SpanGroup) -> bool:
 
 def _is_per_token(doc: Doc, value: Any, types: Tuple[type, ...]) -> bool:
     return value is None or (
-        isinstance(value, (list, tuple)) and len(value) == len(doc) and all(isinstance(own, types) for own in value)
+        isinstance(value, (list, tuple)) and len(value) == len(doc) and all(isinstance(item, types) for item in value)
     )
 
 

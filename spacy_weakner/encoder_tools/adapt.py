@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..code_version import code_of
-from ..corpus.formats.reading import input_files, read_corpus
+from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
@@ -245,7 +245,7 @@ def _remove_work(work: Path) -> None:
 
 def _read(inputs: Sequence[Path], nlp: Language, format: Optional[str], sentences: bool) -> Iterator[Doc]:
     for path in inputs:
-        yield from read_corpus(path, nlp, format=format, sentences=sentences, misaligned="drop")
+        yield from read_corpus(path, nlp, Reading(sentences=sentences, misaligned="drop"), format=format)
 
 
 # Settings

@@ -20,9 +20,9 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats2d
 
+from ..corpus.entities import BEGINS
 from ..corpus.overlaps import best_without_overlaps
 from ..corpus.parts import Part, blank_lines
-from ..corpus.preset import BEGINS
 from ..corpus.tags import BoolMask, TagScheme
 from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores
 from ..heads.merging import merge_paths, merge_rows
@@ -80,7 +80,7 @@ class Sentences(NamedTuple):
         return found
 
     def preset(self) -> BoolMask:
-        """Tokens of entities that are in a Doc already, and blocked ones; see `corpus.preset`."""
+        """Tokens of entities that are in a Doc already, and blocked ones; see `corpus.entities`."""
         is_preset: BoolMask = (self.attrs[:, _ENT_TYPE] != 0) | (self.attrs[:, _ENT_IOB] == BEGINS)
         return is_preset
 

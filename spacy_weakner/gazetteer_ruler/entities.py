@@ -5,7 +5,7 @@ from typing import List, Sequence, Tuple, Union
 from spacy.tokens import Doc, Span
 
 from ..aggregation.policies import Candidate, resolve
-from ..corpus.preset import blocked_tokens, preset_tokens
+from ..corpus.entities import blocked_tokens, preset_tokens
 
 SHORTER = "shorter"
 _SOURCE, _PRESET, _SCORE = "terms", "preset", "weakner_score"

@@ -15,8 +15,8 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..corpus.alignment import reference_spans
+from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
-from ..corpus.preset import blocked_tokens, preset_tokens
 from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range

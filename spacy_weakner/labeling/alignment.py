@@ -10,7 +10,8 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
-from ..corpus.rows import Row, RowError, show
+from ..corpus.counts import RowError, show
+from ..corpus.rows import Row
 from ..corpus.sentences import sentence_key
 from ..ty import Entity
 

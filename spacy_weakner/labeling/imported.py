@@ -17,8 +17,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.answers import ASKED, is_answer, is_torn
-from ..corpus.jsonl import at_line, read_rows
-from ..corpus.rows import Row, RowError, read_identifier
+from ..corpus.counts import RowError, at_line
+from ..corpus.jsonl import read_rows
+from ..corpus.rows import Row, read_identifier
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from spacy.util import is_package
 from thinc.api import Config
 
-from ..corpus.rows import show
+from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, parse_json, read_lines
 from ..pipelines import asks_language_model

@@ -11,7 +11,7 @@ from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
 from ..corpus.answers import holds_answers
 from ..corpus.conll import COLUMNS
-from ..corpus.formats.reading import read_corpus
+from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.weak import weak_sources
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
@@ -89,7 +89,7 @@ def init_project(
     transformer (Optional[str]): Name or folder of a Transformer. For "linear-static" its vectors of word pieces are
         taken.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see
-        `corpus.formats.reading.read_corpus`.
+        `corpus.formats.reading.Reading`.
     RETURNS (Project): What was written.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.
@@ -194,7 +194,7 @@ def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str], colu
         return _Own([])
     try:
         nlp = blank_pipeline(lang, tokenizer)
-        for doc in islice(read_corpus(path, nlp, misaligned="drop", columns=columns), _LOOKED_AT):
+        for doc in islice(read_corpus(path, nlp, Reading(misaligned="drop", columns=columns)), _LOOKED_AT):
             names.update(weak_sources(doc))
     except WeaknerError as error:
         return _Own(sorted(names), error)

@@ -11,10 +11,9 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.conll import find_width
+from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
-from ..corpus.formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files
-from ..corpus.formats.span_groups import read_groups
-from ..corpus.rows import RowCounts
+from ..corpus.formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files, read_groups
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from .hashes import hash_text

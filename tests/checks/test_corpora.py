@@ -8,7 +8,9 @@ import pytest
 
 from spacy_weakner.checks.corpora import read_annotated
 from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.formats.reading import read_corpus
 from spacy_weakner.corpus.jsonl import read_jsonl
+from spacy_weakner.errors import WeaknerError
 
 from .conftest import GOLD, found
 
@@ -37,6 +39,54 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
     assert "line 63: ents: [0, 9" in errors[1]
     assert "line 64: 'tokens' is empty" in errors[2]
     assert report.labels[0].counts == {"PER": 120, "DRUG": 120}
+
+
+CONLL = [*["Anna\tB-PER", "slept\tO", ""] * 2, "Bob\tPER", "ran\tO", "", "Eve\tB-PER", "", "x", "y\tO"]
+PRODIGY = {"text": "Anna slept", "_input_hash": 1, "_view_id": "ner_manual", "spans": [], "answer": "accept"}
+
+
+@pytest.mark.parametrize(
+    "name, lines, places, read",
+    [
+        ("a.jsonl", [GOLD[0], "{", {"tokens": ["a"], "ents": 1}, GOLD[1]], [2, 3], 2),
+        ("a.conll", CONLL, [7, 12], 3),
+        (
+            "a.jsonl",
+            [{"text": "Anna", "label": [[0, 4, "PER"]]}, {"text": "x", "label": [[0, "1", "X"]]}] * 2,
+            [2, 4],
+            2,
+        ),
+        ("a.jsonl", [PRODIGY, {**PRODIGY, "_input_hash": 2, "spans": 3}], [2], 1),
+        ("a.jsonl", [{"tokens": ["a"], "ner_tags": ["O"]}, {"tokens": ["a"], "ner_tags": ["B", "O"]}], [2], 1),
+    ],
+)
+def test_readers_of_all_formats_go_on_after_an_error(write, nlp, findings, name, lines, places, read):
+    path = write(name, lines)
+    corpus = read_annotated("gold", path, nlp, findings)
+    assert len(corpus.sentences) == read and corpus.broken
+    errors = " ".join(found(findings, "error"))
+    assert all(re.search(rf"\b{place}\b", errors) for place in places) and "WK103" in errors
+    # Elsewhere the same reader stops at the first.
+    with pytest.raises(WeaknerError, match=f"WK103.*line {places[0]}:"):
+        list(read_corpus(path, nlp))
+
+
+def test_misaligned_spans_of_other_tools_are_found(check):
+    row = {"text": "Anna took aspirin", "label": [[0, 4, "PER"], [11, 17, "DRUG"]]}
+    (error,) = found(check(gold=[row] * 60), "error")
+    assert "60 of 120 spans (50 %)" in error and "line 1: 'spirin' (DRUG) in the tokens [\"aspirin\"]" in error
+
+
+@pytest.mark.parametrize("name", ["a.conll", "folder"])
+def test_other_large_corpora_are_read_in_part(write, nlp, findings, tmp_path, name):
+    if name == "a.conll":
+        write(name, ["Anna\tB-PER", ""] * 30)
+    else:
+        (tmp_path / name).mkdir()
+        for i in range(3):
+            write(f"{name}/{i}.jsonl", GOLD[:10])
+    corpus = read_annotated("gold", tmp_path / name, nlp, findings, limit=20)
+    assert len(corpus.sentences) == 20 and "looked at the first 20" in found(findings, "info")[0]
 
 
 @pytest.mark.parametrize(
@@ -93,6 +143,11 @@ def test_formats(check, write, nlp, tmp_path):
         ("a.json", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
         ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*rename it to \.json"),
         ("a.jsonl", ["{", '"text": "a"', "}"], r"WK370.*JSON objects over several lines.*jq -c \. "),
+        (
+            "a.jsonl",
+            ['{"data": [{"tokens": ["a"], "ents": []}]}'],
+            r"WK370.*around all rows.*jq -c '.\"data\"\[\]'",
+        ),
         ("a.tsv", ["#FORMAT=WebAnno TSV 3.3", "", "1-1\t0-4\tAnna\tPER"], r"WK371.*CoNLL 2002"),
         ("a.jsonl", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
         ("a.data", [{"text": "a"}], r"WK105.*rename it to \.json"),

@@ -48,7 +48,7 @@ def test_nearest_goes_both_ways(a, b):
             "error",
             "None of its labels occurs in gold: 'PER' .9 terms., 'ORG' .9 terms.*gold has: Chemical, Disease",
         ),
-        ({"Chemical": 9, "Gene": 9}, "warning", r"gives them: 'Gene' \(9 terms\)"),
+        ({"Chemical": 9, "Gene": 9}, "warning", r"predict them: 'Gene' \(9 terms\)"),
         ({"Chemical": 9, "Chemicals": 9}, "warning", "differ only in spelling"),
         ({"Chemical": 9}, "info", "learned from gold alone: Disease"),
     ],
@@ -80,7 +80,7 @@ def test_what_to_write_into_a_sources_file(findings):
             r"'Chemicals' \(9 entities\) does not occur in gold, where 'Chemical'",
         ),
         ({"Gene": 9, "Disease": 1, "Chemical": 1}, "warning", r"cannot be learned from it: 'Gene' \(9 entities\)"),
-        ({"Disease": 1}, "info", "how well they are found is not seen: Chemical"),
+        ({"Disease": 1}, "info", "they are not scored: Chemical"),
     ],
 )
 def test_dev_against_gold(findings, counts, level, expected):

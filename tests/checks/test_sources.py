@@ -73,6 +73,31 @@ def test_broken_answers(write, findings):
     assert len(errors) == 2 and "line 3: not JSON" in errors[0] and "line 4" in errors[1]
 
 
+@pytest.mark.parametrize(
+    "key, rows, expected",
+    [
+        ("patterns", [{"label": "PER"}, {"label": "ORG", "pattern": "x"}], "line 1: a pattern needs 'label'"),
+        ("patterns", ["["], "line 1: not JSON"),
+        (
+            "file",
+            [{"text": "Anna", "ents": []}, {"text": "Bob", "ents": []}],
+            "None of the 2 rows of .* names anything",
+        ),
+        ("file", [], "holds no answers"),
+    ],
+)
+def test_sources_that_cannot_be_used(write, findings, key, rows, expected):
+    write("rows.jsonl", rows)
+    check_sources(write("sources.cfg", ["[sources.a]", f'{key} = "rows.jsonl"']), "en", SEEN, findings)
+    assert re.search(expected, " ".join(found(findings, "error")))
+
+
+def test_large_files_of_answers_are_sampled(write, findings):
+    write("answers.jsonl", [ANSWERS[0]] * 30_000)
+    (column,) = check_sources(write("sources.cfg", ["[sources.a]", 'file = "answers.jsonl"']), "en", SEEN, findings)
+    assert 19_000 < column.counts["PERSON"] <= 20_000 and "it was sampled" in found(findings, "info")[0]
+
+
 def test_against_gold(check, write):
     write("answers.jsonl", ANSWERS)
     report = check(gold=GOLD, sources=["[sources.llm]", 'file = "answers.jsonl"'])
@@ -99,7 +124,7 @@ def test_labels_that_the_texts_bring_along(write, findings):
     counts = {column.name: dict(column.counts) for column in columns}
     assert counts == {"a": {"PER": 2}, "imported": {"NAME": 1}, "b": {}, "silent": {}}
     (error,) = found(findings, "error")
-    assert "no labels along that are called 'b'" in error
+    assert "has no labels called 'b'" in error
     assert len(found(findings, "info")) == 1
     # Where nobody can look, nothing is said.
     assert check_sources(sources, "en", SEEN, findings) == []

@@ -66,9 +66,7 @@ GOLD = [
 
 def seen_gold():
     nlp = spacy.blank("en")
-    sentences = [
-        Sentence(str(n), text, tuple(text.split()), ents, 0, False, False, False) for n, (text, ents) in enumerate(GOLD)
-    ]
+    sentences = [Sentence(str(n), text, tuple(text.split()), ents) for n, (text, ents) in enumerate(GOLD)]
     return Seen(nlp, 20, sentences)
 
 
@@ -105,13 +103,13 @@ def test_spellings_of_one_term_count_once(write, findings):
 
 def test_a_longer_match_counts_in_any_spelling(write, findings):
     words = ("the", "-", "foo")
-    gold = [Sentence(str(n), "the - foo", words, [(0, 3, "N")], 0, False, False, False) for n in range(6)]
+    gold = [Sentence(str(n), "the - foo", words, [(0, 3, "N")]) for n in range(6)]
     check(write("t.csv", ["label,term", "N,the", "N,the \u2010 foo"]), findings, Seen(spacy.blank("en"), 20, gold))
     assert not found(findings, "warning")
 
 
 def test_labels_that_the_source_leaves_out_do_not_count(write, findings):
-    gold = [Sentence(str(n), "the foo", ("the", "foo"), [(1, 2, "X")], 0, False, False, False) for n in range(6)]
+    gold = [Sentence(str(n), "the foo", ("the", "foo"), [(1, 2, "X")]) for n in range(6)]
     seen = Seen(spacy.blank("en"), 20, gold)
     check(write("t.csv", ["label,term", "A,the", "B,the foo"]), findings, seen, labels={"A": "X"})
     assert "the (0 right, 6 wrong)" in found(findings, "warning")[0]
@@ -119,7 +117,7 @@ def test_labels_that_the_source_leaves_out_do_not_count(write, findings):
 
 @pytest.mark.parametrize("seen", [None, "gold", "text"])
 def test_terms_without_anything_visible_are_passed_over(write, findings, seen):
-    gold = [Sentence("1", "in Paris", ("in", "Paris"), [], 0, False, False, False)]
+    gold = [Sentence("1", "in Paris", ("in", "Paris"), [])]
     nlp = spacy.blank("en")
     given = {None: Seen(nlp), "gold": Seen(nlp, 20, gold), "text": Seen(nlp, 20, (), ["in Rome"])}[seen]
     check(write("t.csv", ["label,term", "N,\u200b", "N,\ufe0f", "N,\u00ad", "N,Paris"]), findings, given)
@@ -128,7 +126,7 @@ def test_terms_without_anything_visible_are_passed_over(write, findings, seen):
 
 def test_only_complete_sentences_judge(write, findings):
     seen = seen_gold()
-    partly = [Sentence("9", "WAS 12", ("WAS", "12"), [], missing, False, False, False) for missing in (1, 2) * 20]
+    partly = [Sentence("9", "WAS 12", ("WAS", "12"), [], missing) for missing in (1, 2) * 20]
     check(write("t.csv", ["label,term", "N,WAS", "Y,12"]), findings, seen._replace(gold=[*partly, *seen.gold]))
     (message,) = found(findings, "info")
     assert "WAS. Of their 2 matches in gold 2 are right." in message

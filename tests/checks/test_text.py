@@ -52,7 +52,7 @@ def test_all_formats(write, nlp, findings, tmp_path):
         ("a.txt", ["one", "\ufefftwo", "\ufeffthree"], "warning", "byte order marks.*line 2, 2 lines.*sed"),
         ("a.txt", [{"text": "a"}] * 9, "error", "JSON rows.*Rename it to .jsonl"),
         ("a.txt", ["Anna B-PER", "slept O"] * 9, "error", "columns of tokens and tags.*Rename it to .conll"),
-        ("a.jsonl", ["["], "error", "item 1: not JSON"),
+        ("a.jsonl", ["["], "error", "its JSON: not JSON"),
         ("a.jsonl", ['[{"text": "a"}]'], "error", "WK370.*JSON array.*jq"),
         (
             "a.jsonl",

@@ -109,7 +109,7 @@ def test_convert_warns_of_unknown_keys(data):
     (data / "b.jsonl").write_text('{"tokens": ["Paris"], "mentions": [[0, 1, "CITY"]], "url": "x"}\n')
     result = invoke("convert", data / "b.jsonl", data / "b.spacy")
     assert result.exit_code == 0
-    assert "Unknown keys passed over: mentions (1 rows), url (1 rows)" in result.output
+    assert "Unknown keys ignored: mentions (1 rows), url (1 rows)" in result.output
     assert "hold lists or objects: mentions. If" in " ".join(result.output.split())
 
 

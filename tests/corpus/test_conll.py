@@ -5,8 +5,9 @@ import spacy
 
 from spacy_weakner.corpus import conll, overlaps, rows, weak
 from spacy_weakner.corpus.conll import decode_tags, read_conll, write_conll
+from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.corpus.rows import RowCounts, doc_from_row
+from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("en")

@@ -13,8 +13,7 @@ from spacy.training import Corpus
 from spacy.vocab import Vocab
 
 from spacy_weakner.corpus import weak
-from spacy_weakner.corpus.docbin import bare_copy, corpus_files, read_docs, write_docs
-from spacy_weakner.corpus.packing import HASHES
+from spacy_weakner.corpus.docbin import HASHES, bare_copy, corpus_files, read_docs, write_docs
 from spacy_weakner.corpus.weak import SoftLabels
 from spacy_weakner.errors import WeaknerError
 

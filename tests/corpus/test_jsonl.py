@@ -5,10 +5,11 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import Gold, find_gold
-from spacy_weakner.corpus.jsonl import read_jsonl, write_jsonl
-from spacy_weakner.corpus.rows import BLANK, BLANK_TOKENS, RowCounts, doc_from_row, row_from_doc
+from spacy_weakner.corpus.jsonl import read_jsonl, row_from_doc, write_jsonl
+from spacy_weakner.corpus.rows import BLANK, BLANK_TOKENS, doc_from_row
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("en")

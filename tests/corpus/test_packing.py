@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from spacy_weakner.corpus.packing import DocPacker
+from spacy_weakner.corpus.docbin import DocPacker
 
 WORDS = ["Anna", "met", "Bob", "in", "ÄÖ", "😊", "x" * 50, "5", "-", "don't"]
 

@@ -25,9 +25,9 @@ import spacy
 import typer
 from spacy.tokenizer import Tokenizer
 
+from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs
-from spacy_weakner.corpus.formats.reading import read_corpus
-from spacy_weakner.corpus.rows import RowCounts
+from spacy_weakner.corpus.formats.reading import Reading, read_corpus
 from spacy_weakner.errors import LONGEST
 
 from .kind import OUT, Files, Kind
@@ -127,7 +127,7 @@ def _whole(kind: Kind, folder: Path) -> Outcome:
     for path in folder.glob(f"{OUT}*"):
         try:
             if kind.to:
-                docs = read_corpus(path, nlp, format=kind.to, misaligned="drop", counts=RowCounts())
+                docs = read_corpus(path, nlp, Reading(misaligned="drop"), format=kind.to, counts=RowCounts())
             elif path.suffix == ".spacy" or path.is_dir():
                 docs = read_docs(path, nlp.vocab)
             else:

@@ -6,8 +6,8 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.corpus import weak
+from spacy_weakner.corpus.counts import RowError
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.corpus.rows import RowError
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.alignment import align, align_mentions, letter_borders, read_mentions
 from spacy_weakner.labeling.imported import FileLabeler

@@ -16,7 +16,7 @@ from spacy_weakner.aggregation.observations import observe
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
-from spacy_weakner.corpus.runs import LONGEST_RUN
+from spacy_weakner.corpus.sentences import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import Distributions, _hand_over, aggregate
 from spacy_weakner.relabel.augment import augment

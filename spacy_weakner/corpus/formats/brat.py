@@ -8,14 +8,12 @@ from typing import Iterator, List, NamedTuple
 from ...encodings import NULS, SAMPLE, wrong_encoding
 from ...errors import Errors, WeaknerError
 from ...files import open_packed, read_lines
-from ..rows import RowError
-from .location import LINE, Item, Place, at
-from .records import Mark, Record, make_mark
-from .tool import Context, Tool
+from ..counts import RowError, at_line
+from .records import Context, Item, Mark, Record, Tool, make_mark
 
 SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
-DISCONTINUOUS = "discontinuous entities, so that nothing is known about what lies between their ends"
-OTHERS = "annotations that are no entities (relations, events, attributes, notes), passed over"
+DISCONTINUOUS = "discontinuous entities; the tokens between their ends are missing"
+OTHERS = "annotations other than entities (relations, events, attributes, notes), ignored"
 # Python refuses to read integers of thousands of digits.
 _ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
 
@@ -32,26 +30,15 @@ class Standoff(NamedTuple):
 
 
 def items(path: Path) -> Iterator[Item]:
-    """The one document of a file of annotations.
-
-    path (Path): The file.
-    YIELDS (Item): The document.
-    RAISES (WeaknerError): If it has no text.
-    """
+    """The one document of a file of annotations."""
     text_path = path.with_suffix(TEXT_SUFFIX)
     if not text_path.exists():
         raise WeaknerError(Errors.WK747.format(path=path, text=text_path))
-    yield Place("document", 1), Standoff(path.with_suffix(SUFFIX), _read_text(text_path))
+    yield "document 1", Standoff(path.with_suffix(SUFFIX), _read_text(text_path))
 
 
 def read(document: Standoff, context: Context) -> Record:
-    """Read a document.
-
-    document (Standoff): The document.
-    context (Context): Counts.
-    RETURNS (Record): The record.
-    RAISES (WeaknerError): If a line is malformed.
-    """
+    """Read a document."""
     record = Record(text=document.text, ents=[], id=document.path.stem)
     for number, line in enumerate(read_lines(document.path), start=1):
         if not line.strip():
@@ -59,7 +46,7 @@ def read(document: Standoff, context: Context) -> Record:
         if not line.startswith("T"):
             context.counts.notes[OTHERS] += 1
             continue
-        with at(document.path, Place(LINE, number)):
+        with at_line(document.path, number, context.counts):
             _add(record, line, context)
     return record
 
@@ -83,7 +70,7 @@ def _add(record: Record, line: str, context: Context) -> None:
 
 
 def _is_whole(parts: List[Mark], text: str) -> bool:
-    """Whether only white space lies between the parts: an entity over two lines is written as two."""
+    """True if only white space lies between the parts: an entity over two lines is written as two."""
     return all(not text[a.end : b.start].strip() and a.end <= b.start for a, b in pairwise(parts))
 
 

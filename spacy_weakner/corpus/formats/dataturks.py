@@ -3,26 +3,18 @@ The end is the last character of the span."""
 
 from typing import Any, Iterator
 
-from ..rows import RowError, show
-from .doccano import EMPTY
-from .records import Mark, Record, a_list, an_object, make_mark
-from .tool import Context, Tool
+from ..counts import RowError, show
+from .records import EMPTY, Context, Mark, Record, Tool, a_list, an_object, make_mark
 
 _KEYS = frozenset(["annotation", "metadata", "extras"])
 
 
 def read(row: Any, context: Context) -> Record:
-    """Read a row.
-
-    row (Any): The row.
-    context (Context): Counts.
-    RETURNS (Record): The record.
-    RAISES (RowError): If it is malformed.
-    """
+    """Read a row."""
     row = an_object(row, "a row")
     if not isinstance(row.get("content"), str):
         raise RowError(f"no text: expected a string under 'content', got {show(row)}")
-    context.pass_over(row, _KEYS)
+    context.note_unknown(row, _KEYS)
     if row.get("annotation") is None:
         return Record(text=row["content"])
     marks = [mark for item in a_list(row["annotation"], "annotation") for mark in _marks(item)]

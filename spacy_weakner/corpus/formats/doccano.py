@@ -5,32 +5,24 @@ from typing import Any, Dict, Iterator
 
 from spacy.tokens import Doc
 
+from ..counts import RowError, show
 from ..foreign import SPANS, find_spans
-from ..rows import RowError, show
-from .records import Mark, Record, a_list, an_object, make_mark, record_of, triple_mark
-from .tool import Context, Tool
+from .records import EMPTY, Context, Mark, Record, Tool, a_list, an_object, make_mark, record_of, triple_mark
 
 _TEXTS = ("text", "data")
 # Lists and objects of doccano that hold no spans: comments, categories of the text, relations, other columns.
 _OTHERS = ("relations", "Comments", "comments", "cats", "meta", "metadata")
-EMPTY = "texts without a single span, read as complete: nobody says whether they have been annotated"
-RELATIONS = "relations, passed over"
+RELATIONS = "relations, ignored"
 
 
 def read(row: Any, context: Context) -> Record:
-    """Read a row.
-
-    row (Any): The row.
-    context (Context): Counts.
-    RETURNS (Record): The record.
-    RAISES (RowError): If it is malformed.
-    """
+    """Read a row."""
     row = an_object(row, "a row")
     text = next((row[key] for key in _TEXTS if isinstance(row.get(key), str)), None)
     if text is None:
         raise RowError(f"no text: expected a string under 'text', got {show(row)}")
     key = find_spans(row) or next((key for key in SPANS if key in row), None)
-    context.pass_over(row, {key, *_OTHERS})
+    context.note_unknown(row, {key, *_OTHERS})
     spans = None if key is None else a_list(row[key], key)
     if spans == []:
         context.counts.notes[EMPTY] += 1
@@ -40,12 +32,7 @@ def read(row: Any, context: Context) -> Record:
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
-    """Make a row.
-
-    doc (Doc): The Doc.
-    lost (Counter[str]): Counts what cannot be said; nothing here.
-    YIELDS (Dict[str, Any]): One row.
-    """
+    """Make a row."""
     record = record_of(doc)
     row: Dict[str, Any] = {} if record.id is None else {"id": record.id}
     yield {**row, "text": record.text, "label": [list(mark[:3]) for mark in record.ents or []]}

@@ -5,25 +5,19 @@ from typing import Any, Dict, Iterator
 
 from spacy.tokens import Doc
 
-from ..rows import RowError, row_from_doc, show
-from .records import Record, a_list, an_object, triple_mark
-from .tool import Context, Tool
+from ..counts import RowError, show
+from ..jsonl import row_from_doc
+from .records import Context, Record, Tool, a_list, an_object, triple_mark
 
 _KEYS = frozenset(["tokenized_text", "ner", "ner_labels", "ner_negatives", "negatives", "relations"])
 
 
 def read(row: Any, context: Context) -> Record:
-    """Read a row.
-
-    row (Any): The row.
-    context (Context): Counts.
-    RETURNS (Record): The record.
-    RAISES (RowError): If it is malformed.
-    """
+    """Read a row."""
     row = an_object(row, "a row")
     if "tokenized_text" not in row:
         raise RowError(f"no 'tokenized_text': {show(row)}")
-    context.pass_over(row, _KEYS)
+    context.note_unknown(row, _KEYS)
     ents = None
     if row.get("ner") is not None:
         ents = [triple_mark(item, last=True) for item in a_list(row["ner"], "ner")]
@@ -31,12 +25,7 @@ def read(row: Any, context: Context) -> Record:
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
-    """Make a row.
-
-    doc (Doc): The Doc.
-    lost (Counter[str]): Counts what cannot be said; nothing here.
-    YIELDS (Dict[str, Any]): One row.
-    """
+    """Make a row."""
     row = row_from_doc(doc)
     ner = [[start, end - 1, label] for start, end, label in row["ents"] or []]
     yield {"tokenized_text": row["tokens"], "ner": ner}

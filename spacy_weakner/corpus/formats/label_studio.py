@@ -8,24 +8,21 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from spacy.tokens import Doc
 
 from .. import weak
+from ..counts import RowCounts, RowError, show
 from ..foreign import holds_task, is_labels
-from ..rows import RowCounts, RowError, show
-from .doccano import EMPTY
-from .location import Item
-from .offsets import UTF16, Places
-from .records import Mark, Record, a_list, agreed, an_object, make_mark, record_of
-from .tool import Context, Tool
+from .offsets import UTF16, Offsets
+from .records import EMPTY, Context, Item, Mark, Record, Tool, a_list, agreed, an_object, make_mark, record_of
 
 PREDICTIONS = "predictions"
 WEAK = "weak"
 # Names of the controls in Label Studio's own template for entities.
 FROM_NAME, TO_NAME = "label", "text"
-CANCELLED = "annotations that were cancelled, passed over"
-OVERRULED = "annotations of a text for which there is one marked as ground truth, passed over"
-OLDER = "annotations of a text for which there is a newer one of the same annotator, passed over"
-DISPUTED = "spans on which annotators differ, so that nothing is known about their tokens"
-NUMBERS = "predictions of which the export holds only the number, passed over"
-OTHERS = "results that are no labelled spans (choices, relations, notes), passed over"
+CANCELLED = "cancelled annotations, ignored"
+OVERRULED = "annotations of texts that have one marked as ground truth, ignored"
+OLDER = "annotations of texts that have a newer one by the same annotator, ignored"
+DISPUTED = "spans on which annotators differ; their tokens are missing"
+NUMBERS = "predictions that the export holds as a number only, ignored"
+OTHERS = "results other than labeled spans (choices, relations, notes), ignored"
 _ANNOTATIONS = ("annotations", "completions")
 # Lists and objects that are read, or hold no entities.
 _KEYS = frozenset(
@@ -39,11 +36,7 @@ _ABOUT = ("annotator", "created_at", "updated_at", "id", "annotation_id", "lead_
 
 
 def gather(items: Iterable[Item]) -> Iterator[Item]:
-    """Bring neighboring annotations of one task together.
-
-    items (Iterable[Item]): Tasks, rows of JSON_MIN, or annotations that hold their task.
-    YIELDS (Item): Lists of one task, or of the annotations of one.
-    """
+    """Bring neighboring annotations of one task together."""
     for key, found in groupby(items, key=lambda item: _task_key(item[1])):
         if key is None:
             yield from ((place, [row]) for place, row in found)
@@ -53,13 +46,7 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def read(rows: List[Any], context: Context) -> Record:
-    """Read a task.
-
-    rows (List[Any]): The task, or its annotations.
-    context (Context): Counts.
-    RETURNS (Record): The record.
-    RAISES (RowError): If it is malformed.
-    """
+    """Read a task."""
     counts = context.counts
     rows = [an_object(row, "a task") for row in rows]
     task = rows[0]["task"] if holds_task(rows[0]) else rows[0]
@@ -71,7 +58,7 @@ def read(rows: List[Any], context: Context) -> Record:
     for row in rows:
         # In JSON_MIN, the name of a control is free.
         labels = [key for key, value in row.items() if is_row and is_labels(value)]
-        context.pass_over(row, {*_KEYS, *labels})
+        context.note_unknown(row, {*_KEYS, *labels})
         if is_row:
             values = [{"value": value} for key in labels for value in row[key]]
             found.append({**row, "result": values, "completed_by": row.get("annotator")})
@@ -79,15 +66,15 @@ def read(rows: List[Any], context: Context) -> Record:
             found.append(row)
         else:
             key = next((key for key in _ANNOTATIONS if row.get(key)), _ANNOTATIONS[0])
-            found += [an_object(each, "an annotation") for each in a_list(row.get(key), key)]
+            found += [an_object(item, "an annotation") for item in a_list(row.get(key), key)]
     _add_gold(record, found, is_row, counts)
     versions: Dict[str, List[Dict[str, Any]]] = {}
-    for each in a_list(task.get("predictions"), "predictions"):
-        if type(each) is int:
+    for prediction in a_list(task.get("predictions"), "predictions"):
+        if type(prediction) is int:
             counts.note(NUMBERS)
             continue
-        each = an_object(each, "a prediction")
-        versions.setdefault(str(each.get("model_version") or PREDICTIONS), []).append(each)
+        prediction = an_object(prediction, "a prediction")
+        versions.setdefault(str(prediction.get("model_version") or PREDICTIONS), []).append(prediction)
     for version, predictions in versions.items():
         newest = _newest(predictions)
         record.weak[version] = _marks(a_list(newest.get("result"), "result"), counts, newest.get("score"))
@@ -97,12 +84,12 @@ def read(rows: List[Any], context: Context) -> Record:
 def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts: RowCounts) -> None:
     """The newest annotation of each annotator counts, or of those that are marked as ground truth; where annotators
     differ, nothing is known."""
-    valid = [each for each in found if not each.get("was_cancelled")]
-    chosen = [each for each in valid if each.get("ground_truth") is True] or valid
+    valid = [annotation for annotation in found if not annotation.get("was_cancelled")]
+    chosen = [annotation for annotation in valid if annotation.get("ground_truth") is True] or valid
     annotators: Dict[str, List[Dict[str, Any]]] = {}
-    for each in chosen:
-        annotators.setdefault(_annotator(each.get("completed_by")), []).append(each)
-    results = [a_list(_newest(each).get("result"), "result") for each in annotators.values()]
+    for annotation in chosen:
+        annotators.setdefault(_annotator(annotation.get("completed_by")), []).append(annotation)
+    results = [a_list(_newest(annotations).get("result"), "result") for annotations in annotators.values()]
     if results:
         record.ents, disputed = agreed([_marks(result, counts) for result in results])
         record.missing = [mark[:2] for mark in disputed]
@@ -116,18 +103,13 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Make a task: gold as an annotation, weak labels as predictions, which the tool shows as suggestions. The score of
-    a prediction is the lowest one of its spans.
-
-    doc (Doc): The Doc.
-    lost (Counter[str]): Counts what cannot be said; nothing here.
-    YIELDS (Dict[str, Any]): One task.
-    """
+    a prediction is the lowest one of its spans."""
     record = record_of(doc)
     text = record.text or ""
-    places = Places(text, UTF16)
+    offsets = Offsets(text, UTF16)
 
     def result(marks: List[Mark]) -> List[Dict[str, Any]]:
-        return [_result(i, mark, text, places) for i, mark in enumerate(marks)]
+        return [_result(i, mark, text, offsets) for i, mark in enumerate(marks)]
 
     task: Dict[str, Any] = {"data": {"text": text, **({} if record.id is None else {"id": record.id})}}
     if weak.get_meta(doc) is not None:
@@ -160,8 +142,8 @@ def _annotator(who: Any) -> str:
 
 
 def _newest(found: List[Dict[str, Any]]) -> Dict[str, Any]:
-    def stamp(each: Dict[str, Any]) -> str:
-        return str(each.get("updated_at") or each.get("created_at") or "")
+    def stamp(annotation: Dict[str, Any]) -> str:
+        return str(annotation.get("updated_at") or annotation.get("created_at") or "")
 
     # Of those made at the same time, the last.
     return max(reversed(found), key=stamp)
@@ -187,7 +169,7 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
         if not isinstance(value, dict) or not isinstance(labels, list) or not labels or "start" not in value:
             counts.note(OTHERS)
             continue
-        own = item.get("score", value.get("score"))
+        span_score = item.get("score", value.get("score"))
         for label in labels:
             marks.append(
                 make_mark(
@@ -195,17 +177,17 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
                     value.get("end"),
                     label,
                     value,
-                    score=score if own is None else own,
+                    score=score if span_score is None else span_score,
                     text=value.get("text"),
                 )
             )
     return marks
 
 
-def _result(number: int, mark: Mark, text: str, places: Places) -> Dict[str, Any]:
+def _result(number: int, mark: Mark, text: str, offsets: Offsets) -> Dict[str, Any]:
     value = {
-        "start": places.offset(mark.start),
-        "end": places.offset(mark.end),
+        "start": offsets.offset(mark.start),
+        "end": offsets.offset(mark.end),
         "text": text[mark.start : mark.end],
         "labels": [mark.label],
     }

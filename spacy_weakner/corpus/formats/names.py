@@ -1,9 +1,9 @@
-"""All formats by name: what commands, messages and docs list. Nothing is imported here."""
+"""All formats by name: what commands, messages and docs list. It imports nothing, so that commands start fast."""
 
 from typing import Dict, FrozenSet, NamedTuple, Tuple
 
-# What a format may be able to say beside gold entities: that a document has no annotation at all, that single tokens
-# are missing, what weak sources say, which spans are known to be wrong, and categories.
+# What a format may hold beside gold entities: documents without annotation, missing tokens, labels of weak sources,
+# spans that are known to be wrong, and categories.
 UNKNOWN = "unknown"
 MISSING = "missing"
 WEAK = "weak"
@@ -15,20 +15,19 @@ EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS])
 class Format(NamedTuple):
     """A format.
 
-    name (str): What it is called: `--format`, `--to`.
+    name (str): Its name in `--format` and `--to`.
     title (str): The tool or layout.
     inputs (Tuple[str, ...]): Endings of files that are read.
     outputs (Tuple[str, ...]): Endings of files that are written; empty if it is only read.
-    says (FrozenSet[str]): What it can say when it is written.
-    blocks (bool): Whether a part of a file can be read without the rest: what its offsets count, and what it loses,
-        is told of whole files.
+    holds (FrozenSet[str]): What it can hold when it is written, beside gold entities.
+    blocks (bool): True if some lines of a file can be read without the rest.
     """
 
     name: str
     title: str
     inputs: Tuple[str, ...]
     outputs: Tuple[str, ...] = ()
-    says: FrozenSet[str] = frozenset()
+    holds: FrozenSet[str] = frozenset()
     blocks: bool = False
 
 

@@ -1,9 +1,9 @@
 """Prodigy: rows that are answered. What an answer means depends on the question.
 
-- Manual (`ner.manual`, `ner.correct`): an accepted row is complete gold. A rejected one says nothing on its spans.
+- Manual (`ner.manual`, `ner.correct`): an accepted row is complete gold. Of a rejected one nothing is known.
 - Binary (`ner.teach`): an accepted span is one of the entities, a rejected one is known to be wrong; nothing is known
   about the rest.
-- Ignored rows say nothing. Rows that nobody has answered yet hold suggestions, which are weak labels.
+- Ignored rows are dropped. Rows without an answer hold suggestions, which are weak labels.
 
 Rows with one `_input_hash` are about one text, and become one record. They need not stand together: which hashes come
 again is counted first (8 bytes a row), and rows wait for the last one of theirs.
@@ -17,20 +17,18 @@ import numpy
 from spacy.tokens import Doc
 
 from .. import weak
+from ..counts import RowError, show
 from ..foreign import is_prodigy
-from ..rows import RowError, show
-from .location import Item
-from .records import Mark, Record, a_list, an_object, make_mark, record_of, triple_mark
-from .tool import Context, Tool
+from .records import Context, Item, Mark, Record, Tool, a_list, an_object, make_mark, record_of, triple_mark
 
 SOURCE = "prodigy"
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
 IGNORED = "rows answered 'ignore', dropped"
-REJECTED = "rows rejected as a whole, which says nothing on their spans, dropped"
+REJECTED = "rows rejected as a whole (single spans may be right), dropped"
 MERGED = "rows merged with others about the same text"
-CONFLICTS = "answers that contradict a later one about the same text, passed over"
-OLDER = "spans of older rows that the newest about the same text lacks, so that nothing is known about their tokens"
-OTHER_VIEWS = "rows of other questions than entities, kept as text without annotation"
+CONFLICTS = "answers that contradict a newer one about the same text, ignored"
+OLDER = "spans of older rows that the newest about the same text lacks; their tokens are missing"
+OTHER_VIEWS = "rows of questions other than entities, kept as text without annotation"
 OUTSIDE = "tokens known to be outside of entities, in sentences with missing tokens"
 _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "relations")
 # Lists and objects of Prodigy that are read, or hold no entities.
@@ -43,11 +41,7 @@ _INT64 = 1 << 63
 
 
 def gather(items: Iterable[Item]) -> Iterator[Item]:
-    """Bring rows together that are about one text.
-
-    items (Iterable[Item]): The rows; gone through twice.
-    YIELDS (Item): Lists of rows, where the last of them stands.
-    """
+    """Bring rows together that are about one text."""
     hashes = (key for _, row in items if (key := _hash(row)) is not None)
     values, numbers = numpy.unique(numpy.fromiter(hashes, dtype="int64"), return_counts=True)
     left = dict(zip(values[numbers > 1].tolist(), numbers[numbers > 1].tolist(), strict=True))
@@ -61,19 +55,13 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
         left[key] -= 1
         if not left[key]:
             texts: Dict[Any, List[Any]] = {}
-            for each in waiting.pop(key):
-                texts.setdefault(str(each.get("text")), []).append(each)
+            for row in waiting.pop(key):
+                texts.setdefault(str(row.get("text")), []).append(row)
             yield from ((place, rows) for rows in texts.values())
 
 
 def read(rows: List[Any], context: Context) -> Optional[Record]:
-    """Read the rows about one text.
-
-    rows (List[Any]): The rows.
-    context (Context): Counts.
-    RETURNS (Optional[Record]): The record; None if all answers were ignored, or reject everything.
-    RAISES (RowError): If a row is malformed.
-    """
+    """Read the rows about one text."""
     answers = _Answers()
     kept = 0
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
@@ -85,7 +73,7 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
             context.counts.note(IGNORED if answer == IGNORE else REJECTED)
             continue
         kept += 1
-        unknown = context.pass_over(row, _KEYS)
+        unknown = context.note_unknown(row, _KEYS)
         asked = _is_manual(row) or _view(row) is None
         if answer == ACCEPT and asked and unknown and row.get("spans") is None:
             raise RowError(
@@ -106,12 +94,7 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Make rows of a Doc: an accepted one of complete gold, one per span where only some are known, and one to be
-    answered where nothing is known, with weak labels as suggestions.
-
-    doc (Doc): The Doc.
-    lost (Counter[str]): Counts what cannot be said.
-    YIELDS (Dict[str, Any]): The rows.
-    """
+    answered where nothing is known, with weak labels as suggestions."""
     record = record_of(doc)
     row: Dict[str, Any] = {
         "text": record.text,
@@ -216,7 +199,7 @@ class _Answers:
 
 def _view(row: Dict[str, Any]) -> Any:
     view = row.get("_view_id")
-    # A review says what the reviewed rows were.
+    # A review holds the view of the reviewed rows.
     return row.get("view_id", view) if view == _REVIEW else view
 
 
@@ -237,15 +220,15 @@ def _is_binary(row: Dict[str, Any]) -> bool:
 
 
 def _names_wrong(row: Dict[str, Any]) -> bool:
-    """Whether a rejected row says what is wrong: with several spans, nobody says which."""
+    """True if a rejected row shows what is wrong: not if it has several spans."""
     spans = row.get("spans")
     several = isinstance(spans, list) and len(spans) > 1 and all(_answer(span, REJECT) == REJECT for span in spans)
     return _is_binary(row) and not several
 
 
 def _answer(span: Any, answer: str) -> str:
-    own = span.get("answer") if isinstance(span, dict) else None
-    return own if own in (ACCEPT, REJECT) else answer
+    span_answer = span.get("answer") if isinstance(span, dict) else None
+    return span_answer if span_answer in (ACCEPT, REJECT) else answer
 
 
 def _mark(span: Any, row: Dict[str, Any]) -> Mark:

@@ -11,25 +11,25 @@ from spacy.tokens import Doc
 from ...errors import Errors, WeaknerError, check_choice
 from ...files import existing, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
+from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
+from ..entities import set_entities, trim_whitespace
 from ..foreign import tool_of
-from ..jsonl import at_line, read_rows
-from ..rows import DEFAULT_SOURCE, Row, RowCounts, RowError, doc_from_row, is_blank
-from ..runs import LONGEST_RUN, longest_run
-from ..sentences import sentence_key
-from ..splitting import SentenceSplitter
-from ..weak import get_id
+from ..jsonl import read_rows
+from ..overlaps import drop_overlaps
+from ..rows import DEFAULT_SOURCE, Row, doc_from_row, is_blank
+from ..sampling import SampledLines
+from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
+from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak
 from . import brat
 from .items import LINES, PARQUET, Items, check_rows, find_layout
-from .location import Item, at
 from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
-from .offsets import AUTO, UNITS
-from .records import Record, as_row
-from .span_groups import ABSENT, read_groups
-from .tool import NOT_TEXT, Context, Tool
+from .offsets import AUTO, UNITS, find_unit
+from .records import Context, Item, Record, as_row
 from .tools import TOOLS
-from .units import find_unit
 
+NOT_TEXT = "records without a text, dropped"
+ABSENT = "documents without the span group that is read as gold; their tokens are missing"
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold", "wrong")
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
@@ -38,7 +38,19 @@ _WEBANNO = "#FORMAT=WebAnno"
 
 @dataclass(frozen=True)
 class Reading:
-    """How corpora are read; see `read_corpus`."""
+    """How corpora are read.
+
+    sentences (bool): Split text without annotations into sentences.
+    source (str): Name of the weak source of "weak_ents" that are a plain list.
+    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
+        "contract".
+    offsets (str): What the offsets of other tools count: "codepoints", "utf16" or "graphemes"; "auto": what fits the
+        texts that the spans should cover.
+    labels (Tuple[str, ...]): Names of the tags of datasets that hold numbers, from 0 on, instead of those in the file.
+        If they are of one type, tags without a type get it.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold, instead of the entities.
+    """
 
     sentences: bool = True
     source: str = DEFAULT_SOURCE
@@ -49,13 +61,12 @@ class Reading:
     spans_key: Optional[str] = None
 
 
-def file_format(path: Path) -> Optional[str]:
-    """Tell the format of a file: from its name, and of JSON from its first records.
+class _Unforgiving(RowCounts):
+    """Counts of readers whose users see none: nothing is left out silently."""
 
-    path (Path): The file; an ending `.gz` is passed over, except that `.spacy` and Parquet files are compressed
-        already.
-    RETURNS (Optional[str]): One of `FORMATS`, or None.
-    """
+
+def file_format(path: Path) -> Optional[str]:
+    """Tell the format of a file: from its name, and of JSON from its first records."""
     name = path.name.lower()
     plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
     format_ = SUFFIXES.get(plain.suffix)
@@ -73,7 +84,7 @@ def _json_format(path: Path) -> str:
             if tool is not None:
                 return tool
     except WeaknerError:
-        pass  # what is wrong is said where all of it is read
+        pass  # raised again where the whole file is read
     return "jsonl"
 
 
@@ -84,15 +95,7 @@ def input_files(
     suffixes: Mapping[str, str] = SUFFIXES,
     tell: Callable[[Path], Optional[str]] = file_format,
 ) -> List[Tuple[Path, str]]:
-    """Find the files of a corpus.
-
-    path (Path): A file, or a folder that is searched with its subfolders.
-    format (Optional[str]): The format. None: each file tells, and other files of a folder are passed over.
-    suffixes (Mapping[str, str]): The formats that there are, by suffix.
-    tell (Callable[[Path], Optional[str]]): Tells the format of a file.
-    RETURNS (List[Tuple[Path, str]]): Files and their formats, sorted by name.
-    RAISES (WeaknerError): If there are none, or not all of a corpus, or the format is unknown.
-    """
+    """Find the files of a corpus."""
     path = existing(Path(path))
     formats = list(FORMATS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
     if format is not None:
@@ -128,28 +131,19 @@ def _without_receipts(files: Sequence[Path]) -> List[Path]:
 
 
 def has_span_groups(path: Path) -> bool:
-    """RETURNS (bool): Whether a corpus holds `.spacy` files, the only ones with span groups."""
+    """True if a corpus holds `.spacy` files, the only ones with span groups."""
     return any(format_ == "spacy" for _, format_ in input_files(path))
 
 
 def in_blocks(path: Path, format: str) -> bool:
-    """Whether a file can be read in blocks of lines.
-
-    path (Path): The file.
-    format (str): Its format.
-    """
+    """True if a file can be read in blocks of lines."""
     if format in TOOLS:
         return FORMATS[format].blocks and path.suffix.lower() != PARQUET and find_layout(path) == LINES
     return FORMATS[format].blocks
 
 
 def check_lines(path: Path, format: str) -> None:
-    """Check that a file is what its lines are read as: rows of ours, or columns.
-
-    path (Path): The file.
-    format (str): Its format.
-    RAISES (WeaknerError): If it holds a JSON array or objects over several lines, or INCEpTION's own columns.
-    """
+    """Check that a file is what its lines are read as: rows of ours, or columns."""
     if format == "jsonl":
         check_rows(path)
     if format == "conll" and next(read_lines(path), "").startswith(_WEBANNO):
@@ -159,194 +153,190 @@ def check_lines(path: Path, format: str) -> None:
 def read_corpus(
     path: Path,
     nlp: Language,
+    reading: Reading = Reading(),
     *,
     format: Optional[str] = None,
-    sentences: bool = True,
-    source: str = DEFAULT_SOURCE,
-    misaligned: str = "error",
-    offsets: str = AUTO,
-    labels: Sequence[str] = (),
-    columns: Tuple[int, int] = COLUMNS,
-    spans_key: Optional[str] = None,
     counts: Optional[RowCounts] = None,
+    limit: Optional[int] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format.
 
     path (Path): A file or a folder.
     nlp (Language): Its vocabulary and tokenizer are used.
-    format (Optional[str]): One of `FORMATS`; None: the files tell.
-    sentences (bool): Split text without annotations into sentences.
-    source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
-        "contract".
-    offsets (str): What the offsets of other tools count: "codepoints", "utf16" or "graphemes"; "auto": what fits the
-        texts that the spans say they cover.
-    labels (Sequence[str]): Names of the tags of datasets that hold numbers, from 0 on, in the place of those that a
-        file has for them. If they are of one type, tags without a type get it.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
-    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold, in the place of the entities.
-    counts (Optional[RowCounts]): Where to count. With it, texts of which the tokenizer would take very long are left
-        out (see `runs`); without it they are errors, as annotated ones always are.
+    reading (Reading): How to read it.
+    format (Optional[str]): One of `FORMATS`; None: found from the files.
+    counts (Optional[RowCounts]): Where to count, and what to do with rows that cannot be read: the default raises,
+        subclasses may collect. Without it, text of which the tokenizer would take very long is an error; with it, it is
+        left out and counted, unless it is annotated.
+    limit (Optional[int]): Read about so many Docs of each file: of rows and raw text some from all over the file, else
+        the first. `counts` then has `sampled` and `total`.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason, and if no Doc has the span group.
     """
-    check_choice("offsets", offsets, (AUTO, *UNITS))
-    reading = Reading(sentences, source, misaligned, offsets, tuple(labels), columns, spans_key)
-    counts, n = RowCounts() if counts is None and spans_key is not None else counts, 0
+    check_choice("offsets", reading.offsets, (AUTO, *UNITS))
+    counts, n, key = _Unforgiving() if counts is None else counts, 0, reading.spans_key
     for file_, format_ in input_files(path, format):
-        for doc in _file_docs(file_, format_, nlp, reading, counts):
+        reader = _Reader(file_, format_, nlp, reading, counts)
+        for doc in reader.docs() if limit is None else reader.sample(limit):
             n += format_ == "spacy"
             yield doc
-    if counts is not None and spans_key is not None and counts.notes[ABSENT] == n:
+    if key is not None and counts.notes[ABSENT] == n:
         groups = ", ".join(counts.groups) or "none; only .spacy files have groups"
-        raise WeaknerError(Errors.WK372.format(path=path, key=spans_key, groups=groups))
+        raise WeaknerError(Errors.WK372.format(path=path, key=key, groups=groups))
 
 
 def docs_of_lines(
     path: Path,
     format: str,
-    lines: Iterable[Tuple[int, str]],
+    lines: Iterable[Tuple[Place, str]],
     nlp: Language,
     reading: Reading = Reading(),
     counts: Optional[RowCounts] = None,
     width: Optional[int] = None,
 ) -> Iterator[Doc]:
-    """Stream the Docs of some lines of a file.
-
-    path (Path): The file, for error messages.
-    format (str): A format of which blocks of lines can be read.
-    lines (Iterable[Tuple[int, str]]): The lines with their numbers.
-    nlp (Language): Its vocabulary and tokenizer are used.
-    reading (Reading): How to read them.
-    counts (Optional[RowCounts]): Where to count.
-    width (Optional[int]): How many columns the file has, if it is CoNLL; None: the lines tell.
-    YIELDS (Doc): The Docs.
-    RAISES (WeaknerError): For anything malformed, with file, line and reason.
-    """
-    if format in TOOLS:
-        tool = TOOLS[format]
-        unit = tool.unit if reading.offsets == AUTO else reading.offsets
-        yield from _tool_docs(path, tool, Items(path, lines), unit, nlp, reading, counts)
-    elif format == "conll":
-        columns, labels = reading.columns, reading.labels
-        yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
-    elif format == "text":
-        yield from _text_docs(path, lines, nlp, reading.sentences, counts)
-    else:
-        splitter = SentenceSplitter(nlp)
-        for number, row in read_rows(path, lines):
-            with at_line(path, number):
-                if not _is_short(row, nlp, counts):
-                    continue
-                doc = doc_from_row(row, nlp, source=reading.source, misaligned=reading.misaligned, counts=counts)
-            yield from _split(row, doc, splitter, reading)
+    """Stream the Docs of some lines of a file, whose format can be read in blocks. `width` is the number of columns of
+    the whole file, if it is CoNLL."""
+    return _Reader(path, format, nlp, reading, _Unforgiving() if counts is None else counts).of_lines(lines, width)
 
 
 def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
-    """Keys of all sentences of some corpora. Of Docs with several sentences, both the whole and the parts
-    count.
-
-    paths (Iterable[Path]): The corpora, in any format.
-    nlp (Language): Reads them.
-    RETURNS (Set[str]): The keys.
-    """
+    """Keys of all sentences of some corpora. Of Docs with several sentences, both the whole and the parts count."""
     keys = set()
     for path in paths:
-        for doc in read_corpus(Path(path), nlp, misaligned="drop"):
+        for doc in read_corpus(Path(path), nlp, Reading(misaligned="drop")):
             keys.add(sentence_key(doc.text))
             if doc.has_annotation("SENT_START"):
                 keys.update(sentence_key(sentence.text) for sentence in doc.sents)
     return keys
 
 
-def _file_docs(path: Path, format: str, nlp: Language, reading: Reading, counts: Optional[RowCounts]) -> Iterator[Doc]:
-    if format == "spacy":
-        docs = read_docs(path, nlp.vocab)
-        yield from docs if counts is None else read_groups(docs, reading.spans_key, counts)
-    elif format in TOOLS:
-        tool = TOOLS[format]
-        named = not reading.labels
-        items: Iterable[Item] = list(brat.items(path)) if format == "brat" else Items(path, named=named)
-        unit = reading.offsets
-        if unit == AUTO:
-            # What is counted now is counted again when the Docs are made.
-            context = Context(RowCounts(), reading.labels)
-            unit = find_unit(path, lambda: _records(path, tool, items, context), tool, counts or RowCounts())
-        yield from _tool_docs(path, tool, items, unit, nlp, reading, counts)
-    else:
-        check_lines(path, format)
-        yield from docs_of_lines(path, format, enumerate(read_lines(path), start=1), nlp, reading, counts)
+class _Reader:
+    """Reads a file."""
 
+    def __init__(self, path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts) -> None:
+        self.path = path
+        self.format = format
+        self.nlp = nlp
+        self.reading = reading
+        self.counts = counts
+        self._splitter = SentenceSplitter(nlp)
 
-def _tool_docs(
-    path: Path,
-    tool: Tool,
-    items: Iterable[Item],
-    unit: str,
-    nlp: Language,
-    reading: Reading,
-    skipped: Optional[RowCounts],
-) -> Iterator[Doc]:
-    splitter, counts = SentenceSplitter(nlp), RowCounts() if skipped is None else skipped
-    for place, record in _records(path, tool, items, Context(counts, reading.labels)):
-        if all(map(is_blank, record.tokens or [record.text or ""])):
-            counts.notes[NOT_TEXT] += 1
-            continue
-        with at(path, place):
-            row = as_row(record, unit, counts)
-            if not _is_short(row, nlp, skipped):
-                continue
-            doc = doc_from_row(row, nlp, misaligned=reading.misaligned, counts=counts)
-        yield from _split(row, doc, splitter, reading)
-
-
-def _records(path: Path, tool: Tool, items: Iterable[Item], context: Context) -> Iterator[Tuple[Any, Record]]:
-    for place, item in items if tool.gather is None else tool.gather(items):
-        with at(path, place):
-            record = tool.read(item, context)
-        if record is not None:
-            yield place, record
-
-
-def _split(row: Row, doc: Doc, splitter: SentenceSplitter, reading: Reading) -> Iterator[Doc]:
-    if reading.sentences and _is_bare_text(row):
-        yield from splitter.split(row["text"], get_id(doc), doc)
-    else:
-        yield doc
-
-
-def _text_docs(
-    path: Path, lines: Iterable[Tuple[int, str]], nlp: Language, sentences: bool, counts: Optional[RowCounts]
-) -> Iterator[Doc]:
-    splitter = SentenceSplitter(nlp)
-    for number, line in lines:
-        if not line.strip():
-            if counts is not None:
-                counts.empty += 1
-            continue
-        with at_line(path, number):
-            if not _is_short({"text": line}, nlp, counts):
-                continue
-        if sentences:
-            yield from splitter.split(line)
+    def docs(self) -> Iterator[Doc]:
+        """All Docs of the file."""
+        path, counts, labels = self.path, self.counts, self.reading.labels
+        if self.format == "spacy":
+            yield from read_groups(read_docs(path, self.nlp.vocab), self.reading.spans_key, counts)
+        elif self.format in TOOLS:
+            items: Iterable[Item] = list(brat.items(path)) if self.format == "brat" else Items(path, named=not labels)
+            unit = self.reading.offsets
+            if unit == AUTO:
+                # What is counted now is counted again when the Docs are made.
+                context = Context(type(counts)(), labels)
+                unit = find_unit(path, lambda: self._records(items, context), TOOLS[self.format], counts)
+            yield from self._tool_docs(items, unit)
         else:
-            yield splitter.whole(line)
+            check_lines(path, self.format)
+            yield from self.of_lines(enumerate(read_lines(path), start=1))
+
+    def sample(self, limit: int) -> Iterator[Doc]:
+        """About so many of them."""
+        n, counts = 0, self.counts
+        if self.format in ("jsonl", "text"):
+            check_lines(self.path, self.format)
+            lines = SampledLines(self.path, limit)
+            for doc in self.of_lines(lines):
+                n += 1
+                yield doc
+            counts.sampled, counts.total = lines.note, lines.estimate(n)
+            return
+        docs = self.docs()
+        for doc in islice(docs, limit):
+            n += 1
+            yield doc
+        counts.total = n + sum(1 for _ in docs)
+        counts.sampled = f"looked at the first {n:,} documents" if counts.total > n else ""
+
+    def of_lines(self, lines: Iterable[Tuple[Place, str]], width: Optional[int] = None) -> Iterator[Doc]:
+        """The Docs of some lines."""
+        path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts
+        if self.format in TOOLS:
+            unit = TOOLS[self.format].unit if reading.offsets == AUTO else reading.offsets
+            yield from self._tool_docs(Items(path, lines), unit)
+        elif self.format == "conll":
+            columns, labels = reading.columns, reading.labels
+            yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
+        elif self.format == "text":
+            for number, line in lines:
+                yield from self._text_docs(number, line)
+        else:
+            for number, row in read_rows(path, lines, counts):
+                yield from self._row_docs(number, row)
+
+    def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
+        for place, record in self._records(items, Context(self.counts, self.reading.labels)):
+            if all(map(is_blank, record.tokens or [record.text or ""])):
+                self.counts.notes[NOT_TEXT] += 1
+            else:
+                yield from self._row_docs(place, as_row(record, unit, self.counts))
+
+    def _records(self, items: Iterable[Item], context: Context) -> Iterator[Tuple[Place, Record]]:
+        tool = TOOLS[self.format]
+        for place, item in items if tool.gather is None else tool.gather(items):
+            record = None
+            with at_line(self.path, place, context.counts):
+                record = tool.read(item, context)
+            if record is not None:
+                yield place, record
+
+    def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
+        if not line.strip():
+            self.counts.empty += 1
+            return
+        short = False
+        with at_line(self.path, place, self.counts):
+            short = self._is_short(line, True)
+        if short:
+            yield from self._splitter.split(line) if self.reading.sentences else [self._splitter.whole(line)]
+
+    def _row_docs(self, place: Place, row: Row) -> Iterator[Doc]:
+        """The Doc of a row, or one for each sentence of text without annotations."""
+        doc, reading, counts = None, self.reading, self.counts
+        is_bare = "text" in row and all(row.get(key) is None for key in _ANNOTATIONS)
+        with at_line(self.path, place, counts):
+            if self._is_short(row.get("text"), is_bare):
+                doc = doc_from_row(row, self.nlp, source=reading.source, misaligned=reading.misaligned, counts=counts)
+        if doc is not None and reading.sentences and is_bare:
+            yield from self._splitter.split(row["text"], get_id(doc), doc)
+        elif doc is not None:
+            yield doc
+
+    def _is_short(self, text: Any, is_bare: bool) -> bool:
+        """True if the tokenizer can take a text. If not, one without annotations is left out and counted."""
+        found = longest_run(text, self.nlp) if isinstance(text, str) else 0
+        if found and (isinstance(self.counts, _Unforgiving) or not is_bare):
+            raise RowError(
+                f"{found} characters without white space between them, of which a tokenizer takes very long (the "
+                f"limit is {LONGEST_RUN}). Leave the text out, or put blanks into it"
+            )
+        self.counts.long += bool(found)
+        return not found
 
 
-def _is_short(row: Row, nlp: Language, counts: Optional[RowCounts]) -> bool:
-    """Whether the tokenizer can take the text of a row. One without annotations that it cannot take is counted; it is
-    an error if nobody counts."""
-    text = row.get("text")
-    found = longest_run(text, nlp) if isinstance(text, str) else 0
-    if found and (counts is None or not _is_bare_text(row)):
-        raise RowError(
-            f"{found} characters without white space between them, of which a tokenizer takes very long (the limit is "
-            f"{LONGEST_RUN}). Leave the text out, or put blanks into it"
-        )
-    if found and counts is not None:
-        counts.long += 1
-    return not found
-
-
-def _is_bare_text(row: Row) -> bool:
-    return "text" in row and all(row.get(key) is None for key in _ANNOTATIONS)
+def read_groups(docs: Iterable[Doc], key: Optional[str], counts: RowCounts) -> Iterator[Doc]:
+    """Read a span group of `.spacy` files as the gold, instead of the entities, and count the groups that are not ours:
+    `spancat` learns from such, and so do heads with a `spans_key`."""
+    for n, doc in enumerate(docs, start=1):
+        counts.place = f"document {n}"
+        if key is not None:
+            counts.note(ABSENT, key not in doc.spans)
+            known = [key in doc.spans] * len(doc)
+            entities, unclear = drop_overlaps(trim_whitespace(doc, group_entities(doc, key)), counts)
+            for start, end in unclear:
+                known[start:end] = [False] * (end - start)
+            set_entities(doc, entities, known)
+            set_weak(doc, False)
+            remove_group(doc, key)
+        for name, group in doc.spans.items():
+            if group and not is_known_group(name):
+                counts.groups[name] += len(group)
+        yield doc

@@ -1,28 +1,26 @@
-"""What all tools say, in one form: their rows become records, and records become rows of ours."""
+"""What every format gives: records, which become rows of ours, and what the reader of a format has to offer."""
 
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
 from .. import weak
+from ..counts import Place, RowCounts, RowError, show
 from ..overlaps import drop_overlaps
-from ..rows import BLANK, Row, RowCounts, RowError, show
-from .offsets import Places
+from ..rows import BLANK, Row
+from .offsets import CODE_POINTS, Offsets, plain_text
 
-BEYOND = "spans that do not lie within their text, or cut a character, so that nothing is known about their tokens"
-OTHER_TEXT = "spans that cover another text than their row says, so that nothing is known about their tokens"
+EMPTY = "texts without any span, read as complete gold (the file does not record if they were annotated)"
+BEYOND = "spans beyond their text, or within a character; their tokens are missing"
+OTHER_TEXT = "spans that cover another text than their row gives; their tokens are missing"
+# A row of a file, or several about one text, and where it stands.
+Item = Tuple[Place, Any]
 
 
 class Mark(NamedTuple):
-    """A span of a record.
-
-    start, end (int): Offsets; the end is exclusive.
-    label (str): Its label.
-    score (Optional[float]): Its score.
-    text (Optional[str]): The text that it covers, if the row says so.
-    """
+    """A span of a record: [start, end), perhaps with a score and the text that it covers."""
 
     start: int
     end: int
@@ -33,17 +31,16 @@ class Mark(NamedTuple):
 
 @dataclass
 class Record:
-    """A text, or tokens, with what is said about it. Offsets count characters of the text in the unit of the tool, or
-    tokens.
+    """A text, or tokens, with its annotation. Offsets count characters of the text in the unit of the tool, or tokens.
 
     text (Optional[str]): The text.
     tokens (Optional[List[str]]): Its tokens, instead.
-    borders (List[Tuple[int, int]]): Start and end of the tokens of a text, if the tool says.
+    borders (List[Tuple[int, int]]): Start and end of the tokens of a text, if the tool has them.
     ents (Optional[List[Mark]]): The entities; None: nothing is known.
-    complete (bool): Whether what is no entity is "O"; if not, it is missing.
-    missing (List[Tuple[int, int]]): What nothing is known about.
+    complete (bool): True if all else is "O", False if it is missing.
+    missing (List[Tuple[int, int]]): Ranges about which nothing is known.
     wrong (List[Mark]): Spans that are known to be wrong.
-    weak (Dict[str, List[Mark]]): What weak sources say.
+    weak (Dict[str, List[Mark]]): Spans of each weak source.
     cats (Optional[Dict[str, Any]]): Categories.
     id (Any): Its identifier.
     """
@@ -64,20 +61,53 @@ class Record:
         return chain(self.ents or [], self.wrong, *self.weak.values())
 
 
+@dataclass
+class Context:
+    """What readers of records may use.
+
+    counts (RowCounts): Where to count what they drop.
+    labels (Tuple[str, ...]): Names of tags that are numbers.
+    """
+
+    counts: RowCounts = field(default_factory=RowCounts)
+    labels: Tuple[str, ...] = ()
+
+    def note_unknown(self, row: Dict[str, Any], known: AbstractSet[Any]) -> List[str]:
+        """Count the unknown keys that may hold annotations (lists and objects).
+
+        row (Dict[str, Any]): The row.
+        known (AbstractSet[Any]): The keys that are read, or never hold annotations.
+        RETURNS (List[str]): The unknown ones.
+        """
+        unknown = [key for key, value in row.items() if value and isinstance(value, (list, dict)) and key not in known]
+        self.counts.ignored.update(unknown)
+        self.counts.lists.update(unknown)
+        return unknown
+
+
+class Tool(NamedTuple):
+    """How files of an annotation tool are read and written.
+
+    read (Callable[[Any, Context], Optional[Record]]): Makes a record of an item; None if there is nothing to keep.
+        Raises a `RowError` for what is malformed.
+    gather (Optional[Callable[[Iterable[Item]], Iterator[Item]]]): Brings rows about one text together: its items are
+        lists of rows.
+    unit (str): What offsets count unless the file shows otherwise.
+    sure (bool): True if the tool always counts so.
+    write (Optional[Callable[[Doc, Counter[str]], Iterable[Any]]]): Makes rows of a Doc, and counts what is lost.
+    """
+
+    read: Callable[[Any, Context], Optional[Record]]
+    gather: Optional[Callable[[Iterable[Item]], Iterator[Item]]] = None
+    unit: str = CODE_POINTS
+    sure: bool = True
+    write: Optional[Callable[..., Iterable[Any]]] = None
+
+
 def make_mark(
     start: Any, end: Any, label: Any, item: Any, *, score: Any = None, text: Any = None, last: bool = False
 ) -> Mark:
-    """Make a span of what stands in a row.
-
-    start, end (Any): Its offsets.
-    label (Any): Its label.
-    item (Any): What it is taken from, for the message.
-    score (Any): Its score, if it is a number.
-    text (Any): The text that it covers, if it is one.
-    last (bool): Whether the end is the last that belongs to the span.
-    RETURNS (Mark): The span.
-    RAISES (RowError): If they are something else.
-    """
+    """Make a span of what stands in a row."""
     if type(start) is not int or type(end) is not int:
         raise RowError(f"the offsets of a span must be whole numbers, got {show(item)}")
     if not isinstance(label, str) or not label.strip():
@@ -97,13 +127,7 @@ def triple_mark(item: Any, *, last: bool = False) -> Mark:
 
 
 def a_list(value: Any, what: str) -> List[Any]:
-    """A list, where one is expected; null is an empty one.
-
-    value (Any): What stands there.
-    what (str): Name of the key.
-    RETURNS (List[Any]): The list.
-    RAISES (RowError): If it is something else.
-    """
+    """A list, where one is expected; null is an empty one."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -119,42 +143,20 @@ def an_object(value: Any, what: str) -> Dict[str, Any]:
 
 
 def agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
-    """Compare what several annotators say about one text.
-
-    answers (Sequence[List[Mark]]): The spans of each.
-    RETURNS (Tuple[List[Mark], List[Mark]]): The spans of all of them, and those of some of them only.
-    """
+    """Compare what several annotators say about one text."""
     marks = {_visible(mark): mark for answer in answers for mark in answer}
     shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
     return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
 
 
-def fits(record: Record, unit: str) -> bool:
-    """Whether all spans of a record lie within its text, and cover what they say.
-
-    record (Record): The record.
-    unit (str): What its offsets count.
-    """
-    if record.text is None:
-        return True
-    places = Places(record.text, unit)
-    return all(_covers(record.text, places, mark) for mark in record.marks())
-
-
 def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
-    """Make a row of our layout.
-
-    record (Record): The record.
-    unit (str): What its offsets count.
-    counts (RowCounts): Where to count what has no place in a row.
-    RETURNS (Row): The row.
-    """
+    """Make a row of our layout."""
     row: Row = {"id": record.id} if record.id is not None else {}
     ents, wrong, groups = record.ents, record.wrong, record.weak
     missing = list(record.missing)
     if record.text is not None:
         row["text"] = record.text
-        reader = _Characters(record.text, Places(record.text, unit), counts)
+        reader = _Characters(record.text, Offsets(record.text, unit), counts)
         missing = [place for place in (reader.around(*borders) for borders in missing) if place[0] < place[1]]
         ents = None if ents is None else reader.marks(ents)
         missing += reader.take_doubtful()
@@ -179,11 +181,7 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
 
 
 def record_of(doc: Doc) -> Record:
-    """Make a record of a Doc, in code points of its text.
-
-    doc (Doc): The Doc.
-    RETURNS (Record): What it says.
-    """
+    """Make a record of a Doc, in code points of its text."""
 
     def marks(name: str) -> List[Mark]:
         spans = doc.spans.get(name, [])
@@ -209,7 +207,7 @@ def record_of(doc: Doc) -> Record:
 class _Characters:
     """Brings spans of a text to code points."""
 
-    def __init__(self, text: str, places: Places, counts: RowCounts) -> None:
+    def __init__(self, text: str, places: Offsets, counts: RowCounts) -> None:
         self.text = text
         self.places = places
         self.counts = counts
@@ -235,7 +233,7 @@ class _Characters:
                     self._doubtful.append((start, end))
             elif not covered.strip():
                 self.counts.notes[BLANK] += 1
-            elif mark.text is not None and _plain(covered) != _plain(mark.text):
+            elif mark.text is not None and plain_text(covered) != plain_text(mark.text):
                 self.counts.notes[OTHER_TEXT] += 1
                 self._doubtful.append((start, end))
             else:
@@ -245,21 +243,11 @@ class _Characters:
         return found
 
 
-def _covers(text: str, places: Places, mark: Mark) -> bool:
-    start, end = places.code_point(mark.start), places.code_point(mark.end)
-    return start is not None and end is not None and (mark.text is None or _plain(text[start:end]) == _plain(mark.text))
-
-
 def _visible(mark: Mark) -> Tuple[int, int, str]:
-    """Span and label, without white space at the ends where the row says what the span covers."""
+    """Span and label, without white space at the ends where the row has the text of the span."""
     text = mark.text or ""
     start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
     return (start, end, mark.label) if start < end else mark[:3]
-
-
-def _plain(text: str) -> str:
-    # Label Studio writes a line end within a span as these two characters.
-    return " ".join(text.replace("\\n", " ").split())
 
 
 def _listed(row: Row) -> None:

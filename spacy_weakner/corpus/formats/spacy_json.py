@@ -5,11 +5,10 @@ from typing import Any, Iterator, List, Optional
 
 from spacy.tokens import Doc
 
-from ..rows import RowError, show
-from .records import Record, a_list, record_of, triple_mark
-from .tool import Context, Tool
+from ..counts import RowError, show
+from .records import Context, Record, Tool, a_list, record_of, triple_mark
 
-NULLS = "null in the place of texts that nobody has annotated, dropped"
+NULLS = "null instead of texts that were not annotated, dropped"
 # What spaCy's own training data may hold, beside span groups.
 _KEYS = frozenset(
     ["entities", "cats", "links", "words", "spaces", "tags", "pos", "morphs", "lemmas", "heads", "deps", "sent_starts"]
@@ -17,20 +16,14 @@ _KEYS = frozenset(
 
 
 def read(row: Any, context: Context) -> Optional[Record]:
-    """Read a pair.
-
-    row (Any): The pair.
-    context (Context): Counts.
-    RETURNS (Optional[Record]): The record; None for the null that stands for a text which nobody has annotated.
-    RAISES (RowError): If it is malformed.
-    """
+    """Read a pair."""
     if row is None:
         context.counts.notes[NULLS] += 1
         return None
     if not (isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)):
         raise RowError(f'expected [text, {{"entities": ...}}], got {show(row)}')
     text, annotations = row
-    context.pass_over(annotations, _KEYS)
+    context.note_unknown(annotations, _KEYS)
     ents = None
     if annotations.get("entities") is not None:
         ents = [triple_mark(item) for item in a_list(annotations["entities"], "entities")]
@@ -38,12 +31,7 @@ def read(row: Any, context: Context) -> Optional[Record]:
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[List[Any]]:
-    """Make a pair.
-
-    doc (Doc): The Doc.
-    lost (Counter[str]): Counts what cannot be said; nothing here.
-    YIELDS (List[Any]): One pair.
-    """
+    """Make a pair."""
     record = record_of(doc)
     cats = {"cats": record.cats} if record.cats else {}
     if record.ents is None:

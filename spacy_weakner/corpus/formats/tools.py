@@ -9,8 +9,8 @@ from .gliner import GLINER
 from .huggingface import HUGGINGFACE
 from .label_studio import LABEL_STUDIO
 from .prodigy import PRODIGY
+from .records import Tool
 from .spacy_json import SPACY_JSON
-from .tool import Tool
 
 TOOLS: Dict[str, Tool] = {
     "prodigy": PRODIGY,

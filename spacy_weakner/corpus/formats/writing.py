@@ -1,4 +1,4 @@
-"""Writing corpora in any format, with what a format cannot say counted."""
+"""Writing corpora in any format, counting what a format cannot hold."""
 
 import json
 from collections import Counter
@@ -21,14 +21,14 @@ _PARQUET = ".parquet"
 _ARRAY = ".json"
 MISSING_TOKENS = "missing tokens"
 WEAK_SPANS = "weak spans"
-WEAK_AS_GOLD = "documents whose entities are weak labels, which stand there like gold now"
+WEAK_AS_GOLD = "documents whose entities are weak labels, now written as if they were gold"
 
 
 class Written(NamedTuple):
     """What was written.
 
     docs (int): Documents.
-    lost (Counter[str]): What the format could not say, in words.
+    lost (Counter[str]): What the format cannot hold, in words.
     """
 
     docs: int
@@ -36,13 +36,7 @@ class Written(NamedTuple):
 
 
 def output_format(path: Path, to: Optional[str] = None) -> Format:
-    """Which format a file is to have.
-
-    path (Path): The file.
-    to (Optional[str]): Name of the format; None: the ending tells.
-    RETURNS (Format): The format.
-    RAISES (WeaknerError): If there is none, the ending leaves it open, or it does not belong to the format.
-    """
+    """Which format a file is to have."""
     suffix = Path(path).suffix.lower()
     if to is None:
         found = [format_ for format_ in FORMATS.values() if suffix in format_.outputs]
@@ -62,7 +56,7 @@ def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> W
 
     path (Path): The file.
     docs (Iterable[Doc]): What to write.
-    to (Optional[str]): Name of the format; None: the ending of the file tells.
+    to (Optional[str]): Name of the format; None: by the ending of the file.
     RETURNS (Written): How much was written, and what was lost.
     RAISES (WeaknerError): If the format cannot be told, or something cannot be written in it.
     """
@@ -71,7 +65,7 @@ def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> W
     lost: Counter[str] = Counter()
     docs = _counted(docs, format_, lost)
     if path.suffix.lower() == _PARQUET:
-        from .parquet import write_table
+        from .huggingface import write_table
 
         with atomic_path(path) as temporary:
             n = write_table(temporary, docs, lost)
@@ -111,16 +105,16 @@ def _write_json(path: Path, docs: Iterable[Doc], make: Callable[[Doc], Iterable[
 
 def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iterator[Doc]:
     for doc in docs:
-        says = format_.says
-        if MISSING not in says:
+        holds = format_.holds
+        if MISSING not in holds:
             missing = [token.ent_iob == 0 for token in doc if not token.is_space]
-            lost[MISSING_TOKENS] += 0 if all(missing) and UNKNOWN in says else sum(missing)
-        if WEAK not in says:
+            lost[MISSING_TOKENS] += 0 if all(missing) and UNKNOWN in holds else sum(missing)
+        if WEAK not in holds:
             lost[WEAK_SPANS] += sum(len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc))
             lost[WEAK_AS_GOLD] += weak.is_weak(doc)
-        if WRONG not in says and weak.WRONG_GROUP in doc.spans:
+        if WRONG not in holds and weak.WRONG_GROUP in doc.spans:
             lost["wrong spans"] += len(doc.spans[weak.WRONG_GROUP])
-        if CATS not in says:
+        if CATS not in holds:
             lost["categories"] += len(doc.cats)
         if format_.name not in ("spacy", "jsonl") and weak.GOLD_GROUP in doc.spans:
             lost["gold kept beside weak labels"] += len(doc.spans[weak.GOLD_GROUP])

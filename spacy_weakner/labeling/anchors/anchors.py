@@ -16,9 +16,7 @@ from ...corpus import weak
 from ...corpus.docbin import SUFFIX, write_docs
 from ...corpus.entities import set_entities
 from ...corpus.formats.reading import input_files
-from ...corpus.runs import longest_run
-from ...corpus.sentences import sentence_key
-from ...corpus.splitting import SentenceSplitter
+from ...corpus.sentences import SentenceSplitter, longest_run, sentence_key
 from ...errors import Errors, WeaknerError, check_range
 from ...files import check_output
 from ...pipelines import blank_pipeline

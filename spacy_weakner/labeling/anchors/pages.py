@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
-from ...corpus.jsonl import at_line, read_rows
-from ...corpus.rows import RowError, read_identifier
+from ...corpus.counts import RowError, at_line
+from ...corpus.jsonl import read_rows
+from ...corpus.rows import read_identifier
 from ...errors import Errors, WeaknerError
 from ...files import open_packed, read_lines
 from .markup import HTML, WIKITEXT

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Set
 
+from spacy.language import Language
+
 from ...corpus.answers import ASKED, KEY
-from ...corpus.formats.reading import read_corpus
+from ...corpus.formats.reading import Reading, read_corpus
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
@@ -91,7 +93,7 @@ def ask(
         raise WeaknerError(Errors.WK760.format(path=texts))
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
-    corpus = _Texts(texts, limit, format=format, lang=lang, tokenizer=tokenizer, sentences=sentences)
+    corpus = _Texts(texts, limit, blank_pipeline(lang, tokenizer), sentences, format)
     client = None
     if not dry_run:
         from .client import Client
@@ -112,17 +114,18 @@ def ask(
 class _Texts:
     """The different texts of a corpus, which is read again in each pass."""
 
-    def __init__(self, path: Path, limit: Optional[int], lang: str, tokenizer: Optional[str], **reading: Any) -> None:
+    def __init__(self, path: Path, limit: Optional[int], nlp: Language, sentences: bool, format: Optional[str]) -> None:
         self.path = path
         self.limit = limit
-        self.nlp = blank_pipeline(lang, tokenizer)
-        self.reading = reading
+        self.nlp = nlp
+        self.reading = Reading(sentences=sentences, misaligned="drop")
+        self.format = format
         self.duplicates = 0
 
     def __iter__(self) -> Iterator[str]:
         seen: Set[bytes] = set()
         self.duplicates = 0
-        for doc in read_corpus(self.path, self.nlp, misaligned="drop", **self.reading):
+        for doc in read_corpus(self.path, self.nlp, self.reading, format=self.format):
             text = doc.text.strip()
             if not text:
                 continue

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Optional, Set
 
 from ...corpus.answers import ASKED, KEY, is_answer, is_torn
-from ...corpus.jsonl import at_line, parse_row
-from ...corpus.rows import RowError, show
+from ...corpus.counts import RowError, at_line, show
+from ...corpus.jsonl import parse_row
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError
 from ...files import decode_line

@@ -13,7 +13,7 @@ from spacy_weakner.corpus.rows import KEYS
 
 from .util import NLP
 
-PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
+PAGE = Path(__file__).parents[3] / "docs" / "formats.md"
 SAYS = (names.UNKNOWN, names.MISSING, names.WEAK, names.WRONG, names.CATS)
 
 
@@ -26,7 +26,7 @@ def page():
 
 def test_the_table_is_the_registry(page):
     def row(format_):
-        says = ["yes" if what in format_.says else "" for what in SAYS]
+        says = ["yes" if what in format_.holds else "" for what in SAYS]
         cells = [f"`{format_.name}`", format_.title, " ".join(format_.inputs), " ".join(format_.outputs), *says]
         return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_weakner.corpus.formats import records
-from spacy_weakner.corpus.formats.offsets import UNITS, Places
+from spacy_weakner.corpus.formats.offsets import UNITS, Offsets
 from spacy_weakner.errors import WeaknerError
 
 from .util import converted, ents, write_array, write_lines
@@ -26,23 +26,23 @@ JOINED = "👩🏽‍💻 met Zoe\u0308 in Łódź."  # four code points, seven 
     ],
 )
 def test_table(text, word, unit, start):
-    places = Places(text, unit)
-    assert places.code_point(start) == text.index(word)
-    assert places.offset(text.index(word)) == start
+    offsets = Offsets(text, unit)
+    assert offsets.code_point(start) == text.index(word)
+    assert offsets.offset(text.index(word)) == start
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_there_and_back(unit):
     for text in (HELLO, JOINED, "", "plain"):
-        places = Places(text, unit)
-        offsets = [places.offset(i) for i in range(len(text) + 1)]
-        assert all(places.code_point(offset) == i for i, offset in enumerate(offsets) if offset >= 0)
-        assert places.code_point(max(offsets) + 1) is None and places.code_point(-1) is None
+        in_unit = Offsets(text, unit)
+        offsets = [in_unit.offset(i) for i in range(len(text) + 1)]
+        assert all(in_unit.code_point(offset) == i for i, offset in enumerate(offsets) if offset >= 0)
+        assert in_unit.code_point(max(offsets) + 1) is None and in_unit.code_point(-1) is None
 
 
 def test_within_a_character_is_nowhere():
-    assert Places(HELLO, "utf16").code_point(7) is None
-    assert Places("a\r\nb", "graphemes").offset(2) == -1
+    assert Offsets(HELLO, "utf16").code_point(7) is None
+    assert Offsets("a\r\nb", "graphemes").offset(2) == -1
 
 
 def task(start, end, text="John", whole=HELLO):

@@ -6,7 +6,7 @@ import pytest
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats.names import FORMATS, OUTPUTS
-from spacy_weakner.corpus.formats.reading import file_format, read_corpus
+from spacy_weakner.corpus.formats.reading import Reading, file_format, read_corpus
 from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
@@ -185,13 +185,13 @@ def test_odd_but_readable_columns(tmp_path):
 
 def test_chosen_columns(tmp_path):
     (tmp_path / "a.conll").write_text("1 Anna NNP B-PER _\n2 left VBD O _\n\n")
-    (doc,) = read_corpus(tmp_path / "a.conll", NLP, columns=(2, 4))
+    (doc,) = read_corpus(tmp_path / "a.conll", NLP, Reading(columns=(2, 4)))
     assert ents(doc) == [("Anna", "PER")] and [t.text for t in doc] == ["Anna", "left"]
-    (doc,) = read_corpus(tmp_path / "a.conll", NLP, columns=(-4, -2))
+    (doc,) = read_corpus(tmp_path / "a.conll", NLP, Reading(columns=(-4, -2)))
     assert ents(doc) == [("Anna", "PER")]
     for columns, expected in (((2, 9), "line 1.*no column 9"), ((0, 1), "WK005.*'columns'")):
         with pytest.raises(WeaknerError, match=expected):
-            list(read_corpus(tmp_path / "a.conll", NLP, columns=columns))
+            list(read_corpus(tmp_path / "a.conll", NLP, Reading(columns=columns)))
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])

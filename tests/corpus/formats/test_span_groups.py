@@ -8,11 +8,10 @@ from typer.testing import CliRunner
 
 from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
 from spacy_weakner.cli.app import app
-from spacy_weakner.conversion.convert import convert
-from spacy_weakner.conversion.in_parts import Asked, Convert
+from spacy_weakner.conversion.convert import Convert, ConvertConfig, convert
 from spacy_weakner.corpus import overlaps, weak
 from spacy_weakner.corpus.docbin import read_docs
-from spacy_weakner.corpus.formats import span_groups
+from spacy_weakner.corpus.formats import reading
 from spacy_weakner.corpus.formats.reading import Reading
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.new import init_project
@@ -51,8 +50,8 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
     assert [*doc.spans] == ["other"]
     # The same in parts.
-    asked = Asked(str(path), str(tmp_path / "parts"), None, "en", None, Reading(spans_key="sc"), 5000)
-    stage = Convert(asked, NLP)
+    config = ConvertConfig(str(path), str(tmp_path / "parts"), None, "en", None, Reading(spans_key="sc"), 5000)
+    stage = Convert(config, NLP)
     report = stage.shards().run(stage)
     (doc,) = read_docs(tmp_path / "parts", NLP.vocab)
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
@@ -70,7 +69,7 @@ def test_other_groups_are_counted_and_named(tmp_path):
 def test_documents_without_the_group_are_not_known(tmp_path):
     path = write(tmp_path / "a.spacy", {"sc": SPANS}, {})
     docs, report = converted(path, spans_key="sc")
-    assert [iob(doc) for doc in docs] == ["BOOOB", "-----"] and report.notes == {span_groups.ABSENT: 1}
+    assert [iob(doc) for doc in docs] == ["BOOOB", "-----"] and report.notes == {reading.ABSENT: 1}
     for name, there in ((path, "sc"), (write_lines(tmp_path / "b.jsonl", [{"tokens": ["a"], "ents": []}]), "none")):
         with pytest.raises(WeaknerError, match=rf"WK372.*'ruler' \(groups there: {there}"):
             converted(name, spans_key="ruler")

@@ -11,7 +11,7 @@ import pytest
 from spacy_weakner.checks.check import CheckedFiles, examine
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, rows, weak
-from spacy_weakner.corpus.formats import brat, doccano, label_studio, spacy_json, tool
+from spacy_weakner.corpus.formats import brat, doccano, label_studio, reading, spacy_json
 from spacy_weakner.corpus.formats.reading import file_format
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runtime.blocks import corpus_inputs
@@ -302,7 +302,7 @@ def test_tokens_of_white_space(tmp_path, blank):
     for name, made in (("a", tags), ("b", spans)):
         (doc,), report = converted(write_lines(tmp_path / f"{name}.jsonl", made))
         assert [t.text for t in doc] == ["Anna", "Lee", "left"] and ents(doc) == [("Anna Lee", "PER")]
-        assert report.notes[tool.NOT_TEXT] == 1 and report.notes[rows.BLANK_TOKENS] >= 1
+        assert report.notes[reading.NOT_TEXT] == 1 and report.notes[rows.BLANK_TOKENS] >= 1
     row = {"tokens": ["Anna", blank, "left"], "ner_tags": ["B-PER", "O", "O"]}
     (doc,), report = converted(write_lines(tmp_path / "c.jsonl", [row]))
     assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {rows.BLANK_TOKENS: 1}
@@ -397,7 +397,7 @@ def test_brat_offsets_into_another_text(tmp_path):
         converted(tmp_path / "a.ann")
 
 
-# Keys that are passed over
+# Unknown keys
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_brat_offsets_into_another_text(tmp_path):
 def test_unknown_keys_with_lists_or_objects_are_named(tmp_path, format, row, unknown):
     _, report = converted(write_lines(tmp_path / "a.jsonl", [row]), format=format)
     assert {key for key in report.ignored if key in report.lists} == {unknown}
-    assert any("passed over" in remark and unknown in remark for remark in report.remarks)
+    assert any("unknown keys" in remark and unknown in remark for remark in report.remarks)
     known = format not in ("jsonl", "doccano") or ("label" in row and unknown != "label")
     assert report.suspects == ([] if known else [unknown])
 
@@ -488,7 +488,7 @@ def test_objects_over_several_lines_may_follow_each_other(tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ('{"text": "a",\n "label": [[0, 1, "X"]', "item 1: not JSON"),
+        ('{"text": "a",\n "label": [[0, 1, "X"]', "its JSON: not JSON.*line 2, column 23"),
         ('{"text": "a", "label": [}\n{"text": "b"}', "line 1: not JSON"),
     ],
 )
@@ -517,12 +517,12 @@ def test_white_space_is_no_part_of_a_span(tmp_path):
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ('[{"tokenized_text": ["a"], "ner": []}, {"tokenized_text": ["a"]', r"item 2: not JSON"),
-        ('[{"tokenized_text": ["a"]} {"tokenized_text": ["b"]}]', r"item 2: a comma"),
+        ('[{"tokenized_text": ["a"], "ner": []}, {"tokenized_text": ["a"]', r"its JSON: not JSON.*column 64"),
+        ('[{"tokenized_text": ["a"]} {"tokenized_text": ["b"]}]', r"its JSON: not JSON: .*','.*column 28"),
         ('[{"tokens": ["a"]}]', r"WK370.*a JSON array.*--format.*jq"),
-        ('[{"tokenized_text": ["a"]}] []', r"item 1: something follows"),
-        ('[{"tokenized_text": ["a"], "n": NaN}]', r"item 1: not JSON"),
-        ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"item 1: nested too deeply"),
+        ('[{"tokenized_text": ["a"]}] []', r"its JSON: something follows"),
+        ('[{"tokenized_text": ["a"], "n": NaN}]', r"its JSON: not JSON"),
+        ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"its JSON: nested too deeply"),
         ('[{"tokenized_text": ["a"], "ner": [[0, 0, 1]]}]', r"item 1: the label"),
         ('[{"tokenized_text": ["a"], "ner": [[0, 5, "X"]]}]', r"item 1.*\[0, 6"),
         ('[{"tokenized_text": ["\\ud800"], "ner": [[0, 0, "X"]]}]', r"item 1: half of a surrogate"),
@@ -535,8 +535,7 @@ def test_malformed_arrays(tmp_path, text, expected):
     assert "\n" not in str(error.value) and len(str(error.value)) < 500
 
 
-def test_arrays_stream_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.corpus.formats.items._BLOCK", 5)
+def test_text_of_arrays(tmp_path):
     rows = [{"tokenized_text": ["é😊", "\u2028x", '"']}, {"tokenized_text": ["b"] * 9, "ner": [[0, 1, "X"]]}]
     path = write_array(tmp_path / "a.json", rows, indent=1)
     docs, _ = converted(path, format="gliner")

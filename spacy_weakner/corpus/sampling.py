@@ -1,33 +1,19 @@
-"""Lines of files of any size: the first ones, then some that are spread evenly over the rest."""
+"""Lines of files of any size: the first, then some from all over the rest."""
 
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional
+from typing import Iterator, Optional, Tuple
 
 from ..files import decode_line, open_packed
+from .counts import Place
 
 LIMIT = 20_000  # lines of a file that are looked at
 _BLOCK = 1 << 20
 
 
-class Line(NamedTuple):
-    """A line.
-
-    place (str): Where it is: "line 7", or "byte 1234567" where lines before it were not counted.
-    text (str): The line without its end.
-    """
-
-    place: str
-    text: str
-
-
 class SampledLines:
-    """Streams lines of a file: all of them if there are not many more than `limit`, otherwise the first half of so
-    many, and as many that are spread evenly by their place in the file. Of a packed file, which cannot be read from its
-    middle, the first ones.
-
-    path (Path): The file.
-    limit (int): How many lines.
-    """
+    """Streams the lines of a file with their places: all of them if there are not many more than `limit`, else half of
+    so many from the beginning and half spread evenly over the rest. Packed files cannot be read from their middle: the
+    first lines."""
 
     def __init__(self, path: Path, limit: int = LIMIT) -> None:
         self.path = Path(path)
@@ -36,8 +22,7 @@ class SampledLines:
         self.total: Optional[int] = None
         self.all_seen = False
 
-    def __iter__(self) -> Iterator[Line]:
-        """YIELDS (Line): The lines."""
+    def __iter__(self) -> Iterator[Tuple[Place, str]]:
         self.looked_at = position = 0
         packed = self.path.suffix.lower() in (".gz", ".bz2")
         with open_packed(self.path) as file_:
@@ -47,7 +32,7 @@ class SampledLines:
                 if self.looked_at == half and (packed or self._is_large(size, position)):
                     break
                 self.looked_at += 1
-                yield Line(f"line {self.looked_at}", decode_line(raw, self.path, self.looked_at, position))
+                yield self.looked_at, decode_line(raw, self.path, self.looked_at, position)
                 position += len(raw)
             else:
                 self.all_seen, self.total = True, self.looked_at
@@ -62,7 +47,7 @@ class SampledLines:
                 raw = file_.readline()
                 if raw:
                     self.looked_at += 1
-                    yield Line(f"byte {start}", self._decode(raw, start))
+                    yield f"byte {start}", self._decode(raw, start)
 
     @property
     def note(self) -> str:
@@ -73,6 +58,10 @@ class SampledLines:
             return f"looked at the first {self.looked_at:,} lines"
         return f"looked at {self.looked_at:,} of about {self.total:,} lines"
 
+    def estimate(self, n: int) -> int:
+        """How many Docs the whole file has, if the lines looked at had n."""
+        return round(n * (self.total or self.looked_at) / max(1, self.looked_at))
+
     def _is_large(self, size: int, position: int) -> bool:
         self.total = round(self.looked_at * size / max(position, 1))
         return self.total > 1.2 * self.limit
@@ -80,7 +69,7 @@ class SampledLines:
     def _decode(self, raw: bytes, start: int) -> str:
         try:
             return decode_line(raw, self.path, 2, start)
-        except ValueError:  # rare, so only now it is worth while to count the lines
+        except ValueError:  # rare, so lines are counted only now
             return decode_line(raw, self.path, self._line_number(start), start)
 
     def _line_number(self, start: int) -> int:

@@ -1,0 +1,172 @@
+"""Gold, dev and test: do they hold what training and scoring need, and are they different sentences."""
+
+import shlex
+from typing import Dict, List, Sequence
+
+from ..corpus.sentences import sentence_key
+from ..errors import shorten
+from ..runs.groups import SHORT
+from .corpora import CheckedCorpus, Sentence, examples
+from .findings import Findings, listed, percent, plural
+
+FEW = 50  # gold sentences below which figures are rough
+_FEW_TEST = 100  # entities
+_SAME = 0.9  # share of common sentences above which one file is the other
+_EXAMPLES = 5
+_WIDTH = 40
+
+
+def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
+    """Check one annotated corpus."""
+    if not corpus.sentences:
+        if not corpus.broken:
+            findings.error(corpus.where, f"{corpus.path} is empty: there is no sentence in it.", _form(corpus))
+        return
+    unknown = [s for s in corpus.sentences if not s.is_annotated]
+    weak = [s for s in corpus.sentences if s.weak]
+    partly = [s for s in corpus.sentences if s.is_annotated and s.missing and not s.weak]
+    if len(unknown) == len(corpus.sentences):
+        if corpus.broken:  # other findings tell why
+            return
+        findings.error(
+            corpus.where,
+            f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null). "
+            'Annotated sentences without entities have "ents": [].',
+            _form(corpus),
+        )
+        return
+    if corpus.name == "gold":
+        _check_gold(corpus, unknown, weak, findings)
+    else:
+        _check_evaluated(corpus, unknown, weak, partly, findings)
+    if not any(s.entities for s in corpus.sentences):
+        use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
+        findings.error(
+            corpus.where,
+            f"There is no entity in its {plural(len(corpus.sentences), 'sentence')} ('ents' is [] everywhere): {use}.",
+            f"Annotate entities, or check that the right file was given for --{corpus.name}.",
+        )
+
+
+def _check_gold(corpus: CheckedCorpus, unknown: List[Sentence], weak: List[Sentence], findings: Findings) -> None:
+    if unknown:
+        findings.warning(
+            corpus.where,
+            f"{plural(len(unknown), 'sentence')} of {len(corpus.sentences):,} without annotation ('ents' missing or "
+            f"null), from which nothing is learned: {examples([s.place for s in unknown])}.",
+            'Write "ents": [] where there are no entities, or move such rows to --text.',
+        )
+    if weak:
+        findings.warning(
+            corpus.where,
+            f"{plural(len(weak), 'sentence')} of {len(corpus.sentences):,} marked as weak labels: "
+            f"{examples([s.place for s in weak])}.",
+            "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources.",
+        )
+    with_entities = sum(bool(s.entities) for s in corpus.sentences)
+    if 0 < with_entities < FEW:
+        findings.warning(
+            corpus.where,
+            f"Only {plural(with_entities, 'sentence')} with entities: whatever is chosen or measured on so few is "
+            "imprecise (confidences, which method is best, scores of a dev set split off it).",
+            "Annotate more: 100 to 200 are good.",
+        )
+
+
+def _check_evaluated(
+    corpus: CheckedCorpus, unknown: List[Sentence], weak: List[Sentence], partly: List[Sentence], findings: Findings
+) -> None:
+    for found, what in (
+        (unknown, "without annotation ('ents' missing or null)"),
+        (weak, "with weak labels only"),
+        (partly, "in which nothing is known about some tokens ('missing')"),
+    ):
+        if found:
+            findings.error(
+                corpus.where,
+                f"{plural(len(found), 'sentence')} of {len(corpus.sentences):,} {what}, but {corpus.name} must be "
+                f"annotated completely to be scored on: {examples([s.place for s in found])}.",
+                "Annotate them, or remove these rows.",
+            )
+    n = sum(len(s.entities) for s in corpus.sentences)
+    if 0 < n < _FEW_TEST:
+        findings.info(
+            corpus.where, f"Only {plural(n, 'entity', 'entities')}: differences of a few points of F1 may be chance."
+        )
+
+
+def _form(corpus: CheckedCorpus) -> str:
+    if corpus.groups:
+        key = shlex.quote(max(corpus.groups, key=corpus.groups.__getitem__))
+        return f"--spans-key {key} reads the spans of that group as gold."
+    return (
+        f'Give --{corpus.name} rows {{"text": ..., "ents": [[start, end, "LABEL"]]}} with character offsets (or '
+        '"tokens" and token offsets), and "ents": [] where there is no entity.'
+    )
+
+
+def check_overlap(corpora: Sequence[CheckedCorpus], findings: Findings) -> None:
+    """Compare gold, dev and test with each other."""
+    by_name = {corpus.name: corpus for corpus in corpora if corpus.sentences}
+    for name, other in (("test", "gold"), ("dev", "gold"), ("test", "dev")):
+        if name in by_name and other in by_name:
+            _compare(by_name[name], by_name[other], findings)
+
+
+def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) -> None:
+    there: Dict[str, Sentence] = {}
+    for sentence in other.sentences:
+        there.setdefault(sentence_key(sentence.text), sentence)
+    common = [(s, there[key]) for s in corpus.sentences if (key := sentence_key(s.text)) in there]
+    if not common:
+        return
+    n = len(corpus.sentences)
+    count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
+    shown = listed(
+        [f"'{shorten(a.text, _WIDTH)}' ({_line(corpus, a)}, {_line(other, b)})" for a, b in common], _EXAMPLES
+    )
+    if len(common) >= _SAME * n:
+        message = f"{corpus.name} is {other.name}: {count} are also in {other.name}: {shown}."
+        if other.name == "gold":
+            what = (
+                "scores would be close to 100 and mean nothing"
+                if corpus.name == "test"
+                else "models would be chosen on their own training data"
+            )
+            findings.error(
+                corpus.where,
+                f"{message[:-1]}; {what}.",
+                f"Give other sentences for --{corpus.name}, annotated in the same way: split them off the gold.",
+            )
+        else:
+            findings.warning(
+                corpus.where, f"{message[:-1]}; scores will be too good.", "Give other sentences for one of the two."
+            )
+        return
+    long = [pair for pair in common if len(pair[0].words) > SHORT]
+    message = f"{count} of {corpus.name} are also in {other.name}: {shown}."
+    if not long:
+        findings.info(corpus.where, f"{message[:-1]}; all of them are short.")
+        return
+    findings.warning(
+        corpus.where,
+        message,
+        f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text.",
+    )
+
+
+def _line(corpus: CheckedCorpus, sentence: Sentence) -> str:
+    return f"{corpus.name}: {sentence.place.removeprefix(f'{corpus.path}, ')}"
+
+
+def check_text(texts: Sequence[str], gold: CheckedCorpus, where: str, findings: Findings) -> None:
+    """Look for gold sentences in the text without labels."""
+    keys: List[str] = [sentence_key(sentence.text) for sentence in gold.sentences]
+    whole = set(map(sentence_key, texts))
+    n = sum(key in whole for key in keys)
+    if n:
+        findings.info(
+            where,
+            f"{n:,} of {plural(len(keys), 'gold sentence')} also stand in the text.",
+            "Where only the others are to be labeled: spacy weakner label ... --exclude GOLD",
+        )

@@ -1,0 +1,125 @@
+"""What readers of corpora count, and what they do with a row that they cannot read."""
+
+import json
+import shlex
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterator, List, Optional, Union
+
+from ..errors import Errors, WeaknerError, shorten
+from .foreign import with_names
+
+# Where something stands in a file: the number of a line, or text such as "item 3".
+Place = Union[int, str]
+
+
+class RowError(WeaknerError):
+    """What is wrong with a row; `at_line` adds the place."""
+
+
+@dataclass
+class RowCounts:
+    """What readers count. Subclasses may collect what is wrong with rows: override `refuse` and `note_misaligned`.
+
+    annotated (int): Rows with spans of the layout.
+    empty (int): Lines without text.
+    long (int): Texts left out because the tokenizer would take very long.
+    misaligned (int): Spans dropped because they do not end at token borders.
+    moved (int): Spans expanded or contracted to token borders.
+    ignored (Counter[str]): Rows per key that is not part of the layout.
+    lists (Counter[str]): The same, if the key holds a list or an object.
+    notes (Counter[str]): What else happened to rows and spans, in words.
+    groups (Counter[str]): Spans per span group that is not read.
+    offsets (Counter[str]): Files per unit of their offsets, where it makes a difference.
+    """
+
+    annotated: int = 0
+    empty: int = 0
+    long: int = 0
+    misaligned: int = 0
+    moved: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
+    lists: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    groups: Counter[str] = field(default_factory=Counter)
+    offsets: Counter[str] = field(default_factory=Counter)
+
+    # No fields, since reports are stored and added up: where the last Doc stands, how much of the file was read (empty:
+    # all of it), and about how many Docs there are in it.
+    place = ""
+    sampled = ""
+    total = 0
+
+    def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
+        """Handle a row that cannot be read: raise an error, or note it and return, so that reading goes on.
+
+        path (Path): The file.
+        place (str): Where in the file, for example "line 7".
+        reason (str): What is wrong.
+        error (Exception): The error.
+        RAISES (WeaknerError): With file, place and reason.
+        """
+        raise WeaknerError(Errors.WK103.format(path=path, place=place, reason=reason)) from error
+
+    def note_misaligned(self, text: str, label: str, tokens: List[str]) -> None:
+        """Handle a span of the row at hand that does not end at token borders, beside what is counted.
+
+        text (str): The text that it covers.
+        label (str): Its label.
+        tokens (List[str]): The tokens that it touches.
+        """
+
+    def note(self, what: str, n: int = 1) -> None:
+        if n:
+            self.notes[what] += n
+
+    @property
+    def remarks(self) -> List[str]:
+        """What users should know about what was read."""
+        found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
+        found += [f"{what}: {n}" for what, n in self.notes.items()]
+        found += [
+            f"spans of the group '{name}', not read as gold (--spans-key {shlex.quote(name)} reads them): {n}"
+            for name, n in self.groups.items()
+        ]
+        if self.ignored:
+            keys = ", ".join(f"{key} ({n} rows)" for key, n in self.ignored.items())
+            found.append(f"unknown keys ignored: {keys}")
+        if self.suspects:
+            found.append(
+                f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
+                "they are annotations, rename them to 'ents' ([start, end, label])"
+            )
+        return found
+
+    @property
+    def suspects(self) -> List[str]:
+        """Unknown keys that may hold annotations, if no row has annotations of the layout."""
+        return [] if self.annotated else sorted(self.lists)
+
+
+_RAISING = RowCounts()
+
+
+@contextmanager
+def at_line(path: Path, place: Place, counts: Optional[RowCounts] = None) -> Iterator[None]:
+    """Name file and place in a `RowError`, and let `counts` raise or collect it."""
+    counts = _RAISING if counts is None else counts
+    counts.place = f"line {place}" if isinstance(place, int) else place
+    try:
+        yield
+    except RowError as error:
+        counts.refuse(path, counts.place, with_names(str(error), path), error)
+    except UnicodeEncodeError as error:
+        counts.refuse(path, counts.place, f"half of a surrogate pair in a string ({error.reason})", error)
+
+
+def show(value: Any) -> str:
+    """A value as JSON (else as Python), cut short for messages."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return shorten(text, 80)
