@@ -45,7 +45,7 @@ def matched(weak: IntTags) -> BoolMask:
     return result
 
 
-def soften(weak: IntTags, predicted: NDArray[numpy.float64], right: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+def mix(weak: IntTags, predicted: NDArray[numpy.float64], right: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
     """Complete the weak labels of a sentence by probabilities, our variant of Equation 2: a token has its weak label
     with the probability that this is right, and else what the model thinks of it,
 

@@ -3,8 +3,6 @@
 import math
 from typing import Any, Dict, NamedTuple, Optional, Sequence
 
-import numpy
-
 from ..ty import PathScore
 from .binning import Steps
 
@@ -48,13 +46,6 @@ class Calibration(NamedTuple):
         """What JSON can hold."""
         steps = {name: values.tolist() for name, values in self.steps._asdict().items()}
         return {**self._asdict(), "steps": steps}
-
-    @classmethod
-    def from_json(cls, row: Dict[str, Any]) -> "Calibration":
-        """The inverse of `to_json`."""
-        edges, values, counts = (row["steps"][name] for name in ("edges", "values", "counts"))
-        steps = Steps(numpy.asarray(edges, "float64"), numpy.asarray(values, "float64"), numpy.asarray(counts, "int64"))
-        return cls(**{**row, "steps": steps})
 
 
 def score_per_word(path: PathScore, score: str) -> float:

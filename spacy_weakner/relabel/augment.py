@@ -3,8 +3,9 @@
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ _Masked = Tuple[int, Window]
 
 @dataclass
 class AugmentReport(Report):
-    """What was replaced, beside what `Report` tells.
+    """Counts of `augment`, beside those of `Report`.
 
     words (int): Tokens of the Docs.
     substituted (int): Words that the augmented form has others for.
@@ -91,7 +92,7 @@ def augment(
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
     workers, ray: See `runtime.executor.Executor`.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     RETURNS (AugmentReport): What was done.
     RAISES (WeaknerError): For missing packages, missing input, unusable settings, and an encoder that cannot be loaded,
         has no head, or predicts no numbers.
@@ -101,21 +102,15 @@ def augment(
         check_range(setting, value, 1, None)
     begin = time.monotonic()
     executor = Executor(workers, ray, gpu_id)
-    draws = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
-    asked = {"model": str(model), "draws": draws, "batch_size": batch_size, "gpu_id": executor.gpu_there}
-    report = executor.run_on_corpus(_stage, asked, input_path, output_path, with_thinc=False, progress=progress)
+    options = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
+    make: Callable[[], Stage[AugmentReport]] = WithoutModel
+    if str(model) != NO_MODEL:
+        make = partial(Augment, str(model), options, batch_size, executor.gpu_there)
+    report = executor.run_on_corpus(make, input_path, output_path, with_thinc=False, progress=progress)
     return replace(report, seconds=time.monotonic() - begin, augmented=str(model) != NO_MODEL)
 
 
-def _stage(asked: Dict[str, Any]) -> Stage[AugmentReport]:
-    model = asked["model"]
-    if model == NO_MODEL:
-        return WithoutModel({"model": NO_MODEL}, Vocab())
-    settings = {"model": _model_key(model), **asked["draws"]}
-    return Augment(model, settings, asked["batch_size"], asked["gpu_id"])
-
-
-def _model_key(model: Union[str, Path]) -> str:
+def _model_key(model: str) -> str:
     folder = Path(model)
     return hash_path(folder.resolve()) if folder.is_dir() else f"{model} {encoder_key(model)}"
 
@@ -126,6 +121,9 @@ class WithoutModel(Stage[AugmentReport]):
     name = "augment"
     report = AugmentReport
 
+    def __init__(self) -> None:
+        super().__init__({"model": NO_MODEL}, Vocab())
+
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for doc in docs:
             weak.set_augmented(doc, None)  # of another run
@@ -134,27 +132,19 @@ class WithoutModel(Stage[AugmentReport]):
 
 
 class Augment(Stage[AugmentReport]):
-    """The stage that replaces words.
-
-    model (Union[str, Path]): The masked language model.
-    settings (Dict[str, Any]): See `augment`.
-    batch_size, gpu_id (int): See `augment`.
-    """
+    """The stage that replaces words, with the options of `augment`: mask_rate, top_k, masked_only and seed."""
 
     name = "augment"
     report = AugmentReport
 
-    def __init__(self, model: Union[str, Path], settings: Dict[str, Any], batch_size: int, gpu_id: int) -> None:
-        super().__init__(settings, Vocab())
+    def __init__(self, model: str, options: Dict[str, Any], batch_size: int, gpu_id: int) -> None:
+        super().__init__({"model": _model_key(model), **options}, Vocab())
         self.model = model
         self.batch_size = batch_size
         self.gpu_id = gpu_id
 
     def open(self) -> None:
-        """Load the model.
-
-        RAISES (WeaknerError): If it cannot be loaded, has no head, or there is no such GPU.
-        """
+        """Load the model."""
         import torch
 
         if self.gpu_id >= torch.cuda.device_count():

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ..corpus.entities import set_entities, trim_whitespace
 from ..corpus.tags import IntTags, TagScheme
 from ..encoders.bfloat16 import use_bfloat16
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, soften
+from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, mix
 from ..needle.confidence import CAP, Calibration, confidence
 from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model, hash_settings
@@ -31,7 +32,7 @@ BATCH_SIZE = 256
 
 @dataclass
 class CompleteReport(Report):
-    """What was completed, beside what `Report` tells.
+    """Counts of `complete`, beside those of `Report`.
 
     tokens (int): Tokens of the Docs written.
     matched (int): Tokens that kept their weak label.
@@ -41,9 +42,9 @@ class CompleteReport(Report):
     entities (Counter[str]): Entities per label.
     confident (int): Docs with a confidence.
     total_confidence (float): Sum of the confidences.
-    rule (str): The rule that was followed.
-    unestimated (int): With `estimate_accuracy`, how often an entity stands in no source whose accuracy is known, so
-        that the mean of all sources was taken.
+    unestimated (int): With `estimate_accuracy`, entities of no source whose accuracy is known, so that the mean of all
+        sources was taken.
+    rule (str): The rule that was applied.
     """
 
     tokens: int = 0
@@ -59,7 +60,7 @@ class CompleteReport(Report):
 
     @property
     def confidence(self) -> Optional[float]:
-        """RETURNS (Optional[float]): Mean confidence; None without a calibration."""
+        """Mean confidence; None without a calibration."""
         return self.total_confidence / self.confident if self.confident else None
 
 
@@ -112,11 +113,14 @@ def complete(
     bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.executor.Executor`.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     RETURNS (CompleteReport): What was done.
-    RAISES (WeaknerError): For missing input, a corpus that is not weakly labelled, and unusable settings.
+    RAISES (WeaknerError): For missing input, a corpus that is not weakly labeled, and unusable settings.
     """
-    _check(rule, broken, weak_accuracy, cap)
+    for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
+        check_choice(setting, value, choices)
+    for setting, share in (("weak_accuracy", weak_accuracy), ("cap", cap)):
+        check_range(setting, share, 0.0, 1.0)
     if rule == AUTO:
         rule = _best_rule(calibration)
     if rule == NONE and soft:
@@ -125,52 +129,36 @@ def complete(
         raise WeaknerError(Errors.WK701.format(rule=rule))
     if estimate_accuracy and (calibration is None or not calibration.sources):
         raise WeaknerError(Errors.WK345)
-    accuracy = None if estimate_accuracy else weak_accuracy
-    fitted = None if calibration is None else calibration.to_json()
-    asked = Asked(str(model), component, rule, broken, fitted, accuracy, cap, soft, bfloat16, str(input_path))
-    executor = Executor(workers, ray, gpu_id)
-    report = executor.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
+    options = {"rule": rule, "broken": broken, "cap": cap, "soft": soft, "bfloat16": bfloat16}
+    options["weak_accuracy"] = None if estimate_accuracy else weak_accuracy
+    make = partial(Complete, str(model), component, calibration, Path(input_path), options)
+    report = Executor(workers, ray, gpu_id).run_on_corpus(make, input_path, output_path, progress=progress)
     report.rule = rule
     return report
 
 
-class Asked(NamedTuple):
-    """What is to be done; see `complete`. As JSON it is a list.
-
-    weak_accuracy (Optional[float]): None: what the calibration has found for each source.
-    path (str): The corpus, for messages.
-    """
-
-    model: str
-    component: Optional[str]
-    rule: str
-    broken: str
-    calibration: Optional[Dict[str, Any]]
-    weak_accuracy: Optional[float]
-    cap: float
-    soft: bool
-    bfloat16: bool
-    path: str
-
-
 class Complete(Stage[CompleteReport]):
-    """The stage.
-
-    asked (Asked): What is to be done.
-    """
+    """The stage, with the options of `complete`: rule, broken, weak_accuracy (None: that of each source), cap, soft and
+    bfloat16. The path is that of the corpus, for messages."""
 
     name = "complete"
     report = CompleteReport
 
-    def __init__(self, asked: Asked) -> None:
-        self.predictor = PathPredictor(asked.model, asked.component)
-        self.calibration = None if asked.calibration is None else Calibration.from_json(asked.calibration)
-        self.path = asked.path
-        if asked.bfloat16:
+    def __init__(
+        self,
+        model: str,
+        component: Optional[str],
+        calibration: Optional[Calibration],
+        path: Path,
+        options: Dict[str, Any],
+    ) -> None:
+        self.predictor = PathPredictor(model, component)
+        self.calibration = calibration
+        self.path = path
+        if options["bfloat16"]:
             use_bfloat16(self.predictor.nlp)
-        how = {name: getattr(asked, name) for name in ("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16")}
-        fitted = None if asked.calibration is None else hash_settings(asked.calibration)
-        settings = {"model": hash_model(asked.model), "component": self.predictor.name, **how, "calibration": fitted}
+        learned = None if calibration is None else hash_settings(calibration.to_json())
+        settings = {"model": hash_model(model), "component": self.predictor.name, **options, "calibration": learned}
         super().__init__(settings, self.predictor.nlp.vocab)
 
     def zones(self) -> List[Language]:
@@ -179,13 +167,13 @@ class Complete(Stage[CompleteReport]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
             schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
-            for doc, scheme, (path, probabilities) in zip(batch, schemes, self._say(batch, schemes), strict=True):
+            for doc, scheme, (path, probabilities) in zip(batch, schemes, self._predict(batch, schemes), strict=True):
                 if not numpy.isfinite(path.score):
                     raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.predictor.model))
                 if self._complete(doc, scheme, path, probabilities):
                     yield doc
 
-    def _say(
+    def _predict(
         self, docs: List[Doc], schemes: List[TagScheme]
     ) -> Sequence[Tuple[PathScore, Optional[NDArray[numpy.float64]]]]:
         if self.settings["soft"]:
@@ -218,7 +206,7 @@ class Complete(Stage[CompleteReport]):
         accuracies = self._accuracies(doc, kept)
         soft = None
         if probabilities is not None:
-            mixed: Any = soften(labelled, probabilities, accuracies).astype("float32")
+            mixed: Any = mix(labelled, probabilities, accuracies).astype("float32")
             soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
         self._set_confidence(doc, accuracies, path)
@@ -243,12 +231,7 @@ class Complete(Stage[CompleteReport]):
         self.stats.total_confidence += value
 
     def _accuracies(self, doc: Doc, entities: List[Entity]) -> NDArray[numpy.float64]:
-        """How likely the weak label of each token is to be right.
-
-        doc (Doc): The Doc, with what its sources say.
-        entities (List[Entity]): Weak entities that were kept.
-        RETURNS (NDArray[numpy.float64]): Shape (n_tokens,); NaN outside of the entities.
-        """
+        """Per token the probability that its weak label is right; NaN outside of the entities."""
         result = numpy.full(len(doc), numpy.nan)
         for entity in entities:
             result[entity[0] : entity[1]] = self._accuracy(doc, entity)
@@ -260,17 +243,13 @@ class Complete(Stage[CompleteReport]):
             return 1.0 if given is None else given
         # The best of the sources that propose it; they may be too alike to count as witnesses for each other.
         known = self.calibration.sources
-        saying = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
-        found = [known[s] for s in saying if s in known]
+        proposing = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
+        found = [known[s] for s in proposing if s in known]
         if not found:
             # Combined from parts of several sources, or of one that labelled nothing in the gold.
             self.stats.unestimated += 1
             return sum(known.values()) / len(known)
         return max(found)
-
-
-def _stage(asked: Sequence[Any]) -> Complete:
-    return Complete(Asked(*asked))
 
 
 def _best_rule(calibration: Optional[Calibration]) -> str:
@@ -285,10 +264,3 @@ def _weak_entities(doc: Doc) -> List[Entity]:
     if weak.MATCHED_GROUP in doc.spans:
         return weak.group_entities(doc, weak.MATCHED_GROUP)
     return weak.doc_entities(doc)
-
-
-def _check(rule: str, broken: str, weak_accuracy: float, cap: float) -> None:
-    for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
-        check_choice(setting, value, choices)
-    for setting, chance in (("weak_accuracy", weak_accuracy), ("cap", cap)):
-        check_range(setting, chance, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What `augment` needs of a masked language model: sentences as it reads them, and its predictions."""
+"""Sentences as a masked language model reads them, and its predictions."""
 
 import math
 from itertools import groupby
@@ -17,12 +17,7 @@ MAX_PIECES = 512
 
 
 class Place(NamedTuple):
-    """A word that can be replaced.
-
-    token (int): Its token.
-    position (int): Position of its first piece in what the model reads.
-    slot (Slot): That piece.
-    """
+    """A word that can be replaced: its token, the position of its first piece in the window, and that piece."""
 
     token: int
     position: int
@@ -30,22 +25,15 @@ class Place(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A sentence or a part of it, as the model reads it.
-
-    ids (List[int]): The pieces, special ones included.
-    places (List[Place]): Words that can be replaced.
-    """
+    """A sentence or a part of it, as the model reads it: its pieces, special ones included, and words that can be
+    replaced."""
 
     ids: List[int]
     places: List[Place]
 
 
 class Read(NamedTuple):
-    """A sentence in pieces.
-
-    windows (List[Window]): What the model reads at once; mostly one, none if the sentence has no pieces.
-    cut (bool): Whether it was too long to be read at once.
-    """
+    """A sentence in windows, mostly one, none if it has no pieces; `cut` if it was too long for one."""
 
     windows: List[Window]
     cut: bool
@@ -61,11 +49,7 @@ class _Word(NamedTuple):
 
 
 class Reader:
-    """Cuts sentences into pieces.
-
-    masked_lm (MaskedLM): The model, whose tokenizer is used.
-    limit (int): Pieces that the model reads at once, special ones included.
-    """
+    """Cuts sentences into windows of at most `limit` pieces, special ones included."""
 
     def __init__(self, masked_lm: MaskedLM, limit: int) -> None:
         tokenizer = masked_lm.tokenizer
@@ -129,12 +113,7 @@ class Reader:
 
 
 class WordPredictor:
-    """Predicts words.
-
-    masked_lm (MaskedLM): The model.
-    top_k (int): How many of the best predictions to give.
-    gpu_id (int): The GPU; -1 is the CPU.
-    """
+    """The `top_k` best predictions of a masked language model."""
 
     def __init__(self, masked_lm: MaskedLM, top_k: int, gpu_id: int) -> None:
         import torch
@@ -146,11 +125,7 @@ class WordPredictor:
         self._top_k = min(top_k, self.n_scores)
 
     def __call__(self, windows: List[Window]) -> Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]:
-        """The best predictions for all places of some windows, in their order.
-
-        windows (List[Window]): The windows.
-        RETURNS (Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]): Ids and scores. Shape (n_places, top_k).
-        """
+        """Ids and scores for all places of some windows, in their order. Shape (n_places, top_k)."""
         import torch
 
         shape = (len(windows), max(len(window.ids) for window in windows))

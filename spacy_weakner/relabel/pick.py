@@ -2,8 +2,9 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Iterable, Iterator, List, Optional, Union
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -24,7 +25,7 @@ BATCH_SIZE = 256
 
 @dataclass
 class PickReport(Report):
-    """What was picked, beside what `Report` tells.
+    """Counts of `pick`, beside those of `Report`.
 
     given (int): Entities that were there before.
     kept (int): Those of them that are there still.
@@ -55,7 +56,7 @@ def pick(
     become "O", the Docs are marked as weak, and the labels that were there stay in the span group "matched", unless
     those of an earlier stage stand there already.
 
-    (The paper goes on with the labels that its best model was trained on. These are what this model itself says: one
+    (The paper goes on with the labels that its best model was trained on. These are the predictions of that model: one
     round further.)
 
     input_path (Path): A corpus: a `.spacy` file or a folder of them.
@@ -69,58 +70,40 @@ def pick(
     component (Optional[str]): Name of the component; None: the last `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.executor.Executor`.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     RETURNS (PickReport): What was picked.
     RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.
     """
-    executor = Executor(workers, ray, gpu_id)
-    asked = Asked(str(model), threshold, pairing, union, component, str(input_path))
-    return executor.run_on_corpus(_stage, asked, input_path, output_path, progress=progress)
-
-
-class Asked(NamedTuple):
-    """What is to be done; see `pick`. As JSON it is a list.
-
-    path (str): The corpus.
-    """
-
-    model: str
-    threshold: float
-    pairing: Optional[str]
-    union: bool
-    component: Optional[str]
-    path: str
+    check_range("threshold", threshold, 0.0, 1.0)
+    if pairing is not None:
+        check_choice("pairing", pairing, PAIRINGS)
+    make = partial(Pick, str(model), component, Path(input_path), threshold, pairing, union)
+    return Executor(workers, ray, gpu_id).run_on_corpus(make, input_path, output_path, progress=progress)
 
 
 class Pick(Stage[PickReport]):
-    """The stage.
-
-    asked (Asked): What is to be done.
-    """
+    """The stage; arguments as in `pick`. The path is that of the corpus, for messages."""
 
     name = "pick"
     report = PickReport
 
-    def __init__(self, asked: Asked) -> None:
-        model, threshold, pairing, union, component, self.path = asked
-        check_range("threshold", threshold, 0.0, 1.0)
-        if pairing is not None:
-            check_choice("pairing", pairing, PAIRINGS)
-        # Whatever it is, it pairs starts of entities with ends.
-        self.asked = Predictor(
+    def __init__(
+        self, model: str, component: Optional[str], path: Path, threshold: float, pairing: Optional[str], union: bool
+    ) -> None:
+        # mrc_ner, or another component that pairs starts of entities with ends.
+        self.predictor = Predictor(
             model, component, lambda pipe: hasattr(pipe, "pairing"), "answers questions", "an mrc_ner"
         )
-        self.pipe = self.asked.pipe
+        self.path, self.union, self.pipe = path, union, self.predictor.pipe
         self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
-        self.union = union
-        how = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
-        settings = {"model": hash_model(model), "component": self.asked.name, **how}
-        super().__init__(settings, self.asked.nlp.vocab)
+        options = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
+        settings = {"model": hash_model(model), "component": self.predictor.name, **options}
+        super().__init__(settings, self.predictor.nlp.vocab)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
-            for doc, predicted in zip(batch, self.pipe.predict(self.asked.bare(batch)), strict=True):
+            for doc, predicted in zip(batch, self.pipe.predict(self.predictor.bare(batch)), strict=True):
                 if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
                     raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
                 self._write(doc, predicted.entities)
@@ -138,14 +121,10 @@ class Pick(Stage[PickReport]):
             weak.set_group(doc, weak.MATCHED_GROUP, given)
         set_entities(doc, entities, [True] * len(doc))
         weak.set_weak(doc)
-        # What earlier stages said of these labels.
+        # Of the former labels.
         weak.set_tags(doc, None)
         weak.set_soft_labels(doc, None)
         weak.set_confidence(doc, None, None)
         self.stats.given += len(given)
         self.stats.kept += len({*entities} & {*given})
         self.stats.picked.update(label for _, _, label in {*entities} - {*given})
-
-
-def _stage(asked: Sequence[Any]) -> Pick:
-    return Pick(Asked(*asked))

@@ -26,7 +26,7 @@ BATCH_SIZE = 256
 
 @dataclass
 class SoftReport(Report):
-    """What was written, beside what `Report` tells.
+    """Counts of `predict_soft_labels`, beside those of `Report`.
 
     tokens (int): Tokens of the Docs written.
     agreed (int): Tokens with the same most likely tag in all pipelines.
@@ -39,12 +39,12 @@ class SoftReport(Report):
 
     @property
     def agreement(self) -> float:
-        """RETURNS (float): Share of the tokens with the same most likely tag in all pipelines."""
+        """Share of the tokens with the same most likely tag in all pipelines."""
         return self.agreed / max(1, self.tokens)
 
     @property
     def deviation(self) -> float:
-        """RETURNS (float): Mean deviation over the tokens: the lower, the more alike the pipelines predict."""
+        """Mean deviation over the tokens: the lower, the more alike the pipelines predict."""
         return self.total_deviation / max(1, self.tokens)
 
 
@@ -66,7 +66,7 @@ def predict_soft_labels(
     models (Sequence[Union[str, Path]]): Pipelines, or folders of `train --members`.
     component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     RETURNS (SoftReport): What was written.
     RAISES (WeaknerError): For missing input, or if the pipelines give no distributions, or distributions over different
         tags.
@@ -89,10 +89,7 @@ class Soft(Stage[SoftReport]):
         self._columns: List[List[int]] = []
 
     def open(self) -> None:
-        """Load the pipelines.
-
-        RAISES (WeaknerError): If one cannot be used, or they have different tags.
-        """
+        """Load the pipelines."""
         self.predictors = [TokenPredictor(model, self.component) for model in self.models]
         first, *others = self.predictors
         for other in others:
@@ -100,7 +97,7 @@ class Soft(Stage[SoftReport]):
                 a, b = (f"{', '.join(p.labels)} ({p.scheme})" for p in (first, other))
                 raise WeaknerError(Errors.WK430.format(model=other.model, labels=b, first=first.model, other=a))
         # The same tags may stand in another order.
-        self._columns = [[own.labels.index(label) for label in first.labels] for own in self.predictors]
+        self._columns = [[predictor.labels.index(label) for label in first.labels] for predictor in self.predictors]
 
     def zones(self) -> List[Union[Vocab, Language]]:
         return [self.vocab, *(predictor.nlp for predictor in self.predictors)]

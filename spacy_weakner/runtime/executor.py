@@ -80,8 +80,7 @@ class Executor:
 
     def run_on_corpus(
         self,
-        make_stage: Callable[[Any], Stage[R]],
-        config: Any,
+        make_stage: Callable[[], Stage[R]],
         input_path: Path,
         output_path: Path,
         *,
@@ -90,8 +89,7 @@ class Executor:
     ) -> R:
         """Run a stage over the `.spacy` files of a corpus.
 
-        make_stage (Callable[[Any], Stage]): Makes the stage of its config, here and there: a function of a module.
-        config (Any): What it takes; can be pickled.
+        make_stage (Callable[[], Stage]): Makes the stage, here and there: a `functools.partial` that can be pickled.
         input_path (Path): A `.spacy` file or a folder of them.
         output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
         with_thinc (bool): The GPU is one for Thinc, too.
@@ -100,9 +98,9 @@ class Executor:
         RAISES (WeaknerError): See `run`.
         """
         paths = Path(input_path), Path(output_path)
-        make = partial(_make_part, make_stage, config, *paths, self.gpu_there if with_thinc else -1)
+        make = partial(_make_part, make_stage, *paths, self.gpu_there if with_thinc else -1)
         with on_device(self.gpu_here if with_thinc else -1):
-            stage = make_stage(config)
+            stage = make_stage()
             return self.run(Shards(stage.name, *paths), stage, lambda _: make, progress=progress)
 
     def _run_elsewhere(self, shards: Shards, stage: Stage[Any], prepare: Prepare, progress: bool) -> int:
@@ -149,8 +147,8 @@ def _changed_at(path: Path) -> Optional[int]:
 
 
 def _make_part(
-    make_stage: Callable[[Any], Stage[Any]], config: Any, input_path: Path, output_path: Path, gpu_id: int, part: Part
+    make_stage: Callable[[], Stage[Any]], input_path: Path, output_path: Path, gpu_id: int, part: Part
 ) -> None:
     with on_device(gpu_id):
-        stage = make_stage(config)
+        stage = make_stage()
         Shards(stage.name, input_path, output_path, part=part).run(stage)

@@ -2,7 +2,7 @@ import numpy
 import pytest
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
-from spacy_weakner.needle.completion import complete, is_broken, matched, soften
+from spacy_weakner.needle.completion import complete, is_broken, matched, mix
 
 BIO = TagScheme("BIO", ["A", "B"])
 
@@ -31,7 +31,7 @@ def test_equation_2(weak, predicted, expected):
 def test_soft_completion():
     weak = numpy.asarray([MISSING, 0, 1, 2])
     predicted = numpy.asarray([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0]])
-    soft = soften(weak, predicted, numpy.asarray([numpy.nan, 0.7, 1.0, 0.75]))
+    soft = mix(weak, predicted, numpy.asarray([numpy.nan, 0.7, 1.0, 0.75]))
     expected = [[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]]
     numpy.testing.assert_allclose(soft, expected)
 
