@@ -36,7 +36,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.encoder_tools.distill import distil_pieces
+from spacy_weakner.encoder_tools.distill import distill
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.scores import Counts
@@ -107,7 +107,7 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
     folder = prepare(arguments.data, arguments.work / arguments.preset / f"seed{seed}", arguments.preset, seed)
     encoder = encoder_name(arguments.encoder)
     if encoder in WITH_PIECES and not (folder / "pieces").exists():
-        report = distil_pieces([folder / "gold.spacy"], folder / "pieces", arguments.transformer, tokenizer=TOKENIZER)
+        report = distill([folder / "gold.spacy"], folder / "pieces", arguments.transformer, tokenizer=TOKENIZER)
         print(report)
     sizes = {path.stem: count(path) for path in folder.glob("*.spacy")}
     for name in arguments.methods.split(","):

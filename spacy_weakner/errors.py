@@ -625,7 +625,7 @@ class Errors:
         "('{text}'). Train folds of this corpus ('spacy weakner train --folds'), or give a pipeline that was trained "
         "on other data."
     )
-    WK726 = "[WK726] Neither entities nor tokens outside of them are to be judged. Switch one of them on."
+    WK726 = "[WK726] Neither entities nor tokens outside of them are to be cleaned. Switch one of them on."
 
     # Thresholds
     WK727 = (

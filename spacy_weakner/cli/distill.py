@@ -23,9 +23,9 @@ def distill_cli(
     """Distill a Transformer into subword vectors, for the sizes 'linear-static' and 'static'."""
     options = dict(locals())  # what the command takes is what the function takes
     with reporting():
-        from ..encoder_tools.distill import distil_pieces
+        from ..encoder_tools.distill import distill
 
-        report = distil_pieces(**options, progress=True)
+        report = distill(**options, progress=True)
         msg.good(f"{report.pieces} pieces, {report.width} numbers each", output_path)
         msg.info(f"Words of the corpora: {report.words}; fitted to {report.cut} of several pieces")
         if report.held_out:

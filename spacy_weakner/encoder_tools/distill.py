@@ -1,37 +1,39 @@
-"""Takes vectors of word pieces from a Transformer, for encoders that are small and begin with knowing words."""
+"""Distills a Transformer into vectors of subwords (pieces), for encoders that are small and know words before they are
+trained."""
 
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
 from ..corpus.formats.reading import input_files, read_corpus
+from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
-from ..linear.pieces import PieceTable, Vectors, cut, half, load_tokenizer
+from ..linear.pieces import PieceTable, Vectors, count_pieces, cut, half, load_tokenizer
 from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..runtime.lock import holding
-from .distilling.fit import fit_pieces, means, principal, similarity
-from .distilling.reader import LoneWords
+from .subword_vectors import fit_pieces, means, principal, similarity
 
 # Of several pieces, the most frequent ones; to learn from and, every so-many-th, to measure by.
 _MAX_WORDS, _HELD_OUT = 20_000, 20
 # Chosen on words of train that were held out, BC5CDR and CoNLL-2003: 0.1 to 0.3 give the same.
 _STRENGTH = 0.3
+_BATCH = 256
 Word = Tuple[int, ...]
 
 
-class PiecesReport(NamedTuple):
-    """What was made.
+class DistillReport(NamedTuple):
+    """The table, and how well it fits.
 
     pieces (int): Pieces in the table.
     width (int): Width of their vectors.
     words (int): Different words of the corpora.
     cut (int): Those of several pieces that the vectors were fitted to.
     held_out (int): Further ones that were held out, to measure by.
-    before (float): Mean cosine of what the Transformer says of these and the mean of the vectors of their pieces, each
+    before (float): Mean cosine of the Transformer's vectors of these and the means of the vectors of their pieces, each
         piece read by itself.
     after (float): The same once they are fitted, before directions are left out.
     """
@@ -45,8 +47,58 @@ class PiecesReport(NamedTuple):
     after: float
 
 
+class LoneWords:
+    """A Transformer that reads words without context: the vector of a word is the mean of the last layer over its
+    pieces."""
+
+    def __init__(self, name: Union[str, Path], gpu_id: int = -1) -> None:
+        model, self.tokenizer = load_encoder(name)
+        import torch
+
+        if gpu_id >= torch.cuda.device_count():
+            raise WeaknerError(Errors.WK357.format(gpu_id=gpu_id, count=torch.cuda.device_count()))
+        self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
+        self._model = model.to(self._device).eval()
+        self.n_pieces = count_pieces(self.tokenizer.backend_tokenizer)
+        probe = self._with_specials([self.n_pieces])
+        self._first = probe.index(self.n_pieces)
+        self.longest = (n_positions(model) or len(probe) + 64) - len(probe) + 1
+        if model.get_input_embeddings().num_embeddings < self.n_pieces:
+            raise WeaknerError(Errors.WK732.format(name=name, reason="its tokenizer has pieces without embeddings"))
+
+    def _with_specials(self, pieces: Sequence[int]) -> List[int]:
+        ids: List[int] = self.tokenizer.build_inputs_with_special_tokens(list(pieces))
+        return ids
+
+    def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Vectors:
+        """Vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""
+        import torch
+
+        # Those of a length together, so that none is padded.
+        order = sorted(range(len(words)), key=lambda i: (len(words[i]), i))
+        vectors = numpy.zeros((len(words), self._model.config.hidden_size), dtype="float32")
+        bar = Progress[Any](total=len(words), desc=desc, unit="word", enabled=progress)
+        with bar, torch.no_grad():
+            for batch in _by_length(order, words):
+                n = len(words[batch[0]])
+                ids = torch.tensor([self._with_specials(words[i]) for i in batch], device=self._device)
+                hidden = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+                vectors[batch] = hidden[:, self._first : self._first + n].mean(dim=1).float().cpu().numpy()
+                bar.update(len(batch))
+        return vectors
+
+
+def _by_length(order: Sequence[int], words: Sequence[Sequence[int]]) -> List[List[int]]:
+    batches: List[List[int]] = []
+    for i in order:
+        if not batches or len(batches[-1]) == _BATCH or len(words[batches[-1][0]]) != len(words[i]):
+            batches.append([])
+        batches[-1].append(i)
+    return batches
+
+
 @holding("output_path")
-def distil_pieces(
+def distill(
     inputs: Sequence[Path],
     output_path: Path,
     model: Union[str, Path],
@@ -58,13 +110,12 @@ def distil_pieces(
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
     progress: bool = False,
-) -> PiecesReport:
+) -> DistillReport:
     """Make a table of vectors of word pieces, for `spacy_weakner.PieceVectors.v1` and
-    `spacy_weakner.StaticPieces.v1`. A Transformer reads every piece of
-    its vocabulary alone (Tulkens and van Dongen, 2024, model2vec), and the words of the corpora that have several
-    pieces. The vectors are those of the pieces, without the mean over words, and then fitted: means over pieces shall
-    come near what the Transformer says of the words (`distilling.fit.fit_pieces`). Of all directions those stay in
-    which words differ most.
+    `spacy_weakner.StaticPieces.v1`. A Transformer reads every piece of its vocabulary alone (Tulkens and van Dongen,
+    2024, model2vec), and the words of the corpora that have several pieces. The vectors are those of the pieces,
+    without the mean over words, and then fitted, so that means over pieces come near the Transformer's vectors of the
+    words (`subword_vectors.fit_pieces`). Of all directions those stay in which words differ most.
 
     inputs (Sequence[Path]): Corpora in any format; labels are not looked at.
     output_path (Path): Folder for the table, in the form of model2vec; written whole or not at all.
@@ -73,10 +124,10 @@ def distil_pieces(
     overwrite (bool): Replace a folder that exists.
     gpu_id (int): The GPU; -1 is the CPU.
     lang, tokenizer, format: See `convert`.
-    progress (bool): Show how far it has come.
-    RETURNS (PiecesReport): What was made.
+    progress (bool): Show progress.
+    RETURNS (DistillReport): The table, and how well it fits.
     RAISES (WeaknerError): If there is no such Transformer or GPU, an input cannot be read, or the output is there, or
-            is an input or the Transformer.
+        is an input or the Transformer.
     """
     check_range("width", width, 1, None)
     check_range("gpu_id", gpu_id, -1, None)
@@ -111,19 +162,19 @@ def distil_pieces(
     return report._replace(words=len(different))
 
 
-def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) -> Tuple[Vectors, PiecesReport]:
+def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) -> Tuple[Vectors, DistillReport]:
     alone = read([[piece] for piece in range(read.n_pieces)], progress=progress, desc="pieces")
     several = [word for word, _ in words.most_common() if 1 < len(word) <= read.longest][:_MAX_WORDS]
     held_out, fitted_to = several[::_HELD_OUT], [word for i, word in enumerate(several) if i % _HELD_OUT]
-    said = read(several, progress=progress)
-    known, unseen = said[[i % _HELD_OUT > 0 for i in range(len(said))]], said[::_HELD_OUT]
+    whole = read(several, progress=progress)
+    known, unseen = whole[[i % _HELD_OUT > 0 for i in range(len(whole))]], whole[::_HELD_OUT]
     single = sorted({word[0] for word in words if len(word) == 1})
-    centre = numpy.concatenate([alone[single], said]).mean(axis=0)
-    vectors = alone - centre
-    before = similarity(means(vectors, held_out), unseen - centre)
-    vectors = fit_pieces(vectors, fitted_to, known - centre, _STRENGTH)
-    after = similarity(means(vectors, held_out), unseen - centre)
+    center = numpy.concatenate([alone[single], whole]).mean(axis=0)
+    vectors = alone - center
+    before = similarity(means(vectors, held_out), unseen - center)
+    vectors = fit_pieces(vectors, fitted_to, known - center, _STRENGTH)
+    after = similarity(means(vectors, held_out), unseen - center)
     if width < vectors.shape[1]:
         vectors = vectors @ principal(means(vectors, list(words)), width)
-    report = PiecesReport(len(vectors), vectors.shape[1], 0, len(fitted_to), len(held_out), before, after)
+    report = DistillReport(len(vectors), vectors.shape[1], 0, len(fitted_to), len(held_out), before, after)
     return numpy.ascontiguousarray(vectors), report

@@ -5,10 +5,9 @@ import json
 import numpy
 import pytest
 
-from spacy_weakner.encoder_tools.distill import distil_pieces
-from spacy_weakner.encoder_tools.distilling import fit as fitting
-from spacy_weakner.encoder_tools.distilling.fit import Cuts, fit_pieces, means, principal, similarity, solve
-from spacy_weakner.encoder_tools.distilling.reader import LoneWords
+from spacy_weakner.encoder_tools import subword_vectors
+from spacy_weakner.encoder_tools.distill import LoneWords, distill
+from spacy_weakner.encoder_tools.subword_vectors import Cuts, fit_pieces, means, principal, similarity, solve
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.linear.pieces import cut, half, load_tokenizer, read_pieces
 
@@ -62,7 +61,7 @@ def test_nothing_to_fit(rng):
 
 
 def test_solving_ends(monkeypatch, rng):
-    monkeypatch.setattr(fitting, "_ITERATIONS", 1)
+    monkeypatch.setattr(subword_vectors, "_ITERATIONS", 1)
     wanted = random(rng, 3, 2)
     assert solve(lambda x: 2 * x, wanted) == pytest.approx(wanted / 2)
 
@@ -101,7 +100,7 @@ def test_words_are_read_alone(tiny_bert):
 
 
 def test_a_table_is_made(tiny_bert, text, tmp_path):
-    report = distil_pieces([text], tmp_path / "pieces", tiny_bert)
+    report = distill([text], tmp_path / "pieces", tiny_bert)
     table = read_pieces(tmp_path / "pieces")
     n_pieces = len((tiny_bert / "vocab.txt").read_text().split())
     assert (report.pieces, report.width) == table.vectors.shape == (n_pieces, 16)
@@ -112,26 +111,26 @@ def test_a_table_is_made(tiny_bert, text, tmp_path):
     # They differ by the mean that was taken off, and by what could not be fitted.
     own = numpy.stack([table.vectors[word].mean(axis=0) for word in words])
     assert similarity(own - own.mean(axis=0), said - said.mean(axis=0)) > 0.9
-    again = distil_pieces([text], tmp_path / "again", tiny_bert)
+    again = distill([text], tmp_path / "again", tiny_bert)
     assert again == report
     files = [sorted(folder.iterdir()) for folder in (tmp_path / "pieces", tmp_path / "again")]
     first, second = ([path.read_bytes() for path in own] for own in files)
     assert first == second
-    narrow = distil_pieces([text], tmp_path / "narrow", tiny_bert, width=4)
+    narrow = distill([text], tmp_path / "narrow", tiny_bert, width=4)
     assert narrow.width == 4 and read_pieces(tmp_path / "narrow").vectors.shape == (n_pieces, 4)
     assert {path.name for path in tmp_path.iterdir()} == {"text.jsonl", "pieces", "again", "narrow"}
 
 
 def test_words_of_one_piece_alone(tiny_bert, tmp_path):
     (tmp_path / "a.txt").write_text("anna likes paris\n")
-    report = distil_pieces([tmp_path / "a.txt"], tmp_path / "pieces", tiny_bert)
+    report = distill([tmp_path / "a.txt"], tmp_path / "pieces", tiny_bert)
     assert (report.words, report.cut, report.held_out, report.after) == (3, 0, 0, 1.0)
 
 
 def test_vectors_that_half_precision_cannot_hold(tiny_bert, text, tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_weakner.encoder_tools.distill.half", lambda vectors: half(vectors * 1e9))
     with pytest.raises(WeaknerError, match=r"WK732.*half precision"):
-        distil_pieces([text], tmp_path / "pieces", tiny_bert)
+        distill([text], tmp_path / "pieces", tiny_bert)
     assert not (tmp_path / "pieces").exists()
 
 
@@ -147,17 +146,17 @@ def test_errors(tiny_bert, text, tmp_path):
         ([tmp_path / "no.txt"], "out", {}, "no.txt"),
     ):
         with pytest.raises(WeaknerError, match=message):
-            distil_pieces(inputs, tmp_path / output, tiny_bert, **settings)
+            distill(inputs, tmp_path / output, tiny_bert, **settings)
     with pytest.raises(WeaknerError, match="nothere"):
-        distil_pieces([text], tmp_path / "out", tmp_path / "nothere")
+        distill([text], tmp_path / "out", tmp_path / "nothere")
     (tmp_path / "zero.txt").write_text("\u200b\n")
     with pytest.raises(WeaknerError, match="WK101"):
-        distil_pieces([tmp_path / "zero.txt"], tmp_path / "out", tiny_bert)
+        distill([tmp_path / "zero.txt"], tmp_path / "out", tiny_bert)
     # The Transformer itself is never written over.
     files = sorted(path.name for path in tiny_bert.iterdir())
     for output in (tiny_bert, tiny_bert.parent, tiny_bert / "pieces"):
         with pytest.raises(WeaknerError, match="WK304"):
-            distil_pieces([text], output, tiny_bert, overwrite=True)
+            distill([text], output, tiny_bert, overwrite=True)
     assert sorted(path.name for path in tiny_bert.iterdir()) == files
     assert not (tmp_path / "out").exists() and not list((tmp_path / "there").iterdir())
-    assert distil_pieces([text], tmp_path / "there", tiny_bert, overwrite=True).words == 10
+    assert distill([text], tmp_path / "there", tiny_bert, overwrite=True).words == 10

@@ -1,11 +1,11 @@
-"""Vectors of pieces whose means are the vectors of words."""
+"""Vectors of subwords (pieces) whose means are the vectors of words."""
 
 from typing import Callable, List, Sequence
 
 import numpy
 from numpy.typing import NDArray
 
-from ...linear.pieces import Vectors
+from ..linear.pieces import Vectors
 
 Ids = NDArray[numpy.int64]
 _ITERATIONS = 100
@@ -14,10 +14,7 @@ _TOLERANCE = 1e-4
 
 
 class Cuts:
-    """Words as pieces: a matrix A with a row per word that takes the mean of its pieces.
-
-    words (Sequence[Sequence[int]]): Pieces of each word, none without.
-    """
+    """Words as pieces, at least one each: a matrix A with a row per word that takes the mean of its pieces."""
 
     def __init__(self, words: Sequence[Sequence[int]]) -> None:
         self.lengths: Ids = numpy.asarray([len(pieces) for pieces in words], dtype="int64")
@@ -63,12 +60,8 @@ def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vector
 
 
 def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
-    """Solve M X = B by conjugate gradients, all columns side by side.
-
-    times (Callable[[Vectors], Vectors]): Multiplies by M, which is symmetric and positive definite.
-    wanted (Vectors): B, shape (n, width).
-    RETURNS (Vectors): X, shape (n, width).
-    """
+    """Solve M X = B by conjugate gradients, all columns side by side; `times` multiplies by M, which is symmetric and
+    positive definite."""
     found = numpy.zeros_like(wanted)
     residual, direction = wanted.copy(), wanted.copy()
     size = (residual**2).sum(axis=0)
@@ -86,12 +79,8 @@ def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
 
 
 def principal(vectors: Vectors, width: int) -> Vectors:
-    """Directions in which vectors differ most.
-
-    vectors (Vectors): Shape (n, old width), with a mean of 0.
-    width (int): How many.
-    RETURNS (Vectors): Shape (old width, width), orthonormal columns; of each the largest number is positive.
-    """
+    """Directions in which vectors with a mean of 0 differ most. Shape (old width, width), orthonormal columns; of each
+    the largest number is positive."""
     _, directions = numpy.linalg.eigh(vectors.T.astype("float64") @ vectors.astype("float64"))
     directions = directions[:, ::-1][:, :width]
     largest = directions[numpy.abs(directions).argmax(axis=0), numpy.arange(directions.shape[1])]
@@ -99,7 +88,7 @@ def principal(vectors: Vectors, width: int) -> Vectors:
 
 
 def similarity(one: Vectors, other: Vectors) -> float:
-    """RETURNS (float): Mean cosine of rows, shape (n, width) each; 1 if there are none."""
+    """Mean cosine of rows, shape (n, width) each; 1 if there are none."""
     if not len(one):
         return 1.0
     lengths = numpy.linalg.norm(one, axis=1) * numpy.linalg.norm(other, axis=1)
@@ -107,7 +96,7 @@ def similarity(one: Vectors, other: Vectors) -> float:
 
 
 def means(vectors: Vectors, words: Sequence[Sequence[int]]) -> Vectors:
-    """RETURNS (Vectors): Shape (n_words, width): means of pieces; 0 for a word without."""
+    """Shape (n_words, width): means of pieces; 0 for a word without."""
     rows: List[Vectors] = [
         vectors[list(pieces)].mean(axis=0) if pieces else numpy.zeros_like(vectors[0]) for pieces in words
     ]
