@@ -116,7 +116,7 @@ def test_what_was_learned_is_handed_over_without_rounding(tmp_path, name):
     make = pickle.loads(pickle.dumps(_hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)))
     assert make.args[0] == stage.settings
     again = make.args[3]
-    assert (again.names, again.scheme, again.docs) == (method.names, method.scheme, method.docs)
+    assert (again.names, again.scheme.tags, again.docs) == (method.names, method.scheme.tags, method.docs)
     assert again.to_json() == method.to_json()
     votes = [observe(doc, method.names, method.scheme) for doc in docs]
     for one, two in zip(method.distributions(votes), again.distributions(votes), strict=True):
