@@ -6,6 +6,7 @@ import re
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
+from threading import Lock
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Set
 
 from .about import __version__
@@ -14,6 +15,8 @@ from .own_code import own_code
 _HERE = Path(__file__).parent
 # Parts of configs and templates count as the code of the folder that they are in.
 _OTHER_SUFFIXES = (".cfg", ".jinja")
+# Trainings are started in threads, in which Python 3.11 cannot parse at the same time.
+_PARSING = Lock()
 _QUOTED = re.compile(r'"([^"\n]+)"')
 
 
@@ -98,7 +101,9 @@ def _mentioned(path: Path, module: str, registered: Dict[str, str]) -> Iterator[
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
     yield from (".".join(parts[:n]) for n in range(1, len(parts)))
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    with _PARSING:
+        tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] == parts[0])
         elif isinstance(node, ast.ImportFrom):

@@ -743,13 +743,13 @@ class Errors:
 
     # Suggestions
     WK775 = (
-        "[WK775] Nothing tells which sentences of {path} are in doubt.{asked} Give a pipeline that gives probabilities "
+        "[WK775] Nothing tells which sentences of {path} are uncertain.{asked} Give a pipeline with probabilities "
         "(--model; crf_ner, span_ner, token_ner, mrc_ner, ent_combiner), or at least two voters: sources (--sources), "
         "pipelines, or a corpus with the span groups of two sources."
     )
     WK776 = (
-        "[WK776] {path} has no sentence to suggest: of {read} sentences {excluded} stand in what is excluded, and the "
-        "others are empty, or annotated. Give more text."
+        "[WK776] {path} has no sentence to suggest: of {read} sentences {excluded} are excluded, and the others are "
+        "empty or annotated. Give more text."
     )
 
     # Clusters

@@ -1,4 +1,5 @@
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,12 @@ def test_a_module_depends_on_what_it_imports(package, module, changed, counts):
 def test_names_of_settings_add_their_code():
     assert code_of(["spacy_weakner.files"], ["crf_ner"]) != code_of(["spacy_weakner.files"], ["no name"])
     assert code_of([], names_in('[components.a]\nfactory = "crf_ner"')) == code_of(["spacy_weakner.crf_ner.component"])
+
+
+def test_threads_may_ask_at_the_same_time():
+    def read(_):
+        return imported_sources(PACKAGE, ["spacy_weakner.project.fit"], _registered())
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(read, range(16)))
+    assert len(found[0]) > 100 and all(files == found[0] for files in found)

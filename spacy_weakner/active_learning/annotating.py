@@ -1,4 +1,4 @@
-"""Sentences as Docs for annotators: with what is probably in them, and why they were chosen."""
+"""Sentences as Docs for annotators: with probable entities, and why they were chosen."""
 
 from collections import Counter
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
@@ -18,16 +18,10 @@ Scored = List[Tuple[Entity, Optional[float]]]
 
 
 def annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Language) -> Iterator[Doc]:
-    """Make Docs without gold.
-
-    sentences (Sequence[Sentence]): The sentences.
-    models (Sequence[Model]): The first of them annotates; without one, candidates that are probable, or what most weak
-        sources say.
-    nlp (Language): Its vocabulary is used.
-    YIELDS (Doc): One per sentence, with the group "weak:suggested".
-    """
+    """Make Docs without gold. The group "weak:suggested" holds the entities of the first model; without one, probable
+    candidates, or what most sources agree on."""
     docs = [_doc(sentence, nlp) for sentence in sentences]
-    found = models[0].entities(docs) if models else [_most_say(sentence.groups) for sentence in sentences]
+    found = models[0].entities(docs) if models else [_majority(sentence.groups) for sentence in sentences]
     for sentence, doc, entities in zip(sentences, docs, found, strict=True):
         doc.spans.clear()
         scores = [score for _, score in entities]
@@ -45,18 +39,17 @@ def _doc(sentence: Sentence, nlp: Language) -> Doc:
     return doc
 
 
-def _most_say(groups: Dict[str, Scored]) -> Scored:
-    """The probable candidates; where there are none with probabilities, what most sources say, of overlapping entities
-    those of most of them."""
+def _majority(groups: Dict[str, Scored]) -> Scored:
+    """Probable candidates; if there are none with probabilities, the entities of most sources."""
     probable: Dict[Entity, float] = {}
     for name, entities in groups.items():
         if name.startswith(PREDICTED_PREFIX):
             probable.update({entity: score for entity, score in entities if score is not None and score >= _LIKELY})
-    voices: Counter[Entity] = Counter()
+    votes: Counter[Entity] = Counter()
     for name, entities in groups.items():
         if name.startswith(WEAK_PREFIX):
-            voices.update({entity for entity, _ in entities})
-    ranked: Dict[Entity, float] = probable or {entity: float(n) for entity, n in voices.items()}
+            votes.update({entity for entity, _ in entities})
+    ranked: Dict[Entity, float] = probable or {entity: float(n) for entity, n in votes.items()}
     order = sorted(ranked)
     end = max((end for _, end, _ in order), default=0)
     kept = without_overlaps([entity[:2] for entity in order], [ranked[entity] for entity in order], end)

@@ -1,4 +1,4 @@
-"""Choosing sentences that are good, unlike each other, and about all labels."""
+"""Chooses sentences that are uncertain, unlike each other, and about all labels."""
 
 import math
 import re
@@ -18,11 +18,7 @@ _DIGIT = re.compile(r"\d")
 
 
 class Choice(NamedTuple):
-    """What was chosen.
-
-    sentences (List[Sentence]): In the order in which they were chosen.
-    near (int): Sentences that were passed over, since they are nearly the same as one that was chosen.
-    """
+    """Chosen sentences, in their order, and how many were passed over as nearly the same as one of them."""
 
     sentences: List[Sentence]
     near: int
@@ -32,12 +28,7 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
     """Choose greedily. At first each label has its turn, the rarest first, until it has its share; then the best of all
     follow. A sentence counts the more, the more it resembles the others that there are, since what is learnt from it
     holds for them; and the less, the more it resembles one that was chosen. Those that are nearly the same as such a
-    one are passed over.
-
-    sentences (Sequence[Sentence]): What there is, the best first.
-    n (int): How many to choose, at most.
-    RETURNS (Choice): The choice.
-    """
+    one are passed over."""
     likeness = Likeness([sentence.words for sentence in sentences])
     scores = numpy.asarray([sentence.score for sentence in sentences], dtype="float64")
     typical = likeness.to_all()
@@ -108,17 +99,14 @@ class Likeness:
         }
 
     def to_all(self) -> NDArray[numpy.float64]:
-        """RETURNS (NDArray[numpy.float64]): Shape (n_sentences,): the mean cosine with all of them, in (0, 1]."""
+        """Shape (n_sentences,): the mean cosine with all of them, in (0, 1]."""
         shares = {word: float(weights.sum()) / len(self.most) for word, (_, weights) in self._postings.items()}
         return numpy.asarray(
             [sum(weight * shares[word] for word, weight in vector.items()) for vector in self._vectors]
         )
 
     def add(self, i: int) -> None:
-        """Take a sentence.
-
-        i (int): Its number.
-        """
+        """Take a sentence."""
         cosines = numpy.zeros(len(self.most))
         for word, weight in self._vectors[i].items():
             where, weights = self._postings[word]

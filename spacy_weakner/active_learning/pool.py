@@ -6,52 +6,37 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..runtime.hashes import hash_text
 from ..ty import Entity
-from .places import Place
+from .uncertainty import UncertainSpan
 
 
 class Sentence(NamedTuple):
-    """A sentence that may be suggested. It outlives the Doc that it was read from.
+    """A sentence that may be suggested. It outlives the Doc that it was read from."""
 
-    key (str): What makes sentences equal; see `sentence_key`.
-    words (Tuple[str, ...]): Its tokens.
-    spaces (Tuple[bool, ...]): Which of them a blank follows.
-    id (Optional[str]): Its identifier.
-    score (float): How much is expected of it.
-    by_label (Dict[str, float]): The share of each label in the score.
-    place (Optional[Place]): The place with the greatest doubt; None: there is no doubt.
-    groups (Dict[str, List[Tuple[Entity, Optional[float]]]]): What each weak source says of it.
-    """
-
-    key: str
+    key: str  # that of equal sentences; see `sentence_key`
     words: Tuple[str, ...]
     spaces: Tuple[bool, ...]
     id: Optional[str]
     score: float
-    by_label: Dict[str, float]
-    place: Optional[Place]
-    groups: Dict[str, List[Tuple[Entity, Optional[float]]]]
+    by_label: Dict[str, float]  # the share of each label in the score
+    span: Optional[UncertainSpan]  # the most uncertain one
+    groups: Dict[str, List[Tuple[Entity, Optional[float]]]]  # labels of weak sources and candidates
 
     @property
     def text(self) -> str:
-        """RETURNS (str): The sentence."""
+        """The sentence."""
         return _join(self.words, self.spaces)
 
     @property
     def why(self) -> str:
-        """RETURNS (str): The place with the greatest doubt, in words; empty if there is none."""
-        if self.place is None:
+        """The most uncertain span, in words; empty if there is none."""
+        if self.span is None:
             return ""
-        start, end = self.place.start, self.place.end
-        return f"'{_join(self.words[start:end], self.spaces[start:end])}': {self.place.why}"
+        start, end = self.span.start, self.span.end
+        return f"'{_join(self.words[start:end], self.spaces[start:end])}': {self.span.why}"
 
 
 class Pool:
-    """Keeps the best sentences, and of each label the best ones.
-
-    size (int): How many.
-    size_of_label (int): How many of each label.
-    seed (int): Decides between equally good ones.
-    """
+    """Keeps the best sentences, and of each label the best ones; the seed decides between equally good ones."""
 
     def __init__(self, size: int, size_of_label: int, seed: int) -> None:
         self.copies = 0
@@ -64,10 +49,7 @@ class Pool:
         self._held: Counter[str] = Counter()
 
     def add(self, sentence: Sentence) -> None:
-        """Keep a sentence if it is good enough.
-
-        sentence (Sentence): The sentence.
-        """
+        """Keep a sentence if it is good enough."""
         if sentence.key in self._sentences:
             self.copies += 1
             return
@@ -78,7 +60,7 @@ class Pool:
             self._push(heap, self._size_of_label, (score, chance, sentence.key), sentence)
 
     def sentences(self) -> List[Sentence]:
-        """RETURNS (List[Sentence]): What was kept, the best first."""
+        """What was kept, the best first."""
         return sorted(self._sentences.values(), key=lambda sentence: (-sentence.score, self._chance(sentence)))
 
     def _chance(self, sentence: Sentence) -> str:

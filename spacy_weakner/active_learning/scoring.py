@@ -1,4 +1,4 @@
-"""What is expected of a sentence, were it annotated."""
+"""Scores sentences by their uncertain spans."""
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -18,85 +18,68 @@ from ..corpus.weak import (
 )
 from ..ty import Entity
 from .models import Model
-from .places import Place, doubt_by_label, places_of_candidates
 from .pool import Sentence
-from .voting import Vote, places_of_votes
+from .uncertainty import UncertainSpan, Vote, spans_of_candidates, spans_of_votes, sum_by_label
 
 BATCH_SIZE = 256
-# The doubts of a sentence are summed up and divided by this power of its length: 0 would choose the longest sentences,
-# and 1 fragments such as the lines of tables.
+# The uncertainties of a sentence are summed up and divided by this power of its length: 0 would choose the longest
+# sentences, and 1 fragments such as the lines of tables.
 LENGTH_POWER = 0.75
 
 
 class Scorer:
-    """Reads sentences, and scores them.
-
-    models (Sequence[Model]): The pipelines to ask.
-    read (int): Sentences that were scored.
-    heard (bool): Whether anything was met that doubts can be told by: probabilities, or two voters on a sentence.
-    """
+    """Scores sentences, which may have labels of weak sources, and candidates with probabilities."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = models
-        self.read = 0
-        self.heard = any(model.gives_probabilities for model in models)
+        self._read = 0
+        self._has_signal = any(model.gives_probabilities for model in models)
 
     @property
-    def is_deaf(self) -> bool:
-        """RETURNS (bool): Whether nothing of what was read tells any doubt."""
-        return self.read > 0 and not self.heard
+    def no_signal(self) -> bool:
+        """True if sentences were read, but no probabilities, and no two voters on a sentence."""
+        return self._read > 0 and not self._has_signal
 
     def score(self, docs: Iterator[Doc]) -> Iterator[Sentence]:
-        """Score sentences.
-
-        docs (Iterator[Doc]): The sentences, with what weak sources say.
-        YIELDS (Sentence): Each of them.
-        """
+        """Score Docs, one sentence each."""
         for batch in minibatch(docs, BATCH_SIZE):
-            sources = [{name: _read(doc, name) for name in weak_sources(doc)} for doc in batch]
-            unsure = [model.places(batch) for model in self.models]
-            several = len(self.models) + max(map(len, sources)) > 1
-            said = [model.entities(batch) for model in self.models] if several else []
+            votes = [{name: _vote(doc, name) for name in weak_sources(doc)} for doc in batch]
+            if len(self.models) + max(map(len, votes)) > 1:
+                for n, model in enumerate(self.models, start=1):
+                    for i, entities in enumerate(model.entities(batch)):
+                        name = model.name if model.name not in votes[i] else f"{model.name} ({n})"
+                        votes[i][name] = Vote([entity for entity, _ in entities], True)
+            of_models = [model.uncertain_spans(batch) for model in self.models]
             for i, doc in enumerate(batch):
-                votes = dict(sources[i])
-                for n, (model, entities) in enumerate(zip(self.models, said, strict=False), start=1):
-                    name = model.name if model.name not in votes else f"{model.name} ({n})"
-                    votes[name] = Vote([entity for entity, _ in entities[i]], True)
-                scored = [
-                    pairs
-                    for pairs in _groups(doc, PREDICTED_PREFIX).values()
-                    if any(score is not None for _, score in pairs)
-                ]
-                self.heard |= len(votes) > 1 or bool(scored)
-                asked = [own[i] for own in unsure] + [places_of_candidates(pairs) for pairs in scored]
-                self.read += 1
-                yield _sentence(doc, asked, places_of_votes(votes))
+                groups = _groups(doc, PREDICTED_PREFIX).values()
+                candidates = [pairs for pairs in groups if any(score is not None for _, score in pairs)]
+                self._has_signal |= len(votes[i]) > 1 or bool(candidates)
+                self._read += 1
+                uncertain = [spans[i] for spans in of_models] + [spans_of_candidates(pairs) for pairs in candidates]
+                yield _sentence(doc, uncertain, spans_of_votes(votes[i]))
 
 
-def _sentence(doc: Doc, asked: List[List[Place]], disputed: List[Place]) -> Sentence:
-    """The sentence of a Doc. What several models doubt counts once, on average."""
+def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[UncertainSpan]) -> Sentence:
+    """The sentence of a Doc. Uncertainties of several models count once, on average."""
     scale = len(doc) ** LENGTH_POWER
-    by_label: Dict[str, float] = {}
-    for places in asked:
-        for label, doubt in doubt_by_label(places).items():
-            by_label[label] = by_label.get(label, 0.0) + doubt / len(asked)
-    for label, doubt in doubt_by_label(disputed).items():
-        by_label[label] = by_label.get(label, 0.0) + doubt
-    every = [place for places in [*asked, disputed] for place in places]
-    worst: Optional[Place] = max(every, key=lambda place: place.doubt, default=None)
+    by_label = sum_by_label(disputed)
+    for spans in uncertain:
+        for label, uncertainty in sum_by_label(spans).items():
+            by_label[label] = by_label.get(label, 0.0) + uncertainty / len(uncertain)
+    every = [span for spans in [*uncertain, disputed] for span in spans]
     return Sentence(
         key=sentence_key(doc.text),
         words=tuple(token.text for token in doc),
         spaces=tuple(bool(token.whitespace_) for token in doc),
         id=get_id(doc),
         score=sum(by_label.values()) / scale,
-        by_label={label: doubt / scale for label, doubt in sorted(by_label.items())},
-        place=worst,
+        by_label={label: uncertainty / scale for label, uncertainty in sorted(by_label.items())},
+        span=max(every, key=lambda span: span.uncertainty, default=None),
         groups=_groups(doc, WEAK_PREFIX, PREDICTED_PREFIX),
     )
 
 
-def _read(doc: Doc, source: str) -> Vote:
+def _vote(doc: Doc, source: str) -> Vote:
     return Vote(group_entities(doc, weak_group(source)), is_complete(doc, source))
 
 

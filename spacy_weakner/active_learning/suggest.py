@@ -1,5 +1,5 @@
-"""Which sentences to annotate next: those on which sources disagree, or a pipeline is not sure, unlike each other, and
-about all labels."""
+"""Suggests sentences to annotate next: those on which sources disagree or a pipeline is uncertain, unlike each other,
+and about all labels."""
 
 from collections import Counter
 from pathlib import Path
@@ -32,50 +32,31 @@ POOL = 50
 
 
 class Suggestion(NamedTuple):
-    """A sentence to annotate.
-
-    text (str): The sentence.
-    id (Optional[str]): Its identifier.
-    score (float): How much is expected of it; the doubts about its places, for its length.
-    why (str): The place with the greatest doubt; empty if there is none.
-    labels (List[str]): Labels that are in doubt.
-    """
+    """A sentence to annotate."""
 
     text: str
     id: Optional[str]
-    score: float
-    why: str
-    labels: List[str]
+    score: float  # its uncertainty, for its length
+    why: str  # the most uncertain span; empty if there is none
+    labels: List[str]  # uncertain ones
 
 
 class SuggestReport(NamedTuple):
-    """What was suggested.
-
-    read (int): Sentences that were read.
-    empty (int): Those without a visible token.
-    annotated (int): Those with complete gold of their own, left out.
-    excluded (int): Those that stand in an excluded corpus, left out.
-    copies (int): Copies of others, left out.
-    near (int): Those that are nearly the same as one that was chosen, left out.
-    sure (int): Suggested sentences without any doubt: there were no others.
-    labels (Dict[str, int]): Number of suggested sentences in which each label is in doubt.
-    lost (Dict[str, int]): What the format of the output cannot say.
-    sentences (List[Suggestion]): In the order in which they were chosen.
-    """
+    """Suggested sentences, in the order in which they were chosen, and numbers of others."""
 
     read: int
-    empty: int
-    annotated: int
-    excluded: int
-    copies: int
-    near: int
-    sure: int
-    labels: Dict[str, int]
-    lost: Dict[str, int]
+    empty: int  # without a visible token
+    annotated: int  # with complete gold of their own, left out
+    excluded: int  # in an excluded corpus, left out
+    copies: int  # of others, left out
+    near: int  # nearly the same as one that was chosen, left out
+    certain: int  # suggested although nothing is uncertain: there were no others
+    labels: Dict[str, int]  # suggested sentences in which each label is uncertain
+    lost: Dict[str, int]  # what the format of the output cannot hold
     sentences: List[Suggestion]
 
     def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What JSON can hold."""
+        """What JSON can hold."""
         return {**self._asdict(), "sentences": [sentence._asdict() for sentence in self.sentences]}
 
 
@@ -97,15 +78,15 @@ def suggest(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> SuggestReport:
-    """Write the sentences that are worth annotating next, with what is probably in them. They carry no gold: what is
-    suggested stands in the span group "weak:suggested", and why in the row's "meta".
+    """Write the sentences that are worth annotating next, with probable entities in the span group "weak:suggested",
+    and why they were chosen in the row's "meta". They have no gold.
 
     input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and
         `pred:<component>` with probabilities.
     output_path (Path): The file to write.
     n (int): How many sentences.
-    model (Sequence[str]): Pipelines, folders or names: what is suggested is where they are not sure, and where several
-        disagree with each other or with sources. The first one annotates.
+    model (Sequence[str]): Pipelines, folders or names, whose uncertainty counts, and the disagreement of several with
+        each other or with sources. The first one annotates.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources, as for `label`; they label the
         corpus on the way.
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
@@ -115,13 +96,13 @@ def suggest(
     tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
     format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
-    seed (int): Decides between sentences of which as much is expected.
+    seed (int): Decides between sentences with equal scores.
     overwrite (bool): Replace an output that exists.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
-    RETURNS (SuggestReport): What was suggested, and why.
-    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if there is nothing to
-        tell doubts by.
+    RETURNS (SuggestReport): The sentences, and why.
+    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if neither
+        probabilities nor two sources tell what is uncertain.
     """
     check_range("n", n, 1, None)
     input_path, output_path = existing(Path(input_path)), Path(output_path)
@@ -162,7 +143,7 @@ def suggest(
         excluded=reader.excluded,
         copies=pool.copies,
         near=choice.near,
-        sure=sum(not sentence.why for sentence in found),
+        certain=sum(not sentence.why for sentence in found),
         labels=dict(sorted(Counter(label for sentence in found for label in sentence.labels).items())),
         lost=dict(written.lost),
         sentences=found,
@@ -189,8 +170,8 @@ class _Reader:
             for block in inputs:
                 with memory_zones([*self.stage.zones(), *(model.nlp for model in scorer.models)]):
                     yield from scorer.score(self.stage(self._wanted(block.read(self.nlp.vocab)[0])))
-                if scorer.is_deaf:
-                    raise WeaknerError(_nothing_to_tell_by(self.config.input_path, [m.name for m in scorer.models]))
+                if scorer.no_signal:
+                    raise WeaknerError(_no_signal(self.config.input_path, [m.name for m in scorer.models]))
         finally:
             self.stage.close()
 
@@ -208,6 +189,6 @@ def _suggestion(sentence: Sentence) -> Suggestion:
     return Suggestion(sentence.text, sentence.id, round(sentence.score, 4), sentence.why, sorted(sentence.by_label))
 
 
-def _nothing_to_tell_by(path: Path, models: Sequence[str]) -> str:
+def _no_signal(path: Path, models: Sequence[str]) -> str:
     asked = f" {', '.join(models)} gives no probabilities." if models else ""
     return Errors.WK775.format(path=path, asked=asked)

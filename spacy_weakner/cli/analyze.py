@@ -17,7 +17,6 @@ from ._util import (
     only_with,
     reporting,
     say,
-    show_table,
     write_json,
 )
 
@@ -130,32 +129,24 @@ def _print(table: "Table") -> None:
 
 
 def _show_tuning(result: "Tuning") -> None:
-    from ..evaluation.terms.tables import as_config, as_options, proposal_table, score_table, term_table
+    from ..evaluation.tables import proposal_table, tuning_tables
 
-    msg.divider(f"Weak labels on {result.scores.docs} of {result.docs} gold documents")
-    header, cells = score_table(result)
-    show_table(header, cells)
+    scores, *others = tuning_tables(result)
+    _print(scores)
     if result.scores.counts.fp:
         kinds = {"borders": "wrong borders", "label": "wrong label", "nothing": "no entity there"}
         shares = (f"{name} {100 * result.errors[key] / result.scores.counts.fp:.0f} %" for key, name in kinds.items())
         msg.info(f"False matches: {', '.join(shares)}")
-    if result.worst_terms:
-        msg.divider("Worst terms")
-        header, cells = term_table(result)
-        msg.table(cells, header=header, divider=True, aligns=("l", "l", "l", "r", "r", "l"))
+    for table in others:
+        _print(table)
     for proposal in result.proposals:
-        msg.divider(f"Proposal for '{proposal.source}'")
-        header, cells = proposal_table(proposal)
-        show_table(header, cells)
-        gain = proposal.difference
-        bounds = f"{gain.low:+.1f} to {gain.high:+.1f}"
-        msg.info(f"F1 {gain.f1:+.1f} ({bounds}), on sentences that did not choose the settings")
+        _print(proposal_table(proposal))
         # Not by wasabi, which breaks lines: these are for pasting.
         msg.info("Settings to add to those of this source:")
-        settings = as_options(proposal)
-        if settings is not None:
-            typer.echo(f"spacy weakner label ... {settings}\n")
-        typer.echo(f"{as_config(proposal)}\n")
+        options = proposal.options()
+        if options is not None:
+            typer.echo(f"spacy weakner label ... {options}\n")
+        typer.echo(f"{proposal.config()}\n")
     for warning in result.warnings:
         msg.warn(warning.text)
     if not result.warnings:

@@ -53,15 +53,15 @@ def suggest_cli(
             "empty": report.empty,
         }
         msg.info(f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
-        msg.info(f"Sentences with a doubt about {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'nothing'}")
+        msg.info(f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
         rows = [(f"{each.score:.2f}", shorten(each.why), shorten(each.text)) for each in report.sentences[:_SHOWN]]
-        msg.table(rows, header=("score", "in doubt", "sentence"), divider=True)
+        msg.table(rows, header=("score", "uncertain", "sentence"), divider=True)
         if len(report.sentences) < n:
-            msg.warn(f"{n} sentences were asked for; there are no more that differ")
-        if report.sure:
-            msg.warn(f"Sentences without any doubt, since there were no others: {report.sure}")
+            msg.warn(f"{n} sentences were wanted; there are no more that differ")
+        if report.certain:
+            msg.warn(f"Sentences without uncertainty, since there were no others: {report.certain}")
         if report.lost:
-            msg.warn(f"What the format cannot say: {', '.join(f'{what} {k}' for what, k in report.lost.items())}")
+            msg.warn(f"What the format cannot hold: {', '.join(f'{what} {k}' for what, k in report.lost.items())}")
         if report_output is not None:
             write_json(report_output, report.to_json())
             msg.good("Report", report_output)

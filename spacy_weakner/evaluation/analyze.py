@@ -1,5 +1,4 @@
-"""What a corpus of weak labels is worth: how much each source covers, where sources disagree, and, where gold is
-known, how often and how they are wrong."""
+"""Analysis of weak labels: coverage of each source, conflicts between sources and, where gold is known, errors."""
 
 from collections import Counter
 from itertools import zip_longest
@@ -22,39 +21,24 @@ from .sources import ENTS, Overlap, OverlapCounter, SourceCounter, SourceReport,
 
 
 class GoldReport(NamedTuple):
-    """The gold of a corpus.
-
-    docs (int): Docs with gold.
-    missing (int): Tokens in them without annotation.
-    labels (Dict[str, int]): Number of entities by label, sorted.
-    lengths (List[LengthRecall]): Entities by length; `found` is all of them.
-    """
+    """The gold of a corpus."""
 
     docs: int
-    missing: int
+    missing: int  # tokens without annotation
     labels: Dict[str, int]
     lengths: List[LengthRecall]
 
 
 class Analysis(NamedTuple):
-    """What `analyze` found.
-
-    docs (int): Docs in the corpus.
-    tokens (int): Tokens in them.
-    unlabelled (int): Docs that none of the sources has looked at.
-    gold (Optional[GoldReport]): None if there is no gold.
-    sources (List[SourceReport]): Sorted by name, "ents" last.
-    overlaps (List[Overlap]): Pairs of sources.
-    calibration (Dict[str, Reliability]): Sources, and candidates of components ("pred:<pipe>"), that give scores; only
-        where gold is known.
-    """
+    """The analysis of a corpus."""
 
     docs: int
     tokens: int
-    unlabelled: int
+    unlabelled: int  # Docs that no source has labeled
     gold: Optional[GoldReport]
-    sources: List[SourceReport]
+    sources: List[SourceReport]  # sorted by name, "ents" last
     overlaps: List[Overlap]
+    # Of sources, and candidates of components ("pred:<pipe>"), that give scores; only where gold is known.
     calibration: Dict[str, Reliability]
 
 
@@ -69,7 +53,7 @@ def analyze(
     """Audit weak labels. The corpus is read once, and only counts are kept.
 
     Gold is the span group "gold", or `doc.ents` of Docs that are not weak, or a corpus of its own. Sources are scored
-    on the Docs that they have looked at. Predicted spans that touch tokens without annotation are not scored.
+    on the Docs that they have labeled. Predicted spans that touch tokens without annotation are not scored.
 
     corpus (Path): A `.spacy` file or a folder of them, with the span groups `weak:<source>`.
     gold (Optional[Path]): A corpus with gold for the same sentences in the same order.

@@ -102,13 +102,7 @@ def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
 
 
 def resample(counts: "NDArray[numpy.int64]", samples: int, seed: int = 0) -> "NDArray[numpy.int64]":
-    """Sum the counts of sentences that are drawn with replacement.
-
-    counts (NDArray): Shape (n_candidates, n_sentences, 3).
-    samples (int): How often to draw as many sentences as there are.
-    seed (int): Seed of the draws.
-    RETURNS (NDArray): Shape (samples, n_candidates, 3).
-    """
+    """Sum the counts of sentences that are drawn with replacement."""
     n_candidates, n, _ = counts.shape
     rng = numpy.random.default_rng(seed)
     # shape: (n_sentences, n_candidates * 3). In float64, whose products are exact here and run in BLAS.

@@ -1,4 +1,4 @@
-"""What is compared on a test set: pipelines, and sets of labels."""
+"""Candidates that are compared on a test set: pipelines, and sets of labels."""
 
 import time
 from itertools import islice
@@ -21,37 +21,29 @@ _CHUNK = 2000
 
 
 class Candidate(NamedTuple):
-    """A pipeline, or a corpus of the test sentences with labels.
-
-    name (str): Its name.
-    path (Path): The folder of a pipeline, or a `.spacy` file or a folder of them.
-    source (Optional[str]): The weak source whose span group is scored; None: `doc.ents`.
-    """
+    """A pipeline (a folder), or a corpus of the test sentences with labels (a `.spacy` file or a folder of them)."""
 
     name: str
     path: Path
-    source: Optional[str] = None
+    source: Optional[str] = None  # the weak source whose span group is scored; None: `doc.ents`
 
     @property
     def is_pipeline(self) -> bool:
-        """RETURNS (bool): Whether it is a pipeline."""
+        """Whether it is a pipeline."""
         return (self.path / "config.cfg").is_file()
 
     def check(self) -> None:
-        """Check that there is something to compare.
-
-        RAISES (WeaknerError): If the path does not exist, or is neither a pipeline nor a corpus.
-        """
+        """Check that there is something to compare."""
         path = existing(self.path, "train it first, or correct the path")
         if path.is_dir() and not self.is_pipeline and not found_files(path):
             raise WeaknerError(Errors.WK403.format(path=path))
 
     def entities(self, doc: Doc) -> List[Entity]:
-        """RETURNS (List[Entity]): What it says about one of its Docs."""
+        """Its entities in one of its Docs."""
         return doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
 
     def scores(self, doc: Doc) -> List[Optional[float]]:
-        """RETURNS (List[Optional[float]]): The scores of these entities; None where there is none."""
+        """The scores of these entities; None where there is none."""
         if self.source is not None:
             return group_scores(doc, weak_group(self.source))
         known = Span.has_extension("weakner_score")
@@ -59,13 +51,8 @@ class Candidate(NamedTuple):
 
 
 def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
-    """Read candidates as users write them.
-
-    paths (Mapping[str, Union[Path, str]]): By name: a path, or "PATH#SOURCE" for the span group of a weak source. A "#"
-        in the name of an existing file or folder is part of the path.
-    RETURNS (List[Candidate]): In the same order.
-    RAISES (WeaknerError): If there are none, or one does not exist or is neither a pipeline nor a corpus.
-    """
+    """Read candidates as users write them: by name a path, or "PATH#SOURCE" for the span group of a weak source. A "#"
+    in the name of an existing file or folder is part of the path."""
     if not paths:
         raise WeaknerError(Errors.WK408)
     candidates = [Candidate(name, *_split(str(value))) for name, value in paths.items()]
@@ -84,12 +71,7 @@ def _split(value: str) -> Tuple[Path, Optional[str]]:
 
 
 def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
-    """Split the candidates of a command line.
-
-    values (Sequence[str]): NAME=PATH or NAME=PATH#SOURCE each.
-    RETURNS (Dict[str, str]): Path by name.
-    RAISES (WeaknerError): If one has no name or no path, or two have the same name.
-    """
+    """Split the candidates of a command line."""
     parsed: Dict[str, str] = {}
     for value in values:
         name, separator, path = value.partition("=")
@@ -102,7 +84,7 @@ def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
 
 
 class Predictions:
-    """Streams the test set together with what a candidate says about it.
+    """Streams the test set together with the predictions or labels of a candidate.
 
     candidate (Candidate): The candidate.
     test (Path): Corpus with complete gold in `doc.ents`.
@@ -116,19 +98,15 @@ class Predictions:
 
     @property
     def words_per_second(self) -> Optional[float]:
-        """RETURNS (Optional[float]): Speed of the predictions made so far; None for label sets."""
+        """Speed of the predictions made so far; None for label sets."""
         return self._words / max(self._seconds, 1e-9) if self.candidate.is_pipeline else None
 
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
-        """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels.
-
-        RAISES (WeaknerError): If a label set does not hold the sentences of the test set, or a Doc lacks the labels of
-            the source.
-        """
+        """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels."""
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source
-            # To have found nothing is not the same as not to have looked.
+            # No entities is not the same as no labels.
             if source is not None and source not in weak_sources(doc):
                 there = ", ".join(weak_sources(doc)) or "none"
                 raise WeaknerError(

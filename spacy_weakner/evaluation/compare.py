@@ -132,11 +132,7 @@ def compare(
 
 
 def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...]]]:
-    """Lay a comparison out, the best F1 first.
-
-    rows (List[Comparison]): The scores.
-    RETURNS (Tuple[List[str], List[Tuple[str, ...]]]): Header and cells.
-    """
+    """Lay a comparison out, the best F1 first."""
     certain = any(row.interval for row in rows)
     baseline = next((row.difference.baseline for row in rows if row.difference), None)
     header = ["", "P", "R", "F1", *(["F1 95 %"] if certain else [])]

@@ -15,50 +15,31 @@ LENGTHS: Tuple[Tuple[int, Optional[int]], ...] = ((1, 1), (2, 2), (3, 3), (4, 4)
 
 
 class ErrorCounts(NamedTuple):
-    """Kinds of errors. The first four are predicted spans, and sum to the false positives.
+    """Kinds of errors. The first four are predicted spans, and sum to the false positives."""
 
-    boundary (int): Overlaps a gold entity of its label, but has other bounds.
-    type (int): Has the bounds of a gold entity, but another label.
-    both (int): Overlaps only gold entities of other labels, and has other bounds.
-    spurious (int): Overlaps no gold entity.
-    missed (int): Gold entities that no predicted span overlaps. (Other false negatives have a boundary or type error.)
-    """
-
-    boundary: int = 0
-    type: int = 0
-    both: int = 0
-    spurious: int = 0
-    missed: int = 0
+    boundary: int = 0  # overlaps a gold entity of its label, but has other bounds
+    type: int = 0  # has the bounds of a gold entity, but another label
+    both: int = 0  # overlaps only gold entities of other labels, and has other bounds
+    spurious: int = 0  # overlaps no gold entity
+    missed: int = 0  # gold entities that no predicted span overlaps; others have a boundary or type error
 
 
 class LengthRecall(NamedTuple):
-    """Gold entities of one class of lengths.
+    """Gold entities of one class of lengths, and how many of them were found exactly."""
 
-    length (str): Number of tokens: "1", or "6-8", or "9+".
-    gold (int): How many there are.
-    found (int): How many of them were found exactly.
-    cumulative (float): Share of all gold entities that are at most as long as the longest of this class, in [0, 100].
-    """
-
-    length: str
+    length: str  # number of tokens: "1", or "6-8", or "9+"
     gold: int
     found: int
-    cumulative: float
+    cumulative: float  # percent of all gold entities that are at most as long
 
     @property
     def recall(self) -> float:
-        """RETURNS (float): In [0, 100]."""
+        """In [0, 100]."""
         return 100.0 * self.found / max(1, self.gold)
 
 
 class PhraseCount(NamedTuple):
-    """An error that occurs repeatedly.
-
-    text (str): The phrase.
-    label (str): Its label.
-    n (int): How often it is wrong (or missed).
-    of (int): How often it was given that label where gold is known (or is gold).
-    """
+    """A phrase that is wrong (or missed) n times, of all times that it has this label (in gold)."""
 
     text: str
     label: str
@@ -67,12 +48,7 @@ class PhraseCount(NamedTuple):
 
 
 class LabelScores(NamedTuple):
-    """Scores of one label, or of all.
-
-    exact (Counts): Spans that match exactly.
-    tokens (Counts): Pairs of token and label.
-    errors (ErrorCounts): By kind. False spans count for the label that they were given.
-    """
+    """Scores of one label, or of all: exact spans, and pairs of token and label. False spans count for their label."""
 
     exact: Counts
     tokens: Counts
@@ -80,21 +56,12 @@ class LabelScores(NamedTuple):
 
 
 class GoldScores(NamedTuple):
-    """Labels of one source, or entities of one pipeline, against gold.
-
-    docs (int): Docs that were scored.
-    total (LabelScores): Over all labels (micro average).
-    per_label (Dict[str, LabelScores]): By label, sorted.
-    unscored (int): Predicted spans that touch tokens about which gold says nothing.
-    lengths (List[LengthRecall]): Recall by length.
-    false (List[PhraseCount]): The most frequent false phrases.
-    missed (List[PhraseCount]): The most frequent gold phrases that were not found.
-    """
+    """Labels of one source, or entities of one pipeline, against gold; the most frequent errors first."""
 
     docs: int
     total: LabelScores
     per_label: Dict[str, LabelScores]
-    unscored: int
+    unscored: int  # predicted spans that touch tokens without gold
     lengths: List[LengthRecall]
     false: List[PhraseCount]
     missed: List[PhraseCount]
@@ -114,12 +81,7 @@ class Evaluation:
         self._phrases: Dict[str, Counter[Tuple[str, str]]] = {kind: Counter() for kind in Counts._fields}
 
     def add(self, doc: Doc, entities: Entities, gold: Gold) -> None:
-        """Count one Doc.
-
-        doc (Doc): Where the words are read.
-        entities (Entities): What was predicted; repeated spans count once.
-        gold (Gold): What is right.
-        """
+        """Count one Doc."""
         self.docs += 1
         unique = set(entities)
         predicted, actual = SpanIndex(gold.scorable(list(unique))), SpanIndex(gold.entities)
@@ -152,11 +114,7 @@ class Evaluation:
             self._tokens[kind].update(label for _, label in pairs)
 
     def result(self, top: int = 10) -> GoldScores:
-        """What was counted.
-
-        top (int): Number of phrases in each of the lists of frequent errors.
-        RETURNS (GoldScores): The scores.
-        """
+        """What was counted."""
         labels = sorted({label for counter in self._exact.values() for label in counter})
         per_label = {label: self._scores([label]) for label in labels}
         right, wrong, missed = (self._phrases[kind] for kind in Counts._fields)
@@ -181,12 +139,7 @@ class Evaluation:
 
 
 def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:
-    """Sum up by classes of lengths.
-
-    gold (Counter[int]): Gold entities by their number of tokens.
-    found (Counter[int]): Those that were found.
-    RETURNS (List[LengthRecall]): One per class, the shortest first.
-    """
+    """Sum up by classes of lengths."""
     n_gold, seen, rows = sum(gold.values()), 0, []
     for first, last in LENGTHS:
         widths = [width for width in gold if first <= width and (last is None or width <= last)]

@@ -19,20 +19,12 @@ _FIRST_HUE, _GOLDEN_ANGLE = 205, 137.5
 
 
 class Example(NamedTuple):
-    """A sentence with errors.
-
-    number (int): Its number in the test set, from 1.
-    errors (int): False and missed entities.
-    text (str): Its text.
-    offsets (Tuple[Tuple[int, int], ...]): First character and last one of every token, ends being exclusive.
-    gold (Tuple[Entity, ...]): Gold entities, sorted.
-    predicted (Tuple[Entity, ...]): Predicted entities, sorted.
-    """
+    """A sentence with errors: its number in the test set, from 1, and the number of false and missed entities."""
 
     number: int
     errors: int
     text: str
-    offsets: Tuple[Tuple[int, int], ...]
+    offsets: Tuple[Tuple[int, int], ...]  # characters of every token, ends being exclusive
     gold: Tuple[Entity, ...]
     predicted: Tuple[Entity, ...]
 
@@ -49,12 +41,7 @@ class WorstSentences:
         self._heap: List[Tuple[int, int, Example]] = []
 
     def add(self, doc: Doc, gold: Entities, predicted: Entities) -> None:
-        """Look at a sentence.
-
-        doc (Doc): The sentence.
-        gold (Entities): What is right.
-        predicted (Entities): What was predicted.
-        """
+        """Look at a sentence."""
         self._seen += 1
         errors = len(set(gold) ^ set(predicted))
         # Of sentences with as many errors the first ones stay. Most sentences are passed over right here.
@@ -70,16 +57,12 @@ class WorstSentences:
             heapq.heapreplace(self._heap, item)
 
     def result(self) -> List[Example]:
-        """RETURNS (List[Example]): The most errors first."""
+        """The most errors first."""
         return [example for _, _, example in sorted(self._heap, key=lambda item: item[:2], reverse=True)]
 
 
 def label_colors(labels: Iterable[str]) -> Dict[str, str]:
-    """A light background for every label, under dark text.
-
-    labels (Iterable[str]): The labels.
-    RETURNS (Dict[str, str]): CSS colours. They are computed, so nothing of a label gets into them.
-    """
+    """A light background for every label, under dark text."""
     return {
         label: f"hsl({(_FIRST_HUE + i * _GOLDEN_ANGLE) % 360:.0f}, 75%, 82%)"
         for i, label in enumerate(sorted(set(labels)))
@@ -87,12 +70,7 @@ def label_colors(labels: Iterable[str]) -> Dict[str, str]:
 
 
 def render(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
-    """Draw a sentence with displaCy. What is wrong or missed bears a cross. Spans that overlap others stand below.
-
-    example (Example): The sentence.
-    colors (Dict[str, str]): CSS colour by label.
-    RETURNS (Tuple[str, str]): HTML of gold and of the prediction.
-    """
+    """Draw a sentence with displaCy. What is wrong or missed bears a cross. Spans that overlap others stand below."""
     right = set(example.gold) & set(example.predicted)
     return _render(example, example.gold, right, colors), _render(example, example.predicted, right, colors)
 

@@ -61,12 +61,7 @@ class Plot(NamedTuple):
 
 
 def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
-    """F1 of candidates, with confidence intervals where there are any.
-
-    rows (Sequence[CandidateScores]): The candidates.
-    key (str): What the identifiers in the SVG begin with: another one for each plot of a page.
-    RETURNS (Plot): The plot.
-    """
+    """F1 of candidates, with confidence intervals where there are any."""
     colors = _colors([row.name for row in rows])
     with _figure(0.8 + 0.5 * len(rows), key) as (figure, axes):
         for i, row in enumerate(rows):
@@ -84,12 +79,7 @@ def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
 
 
 def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
-    """F1 by the size of the training data.
-
-    points (Sequence[Tuple[float, float]]): Sentences, and F1 of what was trained on them.
-    key (str): See `f1_plot`.
-    RETURNS (Plot): The plot.
-    """
+    """F1 by the size of the training data."""
     with _figure(3.0, key) as (figure, axes):
         axes.plot(*zip(*points, strict=True), **_line(0, COLORS[0]))
         axes.set_xlabel("gold sentences")
@@ -100,12 +90,7 @@ def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
 
 
 def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
-    """Recall by the length of gold entities.
-
-    lengths (Dict[str, List[LengthRecall]]): By name of source or candidate.
-    key (str): See `f1_plot`.
-    RETURNS (Plot): The plot.
-    """
+    """Recall by the length of gold entities."""
     colors = _colors(lengths)
     with _figure(3.0 + _legend_height(lengths), key) as (figure, axes):
         for i, (name, classes) in enumerate(lengths.items()):
@@ -125,12 +110,7 @@ def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
 
 
 def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
-    """Precision and recall as bars.
-
-    counts (Dict[str, Counts]): By name of source or candidate.
-    key (str): See `f1_plot`.
-    RETURNS (Plot): The plot.
-    """
+    """Precision and recall as bars."""
     with _figure(0.9 + 0.7 * len(counts), key) as (figure, axes):
         names = list(counts)
         for i, (label, offset) in enumerate((("precision", -0.1), ("recall", 0.12))):
@@ -148,13 +128,7 @@ def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
 
 
 def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str = "Reliability of scores") -> Plot:
-    """Share of right spans against their mean score; on the diagonal a score is what it says.
-
-    calibration (Dict[str, Reliability]): By name of what gives the scores.
-    key (str): See `f1_plot`.
-    title (str): What the scores are those of.
-    RETURNS (Plot): The plot.
-    """
+    """Share of right spans against their mean score; on the diagonal both are equal."""
     colors = _colors(calibration)
     with _figure(3.6 + _legend_height(calibration), key) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_INK, linewidth=1, linestyle=(0, (4, 3)))
@@ -175,12 +149,7 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str =
 
 
 def steps_plot(calibration: Calibration, key: str) -> Plot:
-    """From the score of a sentence to the chance that its predicted tags are right (Figure 5 of Jiang et al. 2021).
-
-    calibration (Calibration): What held-out sentences have shown.
-    key (str): See `f1_plot`.
-    RETURNS (Plot): The plot.
-    """
+    """From the score of a sentence to the chance that its predicted tags are right (Figure 5 of Jiang et al. 2021)."""
     edges, values, counts = calibration.steps
     with _figure(3.2, key) as (figure, axes):
         axes.stairs(
@@ -265,13 +234,7 @@ def _finish(figure: "Figure", title: str, description: str, key: str) -> Plot:
 
 
 def _inline(svg: str, title: str, description: str, key: str) -> str:
-    """Make an SVG file an element of a page.
-
-    svg (str): What matplotlib wrote.
-    title, description (str): For screen readers.
-    key (str): Goes before all identifiers, which would otherwise be the same in several plots of one page.
-    RETURNS (str): The element.
-    """
+    """Make an SVG file an element of a page."""
     element = svg[svg.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*|<!--.*?-->\s*", "", element, flags=re.DOTALL)
     view = re.search(r'viewBox="[^"]+"', element)

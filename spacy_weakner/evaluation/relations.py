@@ -32,12 +32,7 @@ class SpanIndex:
                 self.tokens.setdefault(token, set()).add(label)
 
     def relation(self, entity: Entity) -> str:
-        """Compare a span with these. Of several relations the first of this list counts.
-
-        entity (Entity): The span.
-        RETURNS (str): "same" (there is the same span with the same label), "type" (same bounds, but other labels),
-            "boundary" (it overlaps a span of its label), "both" (it overlaps spans of other labels only), or "none".
-        """
+        """Compare a span with these. Of several relations the first of this list counts."""
         start, end, label = entity
         if entity in self.entities:
             return SAME
@@ -49,5 +44,5 @@ class SpanIndex:
         return BOTH if touched else NONE
 
     def overlapping(self) -> Set[Entity]:
-        """RETURNS (Set[Entity]): The spans that overlap another one of them with other bounds."""
+        """The spans that overlap another one of them with other bounds."""
         return {entity for entity in self.entities if any(self._owners[i] > 1 for i in range(entity[0], entity[1]))}

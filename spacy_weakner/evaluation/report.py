@@ -12,6 +12,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from ..ty import Entities
 from .analyze import Analysis, analyze
+from .bootstrap import Difference
 from .candidates import Candidate, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluate import Evaluation, GoldScores
@@ -27,11 +28,8 @@ class Section(NamedTuple):
 
     title (str): Its heading.
     key (str): Its anchor.
-    lines (List[str]): What it is about.
-    plots (List[Plot]): Its plots.
-    tables (List[Table]): Its tables.
-    answer (Sequence[Tuple[str, str]]): What a reader wants to know first, each with a word for it. A page opens with
-        that of its first section.
+    answer (Sequence[Tuple[str, str]]): The most important facts, each with a heading. The page opens with those of its
+        first section.
     """
 
     title: str
@@ -101,7 +99,7 @@ def report(
 
 
 class _Observer:
-    """Looks at the predictions of all candidates while they are compared."""
+    """Collects errors and scores of all candidates while they are compared."""
 
     def __init__(self, examples: int) -> None:
         self.worst: Dict[str, WorstSentences] = {}
@@ -175,57 +173,53 @@ def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer,
 
 
 def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
-    """Say which candidate is the best, how sure that is, and what its errors are.
-
-    rows (Sequence[Comparison]): The candidates.
-    RETURNS (List[Tuple[str, str]]): Answers, each with a word for what it answers.
-    """
+    """Which candidate is the best, how certain that is, and its errors, each with a heading."""
     best, *others = sorted(rows, key=lambda row: -row.counts.f1)
     counts = best.counts
-    bounds = "" if best.interval is None else f" ({best.interval.low:.1f} to {best.interval.high:.1f})"
-    scores = f"{counts.f1:.1f}{bounds}, P {counts.precision:.1f}, R {counts.recall:.1f}"
-    use = f"'{best.name}' has the best F1 here: {scores}."
+    errors = "It makes no errors here."
+    if counts.fn or counts.fp:
+        errors = f"It misses {counts.fn:,} gold entities, and {counts.fp:,} of its entities are wrong. "
+        errors += (
+            "More terms, or more gold with what is missed, may help most."
+            if counts.fn > counts.fp
+            else "A higher threshold, or terms that are less often wrong, may help most."
+        )
+    answer = f"'{best.name}' has the best F1 here: {best.scores().text()}."
+    return [("Best", answer), ("How certain", _certainty(best, others)), ("Errors", errors)]
+
+
+def _certainty(best: Comparison, others: Sequence[Comparison]) -> str:
     if not others:
-        sure = "Nothing else was compared, so this says how good it is, not whether something else is better."
-    else:
-        other = others[0]
-        sure = f"The next one, '{other.name}', has {other.counts.f1:.1f}."
-        # Paired: intervals of each alone overlap long before the difference may be chance.
-        signs = [(best.difference, 1, other.name), (other.difference, -1, best.name)]
-        paired = [(found, sign) for found, sign, name in signs if found is not None and found.baseline == name]
-        if not paired:
-            sure += " Whether that is chance, a comparison with bootstrap and one of the two as baseline tells."
-        for found, sign in paired[:1]:
-            low, high = sorted((sign * found.low, sign * found.high))
-            interval = f"{low:.1f} to {high:.1f}, p = {found.p:.2g}"
-            sure += f" The difference on the same sentences has the 95 % interval {interval}"
-            sure += "." if low > 0 else ": on other sentences it may be the other way round."
-    errors = f"It misses {counts.fn:,} entities of gold, and {counts.fp:,} of its own are not in gold. "
-    errors += (
-        "More terms, or more gold with what is missed, may help most."
-        if counts.fn > counts.fp
-        else "A higher threshold, or terms that are less often wrong, may help most."
-    )
-    if not counts.fn and not counts.fp:
-        errors = "It makes no errors here."
-    return [("Best", use), ("How sure", sure), ("Next", errors)]
+        return "Nothing else was compared, so it is unknown if something else is better."
+    other = others[0]
+    start = f"The next best is '{other.name}' with F1 {other.counts.f1:.1f}."
+    # Only the paired difference tells: intervals of single candidates overlap long before it may be chance.
+    if best.difference is not None and best.difference.baseline == other.name:
+        return f"{start} '{best.name}' has {best.difference.text()}{_by_chance(best.difference)}."
+    if other.difference is not None and other.difference.baseline == best.name:
+        return f"{start} It has {other.difference.text()}{_by_chance(other.difference)}."
+    return f"{start} Compare with one of the two as baseline (--baseline) to see if the difference may be chance."
+
+
+def _by_chance(difference: Difference) -> str:
+    return "" if difference.is_certain else ", which may be chance"
 
 
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:
     scored = {source.name: source.gold for source in analysis.sources if source.gold is not None}
     lines = [f"Corpus: {labels}", f"{analysis.docs:,} documents with {analysis.tokens:,} tokens."]
     if analysis.unlabelled:
-        lines.append(f"Documents that none of the sources has looked at: {analysis.unlabelled:,}.")
+        lines.append(f"Documents that no source has labeled: {analysis.unlabelled:,}.")
     if analysis.gold is None:
-        lines.append("No gold is known here, so that nothing is said about how often the labels are right.")
+        lines.append("No gold is known here, so it is unknown how often the labels are right.")
     plots = _plots(scored, analysis.calibration, "sources")
     return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis), _best_source(scored))
 
 
 def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
     if not scored:
-        next_ = "Annotate about a hundred sentences: with them this page says how often the labels are right."
-        return [("Best", "Nothing can be said without gold."), ("Next", next_)]
+        text = "Annotate about a hundred sentences: with them this page shows how often the labels are right."
+        return [("Best", "Unknown without gold."), ("Next", text)]
     name, counts = max(((name, each.total.exact) for name, each in scored.items()), key=lambda item: item[1].f1)
     scores = f"F1 {counts.f1:.1f}, P {counts.precision:.1f}, R {counts.recall:.1f}"
     return [("Best", f"'{name}' is the best source: {scores} on the gold.")]

@@ -1,4 +1,4 @@
-"""What the weak sources of a corpus say, and how they agree."""
+"""Weak sources of a corpus, and their agreement."""
 
 from collections import Counter, defaultdict
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
@@ -16,13 +16,7 @@ ENTS = "ents"
 
 
 class LabelReport(NamedTuple):
-    """Spans of one source with one label, or with any.
-
-    spans (int): Number of spans.
-    phrases (int): Number of distinct phrases, upper and lower case being different.
-    docs (int): Docs with such a span.
-    tokens (int): Tokens in such spans.
-    """
+    """Spans of one source with one label, or with any: distinct phrases, and Docs and tokens with such spans."""
 
     spans: int
     phrases: int
@@ -31,74 +25,48 @@ class LabelReport(NamedTuple):
 
 
 class SourceReport(NamedTuple):
-    """One weak source.
-
-    name (str): Its name; "ents" is what stands in `doc.ents` of weak Docs.
-    docs (int): Docs that it has looked at.
-    tokens (int): Their tokens.
-    total (LabelReport): Over all labels; a span with two labels is two spans.
-    per_label (Dict[str, LabelReport]): By label, sorted.
-    overlapping (int): Spans that overlap another span of this source with other bounds.
-    ambiguous (int): Places (bounds in a Doc) to which it gives several labels.
-    ambiguous_phrases (int): Distinct phrases to which it gives several labels, anywhere in the corpus.
-    alone (int): Spans that overlap no span of any other source.
-    gold (Optional[GoldScores]): Scores where gold is known; None if it is not known for any Doc looked at.
-    """
+    """One weak source; "ents" are the `doc.ents` of weak Docs. Docs and tokens are those that it has labeled."""
 
     name: str
     docs: int
     tokens: int
-    total: LabelReport
+    total: LabelReport  # a span with two labels is two spans
     per_label: Dict[str, LabelReport]
-    overlapping: int
-    ambiguous: int
-    ambiguous_phrases: int
-    alone: int
+    overlapping: int  # spans that overlap another span of this source with other bounds
+    ambiguous: int  # bounds in a Doc with several labels
+    ambiguous_phrases: int  # phrases with several labels, anywhere in the corpus
+    alone: int  # spans that overlap no span of any other source
     gold: Optional[GoldScores]
 
     @property
     def doc_coverage(self) -> float:
-        """RETURNS (float): Share of the Docs looked at that have a span, in [0, 100]."""
+        """Share of its Docs that have a span, in [0, 100]."""
         return 100.0 * self.total.docs / max(1, self.docs)
 
     @property
     def token_coverage(self) -> float:
-        """RETURNS (float): Share of the tokens of these Docs that are in a span, in [0, 100]."""
+        """Share of the tokens of these Docs that are in a span, in [0, 100]."""
         return 100.0 * self.total.tokens / max(1, self.tokens)
 
 
 class Overlap(NamedTuple):
-    """Spans of one source beside those of another, in the Docs that both have looked at. The last four sum to `spans`.
-
-    source (str): Whose spans are counted.
-    other (str): What they are compared with.
-    docs (int): Docs that both have looked at.
-    spans (int): Spans of `source` in them.
-    same (int): The other has the same span with the same label.
-    conflict (int): The other has the same span, but with other labels.
-    overlapping (int): The other has spans that overlap it, but none with these bounds.
-    only (int): The other has nothing there.
-    """
+    """Spans of one source beside those of another, in the Docs that both have labeled. The last four sum to `spans`."""
 
     source: str
     other: str
     docs: int = 0
     spans: int = 0
-    same: int = 0
-    conflict: int = 0
-    overlapping: int = 0
-    only: int = 0
+    same: int = 0  # the other has the same span with the same label
+    conflict: int = 0  # the other has the same span, but with other labels
+    overlapping: int = 0  # the other has spans that overlap it, but none with these bounds
+    only: int = 0  # the other has no span there
 
 
 def labels_by_source(doc: Doc) -> Dict[str, List[Entity]]:
-    """What each source says about a Doc; those that have not looked at it are left out.
-
-    doc (Doc): The Doc.
-    RETURNS (Dict[str, List[Entity]]): By name of the source.
-    """
+    """The labels of each source that has labeled a Doc."""
     groups = [weak.weak_group(source) for source in weak.weak_sources(doc)]
     found = {source_name(group): weak.group_entities(doc, group) for group in groups}
-    # Tokens that are all missing say either that no source has looked, or that none has found anything.
+    # If all tokens are missing, either no source has labeled the Doc, or none has found anything.
     if weak.is_weak(doc) and (found or doc.has_annotation("ENT_IOB")):
         found[ENTS] = weak.doc_entities(doc)
     return found
@@ -126,13 +94,7 @@ class SourceCounter:
         self._evaluation = Evaluation()
 
     def add(self, doc: Doc, index: SpanIndex, others: List[SpanIndex], gold: Optional[Gold]) -> None:
-        """Count one Doc that the source has looked at.
-
-        doc (Doc): The Doc.
-        index (SpanIndex): What the source says.
-        others (List[SpanIndex]): What other sources say.
-        gold (Optional[Gold]): What is right, if that is known.
-        """
+        """Count one Doc that the source has labeled."""
         self.docs += 1
         self.tokens += len(doc)
         self.overlapping += len(index.overlapping())
@@ -147,7 +109,7 @@ class SourceCounter:
             self._evaluation.add(doc, list(index.entities), gold)
 
     def result(self, top: int) -> SourceReport:
-        """RETURNS (SourceReport): What was counted."""
+        """What was counted."""
         labels_of: Dict[str, Set[str]] = {}
         spans: Counter[str] = Counter()
         phrases: Counter[str] = Counter()
@@ -180,10 +142,7 @@ class OverlapCounter:
         self._relations: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, indexes: Dict[str, SpanIndex]) -> None:
-        """Count one Doc.
-
-        indexes (Dict[str, SpanIndex]): What each source that has looked at it says.
-        """
+        """Count one Doc."""
         for source, index in indexes.items():
             for other, other_index in indexes.items():
                 if source != other:
@@ -191,7 +150,7 @@ class OverlapCounter:
                     self._relations[source, other].update(map(other_index.relation, index.entities))
 
     def result(self) -> List[Overlap]:
-        """RETURNS (List[Overlap]): One per ordered pair that has a Doc in common, sorted by name."""
+        """One per ordered pair that has a Doc in common, sorted by name."""
         overlaps = []
         for pair, docs in sorted(self._docs.items()):
             counts = self._relations[pair]

@@ -7,23 +7,19 @@ from ..scores import Counts
 from .analyze import Analysis, GoldReport
 from .compare import Comparison, format_table
 from .evaluate import GoldScores, LabelScores, LengthRecall, PhraseCount
+from .terms.proposal import Proposal
+from .terms.tuning import Tuning
 
 ALL = "all"
 UNKNOWN = "-"
 # Characters of a cell: phrases and names can be as long as a text.
 WIDTH = 60
 _SCORES = ["P", "R", "F1"]
+_COUNTS = ["right", "wrong", "missed"]
 
 
 class Table(NamedTuple):
-    """A table.
-
-    title (str): What it shows.
-    header (List[str]): Names of the columns.
-    rows (List[List[str]]): The cells.
-    note (str): How to read it.
-    names (int): So many columns at the left hold names; the others hold numbers.
-    """
+    """A table; `names` columns at the left hold names, the others numbers."""
 
     title: str
     header: List[str]
@@ -58,14 +54,50 @@ def comparison_table(rows: List[Comparison]) -> Table:
     return _clean(Table("Candidates", ["Candidate", *header[1:]], [list(line) for line in cells], " ".join(notes)))
 
 
-def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -> List[Table]:
-    """Scores against gold.
+def tuning_tables(tuning: Tuning) -> List[Table]:
+    """Scores of weak labels on gold, the worst terms, and term lists with and without better settings."""
+    scores = [("all", tuning.scores), *tuning.per_label.items()]
+    if len(tuning.per_source) > 1:
+        scores += [(f"source {name}", each) for name, each in tuning.per_source.items()]
+    tables = [
+        Table(
+            f"Weak labels on {tuning.scores.docs} of {tuning.docs} gold documents",
+            ["", "P", "95 %", "R", "95 %", "F1", "95 %", *_COUNTS],
+            [
+                [
+                    name,
+                    *(
+                        cell
+                        for value, key in zip(_scores(each.counts), ("p", "r", "f1"), strict=True)
+                        for cell in (value, each.intervals[key].text())
+                    ),
+                    *map(_n, each.counts),
+                ]
+                for name, each in scores
+            ],
+        ),
+        Table(
+            "Worst terms",
+            ["Term", "Label", "Source", "wrong", "right", "for example"],
+            [[t.term, t.label, t.source, _n(t.wrong), _n(t.right), t.examples[0]] for t in tuning.worst_terms],
+            names=3,
+        ),
+    ]
+    return [_clean(table) for table in tables if table.rows]
 
-    what (str): What has the scores: "Source" or "Candidate".
-    scored (Dict[str, GoldScores]): By name.
-    gold (Sequence[LengthRecall]): All gold entities by length.
-    RETURNS (List[Table]): Recall by length, scores, errors, frequent errors; those without rows are left out.
-    """
+
+def proposal_table(proposal: Proposal) -> Table:
+    """A term list before and after, and how certain the gain is."""
+    rows = [
+        [name, *_scores(counts), *map(_n, counts)]
+        for name, counts in (("before", proposal.before), ("after", proposal.after))
+    ]
+    gain = f"{proposal.difference.text()}, on sentences that did not choose the settings."
+    return _clean(Table(f"Proposal for '{proposal.source}'", ["", *_SCORES, *_COUNTS], rows, gain))
+
+
+def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -> List[Table]:
+    """Scores against gold, errors, recall by length and frequent errors of sources or candidates (`what`)."""
     lines = [
         (name, label, scores)
         for name, result in scored.items()
@@ -76,7 +108,7 @@ def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[L
             "Scores per label",
             [what, "Label", *_SCORES, *(f"token {name}" for name in _SCORES)],
             [[name, label, *_scores(scores.exact), *_scores(scores.tokens)] for name, label, scores in lines],
-            "On exact spans, and on tokens with their labels; where gold is known and the source has looked.",
+            "On exact spans, and on tokens with their labels; where gold is known and the source has labeled.",
             names=2,
         ),
         Table(
@@ -102,7 +134,7 @@ def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
         [name, _n(each.spans), _n(each.unscored), _n(each.outside), f"{each.error:.3f}"]
         for name, each in calibration.items()
     ]
-    # Of one label there is nothing more to say.
+    # Of one label the summary is enough.
     labels = [
         [name, label, _n(each.spans), _decimals(each.score), _decimals(each.right), f"{each.error:.3f}"]
         for name, result in calibration.items()
@@ -135,7 +167,7 @@ def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
 
 
 def _source_table(analysis: Analysis) -> Table:
-    header = ["Source", "docs looked at", "docs with spans", "tokens covered", "spans", "phrases"]
+    header = ["Source", "docs labeled", "docs with spans", "tokens covered", "spans", "phrases"]
     header += ["alone", "overlapping", "several labels", "ambiguous phrases"]
     rows = [
         [
@@ -149,7 +181,7 @@ def _source_table(analysis: Analysis) -> Table:
         for source in analysis.sources
     ]
     note = (
-        "Coverage is a share of what a source has looked at. Alone: no other source has anything there. Overlapping: "
+        "Coverage is a share of what a source has labeled. Alone: no span of another source overlaps it. Overlapping: "
         "spans that overlap others of the same source. Several labels: places to which the source gives more than one. "
         "Ambiguous phrases: those with several labels anywhere in the corpus."
     )
@@ -173,8 +205,8 @@ def _overlap_table(analysis: Analysis) -> Table:
     ]
     header = ["Source", "Beside", "docs", "spans", "same", "other label", "other bounds", "only here"]
     note = (
-        "Spans of the first source, in documents that both have looked at. Other label: the same bounds, a conflict. "
-        "Other bounds: the two overlap. Only here: the second source has nothing there."
+        "Spans of the first source, in documents that both have labeled. Other label: the same bounds, a conflict. "
+        "Other bounds: the two overlap. Only here: the second source has no span there."
     )
     return Table("Agreement between sources", header, rows, note, names=2)
 
@@ -225,16 +257,16 @@ def _clean(table: Table) -> Table:
 
 
 def shorten(text: str, width: int = WIDTH) -> str:
-    """RETURNS (str): The text on one line of at most so many characters, without control characters."""
+    """The text on one line of at most so many characters, without control characters."""
     text = printable(text)
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def printable(text: str) -> str:
-    """RETURNS (str): The text on one line, without what would move a cursor, or cannot be written to a file."""
+    """The text on one line, without what would move a cursor, or cannot be written to a file."""
     return mask(" ".join(text.split()))
 
 
 def mask(text: str) -> str:
-    """RETURNS (str): The text with as many characters, those that cannot be printed being replaced."""
+    """The text with as many characters, those that cannot be printed being replaced."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

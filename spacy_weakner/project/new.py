@@ -23,23 +23,18 @@ from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 
 TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
-# Of a source that is one of several, as long as nobody says or measures it.
+# Reliability of one of several sources, until it is measured.
 USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
-# Settings of a term list that its user may want to change: they are written even where they are the default.
+# Settings of a term list that users may want to change: written even where they have the default.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
-# Texts that are looked at for labels that they bring along.
+# Rows that are searched for labels of weak sources.
 _LOOKED_AT = 1000
 _QUOTES = set("'\"$\\\n")
 
 
 class Project(NamedTuple):
-    """What was written.
-
-    folder (Path): The folder.
-    files (Dict[str, str]): What was given, with paths as the project says them.
-    sources (List[str]): Names of the sources.
-    """
+    """A written project: its folder, given files with their paths in the project, names of the sources."""
 
     folder: Path
     files: Dict[str, str]
@@ -86,11 +81,11 @@ def init_project(
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer: See `make_config`.
     size (Optional[str]): Size of the encoder: a key of `PACES`; None: "linear", or with a Transformer "linear-static".
-    transformer (Optional[str]): Name or folder of a Transformer. For "linear-static" its vectors of word pieces are
-        taken.
+    transformer (Optional[str]): Name or folder of a Transformer. For "linear-static" its subword vectors are
+        used.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see
         `corpus.formats.reading.Reading`.
-    RETURNS (Project): What was written.
+    RETURNS (Project): The project.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.
     """
@@ -107,8 +102,8 @@ def init_project(
     declared = _declare(folder, terms, sources, answers, text, own.names, term_label)
     if "gold" not in files and not ("text" in files and declared):
         raise own.error or WeaknerError(Errors.WK680)
-    # Labels of the corpus are known to be right or wrong only where the gold brings them along too.
-    judged = "gold" in files and (
+    # Sources in the rows of the text can be scored only if the rows of the gold have them, too.
+    scored = "gold" in files and (
         any(each.kind != CorpusSource.kind for each in declared)
         or bool({each.name for each in declared} & {*_own_sources(gold, lang, tokenizer, columns).names})
     )
@@ -126,7 +121,7 @@ def init_project(
         "source_files": [
             each.path for each in declared if each.path and os.path.exists(os.path.normpath(folder / each.path))
         ],
-        "method": _method(len(declared), judged),
+        "method": _method(len(declared), scored),
         "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
@@ -160,7 +155,7 @@ def init_project(
 
 
 def usual_size(transformer: Optional[str]) -> str:
-    """RETURNS (str): The size of a project, if nobody says another: what a Transformer knows of words costs little."""
+    """The default size of a project: subword vectors of a Transformer cost little."""
     return LINEAR if transformer is None else LINEAR_STATIC
 
 
@@ -170,7 +165,7 @@ def _usual_transformer() -> str:
 
 
 def _path_in(folder: Path, path: Path) -> str:
-    """How the project names a file: relative, where both can be moved together."""
+    """Path of a file in the project: relative, if both can be moved together."""
     target, start = path.resolve(), folder.resolve()
     if start.parent in target.parents:
         return Path(os.path.relpath(target, start)).as_posix()
@@ -178,11 +173,7 @@ def _path_in(folder: Path, path: Path) -> str:
 
 
 class _Own(NamedTuple):
-    """Weak sources whose labels a file brings along, as far as its first rows tell.
-
-    names (List[str]): Their names.
-    error (Optional[WeaknerError]): What could not be read.
-    """
+    """Weak sources in the first rows of a file, and the error if it could not be read."""
 
     names: List[str]
     error: Optional[WeaknerError] = None
@@ -218,7 +209,7 @@ def _declare(
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         single[ANSWERS_SOURCE] = {kind: str(answers)}
-    # A source of the same name writes over what the text brings along.
+    # A declared source replaces one of the same name in the text.
     own = [name for name in own if name not in {*single, *(source.name for source in found)}]
     for name in own:
         if name != name.strip() or not name.isprintable() or {*name} & {*_QUOTES, "."}:
@@ -230,7 +221,7 @@ def _declare(
     if single:
         found = [*read_sources(single), *found]
     if len(found) > 1:
-        # Where the gold says nothing about a source, something has to.
+        # A default where gold does not measure it.
         found = [
             s if s.reliability is not None else s.model_copy(update={"reliability": USUAL_RELIABILITY}) for s in found
         ]
@@ -249,7 +240,7 @@ def _source_path(folder: Path, source: Source) -> str:
 
 
 def _settings(source: Source) -> Dict[str, Any]:
-    """What the declaration says: what is not the default, and what one may want to change."""
+    """Settings that are not the default, and those that users may want to change."""
     usual = type(source)(name=source.name, path=source.path)
     shown = _SHOWN.get(source.kind, ())
     values = source.model_dump(exclude={"name", "path"})
@@ -261,7 +252,7 @@ def _settings(source: Source) -> Dict[str, Any]:
 
 
 def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> List[Tuple[str, str]]:
-    """Recipes and sizes of the configs that the files ask for."""
+    """Recipes and sizes of the configs that the files need."""
     found = [(ALONE, size)] if declared and "text" in files else []
     if "gold" in files:
         linear = linear_beside(size)
@@ -270,7 +261,7 @@ def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> Lis
 
 
 def _method(sources: int, gold: bool) -> str:
-    """How sources are best combined (docs/evidence/weak-labels.md), with gold that judges them or without."""
+    """The best method to combine sources (docs/evidence/weak-labels.md), with gold that scores them or without."""
     if sources < 2:
         return "union"
     if gold:

@@ -24,16 +24,7 @@ _DROP, _ERROR = "drop", "error"
 
 
 class Preparation(Strict):
-    """What there is.
-
-    gold (int): Sentences to train on.
-    dev (int): Sentences to choose by.
-    test (int): Sentences to score at the end.
-    text (int): Sentences of text.
-    gold_words, text_words (int): Tokens of these sentences.
-    chosen_by (str): What candidates are compared on: "dev", "cross-validation" of the gold, or "nothing".
-    notes (List[str]): What was split off, and what was not.
-    """
+    """Sentences and tokens of a project."""
 
     gold: int
     dev: int
@@ -41,8 +32,8 @@ class Preparation(Strict):
     text: int
     gold_words: int
     text_words: int
-    chosen_by: str
-    notes: List[str]
+    chosen_by: str  # what candidates are compared on: "dev", "cross-validation" of the gold, or "nothing"
+    notes: List[str]  # what was split off, and what was not
 
 
 @holding("output")
@@ -61,7 +52,7 @@ def prepare(
     seed: int = 0,
     progress: bool = False,
 ) -> Preparation:
-    """Convert what there is, and split dev and test off the gold where they are not given.
+    """Convert the given files, and split dev and test off the gold where they are not given.
 
     With fewer than 2,000 gold sentences there is no dev, and candidates are compared by cross-validation of the gold;
     with fewer than 400 there is no test.
@@ -73,7 +64,7 @@ def prepare(
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     seed (int): Seed of the split.
     progress (bool): Show bars, if the output is a terminal.
-    RETURNS (Preparation): What there is.
+    RETURNS (Preparation): Sizes of the corpora.
     RAISES (WeaknerError): If there is neither gold nor text, there is dev or test but no gold to train on nor text, a
         file is malformed, or gold, dev or test is given and has no entity.
     """
@@ -115,24 +106,19 @@ def _key_of(path: Path, spans_key: Optional[str]) -> Optional[str]:
 
 
 def _forget(corpora: Corpora, no_text: bool) -> None:
-    """Remove what an earlier run has left, and what was made from it: what is not given now does not stay from then."""
+    """Remove the corpora of an earlier run, and what was made from them."""
     corpora.splits.unlink(missing_ok=True)
     for path in (corpora.gold, corpora.dev, corpora.test, corpora.gold_labelled, corpora.labels):
         path.unlink(missing_ok=True)
     receipt_path(corpora.gold_labelled).unlink(missing_ok=True)
-    # Corpora only: a folder of that name may be somebody else's.
+    # Corpora only: a folder of that name may hold other files.
     if no_text and has_docs(corpora.text):
         for path in corpus_files(corpora.text):
             path.unlink()
 
 
 def read_preparation(corpora: Corpora) -> Preparation:
-    """What `prepare` has written.
-
-    corpora (Corpora): The folder.
-    RETURNS (Preparation): What there is.
-    RAISES (WeaknerError): If it has not run.
-    """
+    """Read what `prepare` has written."""
     path = existing(corpora.splits, "'spacy weakner prepare' makes it")
     with reading(path, "prepare"):
         return Preparation.model_validate(parse_json(path.read_bytes()))
@@ -148,7 +134,7 @@ def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
 
 
 def _check_given(corpora: Corpora, given: Dict[str, Optional[Path]]) -> None:
-    # Where there is no entity, all candidates are equal.
+    # Without entities all candidates are equal.
     for name, path, use in (("dev", corpora.dev, "chosen"), ("test", corpora.test, "measured")):
         source = given[name]
         if source is not None:
@@ -178,7 +164,7 @@ def _split(
             by = f"by document ({split.documents} of them)" if split.documents else "sentence by sentence"
             notes.append(f"{name} was not given: {len(own)} sentences were split off the gold, {by}, seed {seed}")
             if split.dropped[name]:
-                notes[-1] += f"; {split.dropped[name]} more were left out: copies of them stand in other parts"
+                notes[-1] += f"; {split.dropped[name]} more were left out as copies of sentences in other parts"
     if no_dev and not want_dev:
         notes.append(
             f"dev was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_TO_SPLIT}): "
@@ -187,6 +173,6 @@ def _split(
     if no_test and not want_test:
         notes.append(
             f"test was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_FOR_TEST}): "
-            "there are no scores but those that the choice was made by"
+            "there are no scores but those of the selection"
         )
     return counts

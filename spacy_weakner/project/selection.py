@@ -104,29 +104,36 @@ class Selection(Strict):
         with reading(path, "fit"):
             return cls.model_validate(parse_json(path.read_bytes()))
 
-    def lines(self) -> List[str]:
-        """Which candidate was selected, and why, in sentences."""
-        best = self.selected
+    def headline(self) -> str:
+        """Which candidate is the best, in a sentence or two."""
         reason = f" {self.reason}" if self.reason else ""
-        if best.scores is None:
-            return [
-                f"'{best.name}' is the best guess. Nothing could be compared: there is no gold.{reason} A hundred "
-                "annotated sentences would measure how good it is, and make it better.",
-                *(f"'{other.name}': {other.path}." for other in self.candidates if other.name != self.best),
-            ]
+        if self.selected.scores is None:
+            return (
+                f"'{self.best}' is the best guess. Nothing could be compared: there is no gold.{reason} A hundred "
+                "annotated sentences would measure how good it is, and make it better."
+            )
         corpus = f"on {self.facts.dev} dev sentences" if self.chosen_by == "dev" else "in cross-validation of the gold"
-        lines = [f"'{best.name}' is the best: {best.scores.text()} {corpus}.{reason}"]
-        if best.name == COMBINED and len(self.candidates) > 1:
-            lines.append("It decides between the entities of lists and heads, which are listed below with others.")
-        lines += [_compared(each.name, each.scores) for each in self.ranked()[1:] if each.scores]
+        return f"'{self.best}' is the best: {self.selected.scores.text()} {corpus}.{reason}"
+
+    def remarks(self) -> List[str]:
+        """What else there is to know, beside the scores."""
+        found = []
+        if self.selected.scores is None:
+            found += [f"'{other.name}': {other.path}." for other in self.candidates if other.name != self.best]
+        elif self.best == COMBINED and len(self.candidates) > 1:
+            found.append(f"'{COMBINED}' decides between the entities of lists and heads.")
         if self.facts.f1 is not None and self.facts.sources > 1:
-            lines.append(
+            found.append(
                 f"The weak labels of all {self.facts.sources} sources together have F1 {self.facts.f1:.1f} on the "
                 "gold; a new text does not have all of these sources."
             )
-        lines += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
-        lines += [f"Warning: {text}." for text in self.warnings]
-        return lines
+        found += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
+        return found + [f"Warning: {text}." for text in self.warnings]
+
+    def lines(self) -> List[str]:
+        """All of it in sentences."""
+        compared = [_compared(each.name, each.scores) for each in self.ranked()[1:] if each.scores]
+        return [self.headline(), *compared, *self.remarks()]
 
     def answer(self) -> List[Tuple[str, str]]:
         """The best candidate, how certain that is, and what to do next, each with a heading."""
@@ -138,7 +145,7 @@ class Selection(Strict):
         else:
             certainty = f"The next best: {_compared(others[0].name, others[0].scores)}"
         certainty = " ".join([certainty, *(f"Warning: {text}." for text in self.warnings)])
-        found = [("Best", self.lines()[0]), ("How certain", certainty)]
+        found = [("Best", self.headline()), ("How certain", certainty)]
         return found + ([("Next", self.recommendations[0])] if self.recommendations else [])
 
 

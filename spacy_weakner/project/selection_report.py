@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, List, Mapping, Optional, Union
 
-from ..evaluation.compare import Comparison
+from ..evaluation.compare import CandidateScores, Comparison
 from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
@@ -39,25 +39,27 @@ def evaluate_selection(
 
 def selection_section(selection: Selection) -> Section:
     """The section that the report of a project opens with: scores of the candidates, and what would help most next."""
-    recommended = (f"Recommendation {i}: {text}" for i, text in enumerate(selection.recommendations, start=1))
     tables: List[Table] = []
     plots: List[Plot] = []
     scores = [each.scores for each in selection.ranked() if each.scores is not None]
     if scores:
         corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
-        cells = [
-            [
-                f"{row.name} (best)" if row.name == selection.best else row.name,
-                *(f"{value:.1f}" for value in (row.p, row.r, row.f1)),
-                row.bounds,
-            ]
-            for row in scores
-        ]
-        tables.append(Table(f"Scores on {corpus}", ["Candidate", "P", "R", "F1", "F1 95 %"], cells))
+        header = ["Candidate", "P", "R", "F1", "95 % interval", "minus best", "95 % interval"]
+        tables.append(Table(f"Scores on {corpus}", header, [_cells(row, selection.best) for row in scores]))
         plots.append(f1_plot(scores, "selection-f1"))
     if len(selection.curve) > 1:
         plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve], "selection-curve"))
+    if selection.recommendations:
+        rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
+        tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
     if selection.notes:
         tables.append(Table("How the candidates were made", ["Note"], [[note] for note in selection.notes]))
-    lines = [*selection.lines(), *recommended]
-    return Section("Selection", "selection", lines, plots, tables, selection.answer())
+    return Section("Selection", "selection", selection.remarks(), plots, tables, selection.answer())
+
+
+def _cells(row: CandidateScores, best: str) -> List[str]:
+    difference = ["-", "-"]
+    if row.difference is not None:
+        difference = [f"{row.difference.f1:+.1f}", f"{row.difference.low:+.1f} to {row.difference.high:+.1f}"]
+    name = f"{row.name} (best)" if row.name == best else row.name
+    return [name, *(f"{value:.1f}" for value in (row.p, row.r, row.f1)), row.bounds, *difference]

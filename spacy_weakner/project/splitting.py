@@ -1,4 +1,4 @@
-"""Takes dev and test off the gold where a user has none."""
+"""Splits dev and test off the gold."""
 
 from typing import Dict, List, NamedTuple, Sequence
 
@@ -15,22 +15,14 @@ LARGEST = 500
 
 
 class Split(NamedTuple):
-    """Parts of the gold.
-
-    gold (List[Doc]): To train on.
-    dev (List[Doc]): To choose by; may be empty.
-    test (List[Doc]): To score at the end; may be empty.
-    documents (int): How many documents there were, where identifiers tell; else 0.
-    dropped (Dict[str, int]): Sentences of dev and of test that were left out, as copies of others.
-    reasons (Dict[str, str]): Why dev or test is empty although it was wanted.
-    """
+    """Parts of the gold; dev and test may be empty."""
 
     gold: List[Doc]
     dev: List[Doc]
     test: List[Doc]
-    documents: int
-    dropped: Dict[str, int]
-    reasons: Dict[str, str]
+    documents: int  # 0 if identifiers do not tell
+    dropped: Dict[str, int]  # sentences of dev and of test that were left out, as copies of others
+    reasons: Dict[str, str]  # why dev or test is empty although it was wanted
 
 
 def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> Split:

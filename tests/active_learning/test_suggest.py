@@ -9,10 +9,9 @@ from typer.testing import CliRunner
 
 from spacy_weakner.active_learning.choosing import choose
 from spacy_weakner.active_learning.models import Model
-from spacy_weakner.active_learning.places import places_of_candidates, places_of_tokens
 from spacy_weakner.active_learning.pool import Pool, Sentence
 from spacy_weakner.active_learning.suggest import suggest
-from spacy_weakner.active_learning.voting import Vote, places_of_votes
+from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates, spans_of_tokens, spans_of_votes
 from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.entities import set_entities
@@ -48,16 +47,16 @@ def texts(path):
 
 
 @pytest.fixture
-def unsure(tmp_path):
+def uncertain(tmp_path):
     """Sentences with one candidate each, the first of them the least sure."""
     docs = [
         with_candidates(f"{name} {name.lower()}ish thing{i} went{i} home{i}", [((0, 1, "PER"), 0.5 + 0.04 * i)])
         for i, name in enumerate(NAMES)
     ]
-    return write(tmp_path / "unsure.spacy", docs)
+    return write(tmp_path / "uncertain.spacy", docs)
 
 
-# What is in doubt
+# What is uncertain
 
 
 def test_disagreement_beats_agreement(tmp_path):
@@ -66,12 +65,12 @@ def test_disagreement_beats_agreement(tmp_path):
     corpus = write(tmp_path / "corpus.spacy", [*agreed, disputed])
     report = suggest(corpus, tmp_path / "next.spacy", n=1)
     assert texts(tmp_path / "next.spacy") == ["they know Oslo well"]
-    assert report.sentences[0].why == "'Oslo': not agreed: a PER, b LOC"
-    assert report.sure == 0
+    assert report.sentences[0].why == "'Oslo': disagreement: a PER, b LOC"
+    assert report.certain == 0
 
 
 @pytest.mark.parametrize(
-    "votes,doubts",
+    "votes,uncertainties",
     [
         ([([(0, 1, "A")], True), ([(0, 1, "B")], True)], [0.5]),
         ([([(0, 1, "A")], True), ([], True)], [0.5]),
@@ -82,30 +81,30 @@ def test_disagreement_beats_agreement(tmp_path):
         ([([], True), ([], True)], []),
     ],
 )
-def test_doubts_of_votes(votes, doubts):
-    places = places_of_votes({str(i): Vote(*vote) for i, vote in enumerate(votes)})
-    assert [place.doubt for place in places] == pytest.approx(doubts)
+def test_uncertainty_of_votes(votes, uncertainties):
+    spans = spans_of_votes({str(i): Vote(*vote) for i, vote in enumerate(votes)})
+    assert [span.uncertainty for span in spans] == pytest.approx(uncertainties)
 
 
-def test_doubts_of_tokens():
+def test_uncertainty_of_tokens():
     rows = numpy.array([[0.95, 0.05, 0.0], [0.3, 0.6, 0.1], [0.2, 0.0, 0.8], [1.0, 0.0, 0.0], [0.7, 0.1, 0.2]])
-    first, second = places_of_tokens(rows, ("O", "B-X", "I-X"))
+    first, second = spans_of_tokens(rows, ("O", "B-X", "I-X"))
     assert (first.start, first.end, first.label, first.why) == (1, 3, "X", "X 70 %")
-    assert first.doubt == pytest.approx(0.4)
+    assert first.uncertainty == pytest.approx(0.4)
     assert (second.start, second.end, second.why) == (4, 5, "X 30 %, not predicted")
-    assert second.doubt == pytest.approx(0.3)
-    assert places_of_tokens(rows[:0], ("O", "B-X")) == places_of_tokens(rows, ("O",)) == []
+    assert second.uncertainty == pytest.approx(0.3)
+    assert spans_of_tokens(rows[:0], ("O", "B-X")) == spans_of_tokens(rows, ("O",)) == []
 
 
-def test_candidates_that_overlap_are_one_place():
+def test_candidates_that_overlap_are_one_span():
     candidates = [((0, 2, "X"), 0.5), ((1, 2, "Y"), 0.3), ((4, 5, "Y"), 0.2), ((6, 7, "Y"), None), ((8, 9, "X"), 0.01)]
-    first, second = places_of_candidates(candidates)
-    assert (first.label, first.doubt, second.label, second.doubt) == pytest.approx(("X", 0.5, "Y", 0.2))
+    first, second = spans_of_candidates(candidates)
+    assert (first.label, first.uncertainty, second.label, second.uncertainty) == pytest.approx(("X", 0.5, "Y", 0.2))
     assert second.why == "Y 20 %, not predicted"
 
 
-def test_the_least_sure_come_first(unsure, tmp_path):
-    report = suggest(unsure, tmp_path / "next.spacy", n=3)
+def test_the_least_sure_come_first(uncertain, tmp_path):
+    report = suggest(uncertain, tmp_path / "next.spacy", n=3)
     assert [text.split()[0] for text in texts(tmp_path / "next.spacy")] == NAMES[:3]
     assert report.sentences[0].why == "'Ann': PER 50 %"
     assert [s.score for s in report.sentences] == sorted((s.score for s in report.sentences), reverse=True)
@@ -160,11 +159,11 @@ def test_a_pool_keeps_the_best_of_all_and_of_labels():
 # What is left out
 
 
-def test_what_is_excluded_or_annotated_is_never_suggested(unsure, tmp_path):
+def test_what_is_excluded_or_annotated_is_never_suggested(uncertain, tmp_path):
     gold = make_doc("Bob  bobish thing1 went1 HOME1".replace("  ", " "))
     set_entities(gold, [], [True] * len(gold))
     exclude = write(tmp_path / "gold.spacy", [gold])
-    docs = [*read_docs(unsure, NLP.vocab), gold, Doc(NLP.vocab), Doc(NLP.vocab, words=[" "])]
+    docs = [*read_docs(uncertain, NLP.vocab), gold, Doc(NLP.vocab), Doc(NLP.vocab, words=[" "])]
     corpus = write(tmp_path / "corpus.spacy", [*docs, docs[0]])
     report = suggest(corpus, tmp_path / "next.spacy", n=50, exclude=[exclude])
     assert len(report.sentences) == len(NAMES) - 1
@@ -190,18 +189,20 @@ def test_a_combination_is_asked_and_not_what_it_combines(tmp_path):
     nlp.to_disk(tmp_path / "model")
     docs = [without_gold(doc) for doc in borders(30, seed=1)]
     model = Model(tmp_path / "model")
-    found = model.places(docs)
-    expected = [places_of_candidates(own) for own in combiner.score_candidates(docs)]
-    assert [[place[:3] for place in own] for own in found] == [[place[:3] for place in own] for own in expected]
+    found = model.uncertain_spans(docs)
+    expected = [spans_of_candidates(own) for own in combiner.score_candidates(docs)]
+    assert [[span[:3] for span in own] for own in found] == [[span[:3] for span in own] for own in expected]
     assert any(found)
-    assert [place.doubt for own in found for place in own] == pytest.approx([p.doubt for own in expected for p in own])
+    assert [span.uncertainty for own in found for span in own] == pytest.approx(
+        [p.uncertainty for own in expected for p in own]
+    )
 
 
 # What is written
 
 
-def test_suggestions_are_no_gold(unsure, tmp_path):
-    suggest(unsure, tmp_path / "next.jsonl", n=1)
+def test_suggestions_are_no_gold(uncertain, tmp_path):
+    suggest(uncertain, tmp_path / "next.jsonl", n=1)
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert row["ents"] is None
     assert row["weak_ents"] == {"suggested": [[0, 1, "PER", 0.5]]}
@@ -209,9 +210,9 @@ def test_suggestions_are_no_gold(unsure, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["prodigy", "label-studio", "jsonl"])
-def test_annotators_see_why(unsure, tmp_path, to):
+def test_annotators_see_why(uncertain, tmp_path, to):
     output = tmp_path / ("next.json" if to == "label-studio" else "next.jsonl")
-    report = suggest(unsure, output, n=2, to=to)
+    report = suggest(uncertain, output, n=2, to=to)
     lines = output.read_text(encoding="utf-8")
     rows = json.loads(lines) if output.suffix == ".json" else list(map(json.loads, lines.splitlines()))
     assert len(rows) == 2 == len(report.sentences)
@@ -224,7 +225,7 @@ def test_without_probabilities_most_sources_annotate(tmp_path):
     (found,) = read_docs(tmp_path / "next.spacy", Vocab())
     assert group_entities(found, "weak:suggested") == [(0, 2, "LOC")]
     assert not found.has_annotation("ENT_IOB")
-    assert get_meta(found)["why"].startswith("'New York State': not agreed")
+    assert get_meta(found)["why"].startswith("'New York State': disagreement")
 
 
 @pytest.mark.parametrize("text", ["Ann is here\n", "Ann\n\nBob\n"])
@@ -236,9 +237,9 @@ def test_there_must_be_something_to_tell_by(text, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text.txt"]
 
 
-def test_nothing_left_is_an_error(unsure, tmp_path):
+def test_nothing_left_is_an_error(uncertain, tmp_path):
     with pytest.raises(WeaknerError, match=r"WK776.*of 12 sentences 12"):
-        suggest(unsure, tmp_path / "next.jsonl", exclude=[unsure])
+        suggest(uncertain, tmp_path / "next.jsonl", exclude=[uncertain])
 
 
 def test_pipelines_and_sources_on_the_command_line(tmp_path):
@@ -258,6 +259,6 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     assert row["weak_ents"] == {"suggested": [[2, 3, "LOC"]]}
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["read"] == 3
-    assert report["sentences"][0]["why"] == "'Oslo': not agreed: list PER, rules LOC"
+    assert report["sentences"][0]["why"] == "'Oslo': disagreement: list PER, rules LOC"
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 1

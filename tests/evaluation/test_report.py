@@ -191,26 +191,27 @@ def test_the_answer_comes_first(corpus, tmp_path, hostile_page):
     page = Page(tmp_path / "r.html")
     assert page.elements.index("h1") < page.elements.index("dl") < page.elements.index("nav")
     answers = [" ".join(data.split()) for tag, data in page.texts if tag == "dd"]
-    assert [data for tag, data in page.texts if tag == "dt"] == ["Best", "How sure", "Next"]
-    assert answers[0].startswith("'perfect' has the best F1 here: 100.0 (")
+    assert [data for tag, data in page.texts if tag == "dt"] == ["Best", "How certain", "Errors"]
+    assert answers[0].startswith("'perfect' has the best F1 here: F1 100.0 (")
     assert "'terms'" in answers[1] and answers[2].startswith("It makes no errors here.")
     assert [tag for tag, data in Page(hostile_page).texts if SCRIPT in data and tag == "dd"]
 
 
-def test_how_sure_an_answer_is():
+def test_how_certain_an_answer_is():
     def row(name, tp, *difference):
         keys = ("baseline", "f1", "low", "high", "p")
         found = Difference(**dict(zip(keys, difference, strict=True))) if difference else None
         return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), Interval(low=70.0, high=95.0), found)
 
-    # Intervals of each alone overlap, and yet the paired difference is none of chance.
+    # Single intervals overlap, and yet the paired difference is certain.
     first, second = row("a", 90), row("b", 50, "a", -6.0, -9.0, -2.0, 0.001)
-    assert "interval 2.0 to 9.0, p = 0.001." in best_of([second, first])[1][1]
+    certain = best_of([second, first])[1][1]
+    assert "2.0 to 9.0" in certain and "chance" not in certain
     assert "'a'" in best_of([second, first])[0][1]
-    assert "other way round" in best_of([first, row("b", 50, "a", -6.0, -9.0, 2.0, 0.2)])[1][1]
+    assert "may be chance" in best_of([first, row("b", 50, "a", -6.0, -9.0, 2.0, 0.2)])[1][1]
     # The best one may be compared with the next.
     assert "2.0 to 9.0" in best_of([row("a", 90, "b", 6.0, 2.0, 9.0, 0.01), row("b", 50)])[1][1]
-    assert "as baseline tells" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
+    assert "--baseline" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
     assert "Nothing else" in best_of([first])[1][1]
 
 

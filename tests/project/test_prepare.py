@@ -112,7 +112,7 @@ def test_copies_that_are_left_out_are_counted(tmp_path):
         row.update(tokens=["The", "same", "in", "all"], ents=[])
     prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
     assert counts(prepared) == (160, 32, 0, 0)
-    assert prepared.notes[0].endswith("; 8 more were left out: copies of them stand in other parts")
+    assert "; 8 more were left out" in prepared.notes[0]
 
 
 def test_parts_without_entities_go_back_to_the_gold(tmp_path):

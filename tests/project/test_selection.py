@@ -115,7 +115,7 @@ def test_what_a_combination_consists_of(tmp_path):
     assert len(selection.lines()) == 1
     listed = make_trained("term list", "list", {**SCORES, "f1": 85.0})
     selection = selection.model_copy(update={"candidates": [listed, *selection.candidates]})
-    _, parts, other = selection.lines()
+    _, other, parts = selection.lines()
     assert "lists and heads" in parts and other.startswith("'term list' has F1 85.0")
     assert [each.name for each in selection.ranked()] == [COMBINED, "term list"]
 

@@ -43,7 +43,7 @@ def test_a_report_with_test(tmp_path, project):
     assert "<script" not in html and html.count("&lt;script&gt;") > 5
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
     assert "Selection" in headings[0] and len(headings) > 2
-    assert "Recommendation 1" in html and "selection-curve" in html
+    assert "What would help next" in html and "selection-curve" in html
 
 
 def test_a_report_without_test(tmp_path, project):
@@ -61,15 +61,16 @@ def test_a_report_of_nothing_but_the_selection(tmp_path, project):
     report = tmp_path / "report.html"
     assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labelled) == []
     section = selection_section(selection)
-    assert section.lines == selection.lines() and not section.plots and not section.tables
+    assert section.lines == selection.remarks() and not section.plots and not section.tables
 
 
 def test_tables_of_the_selection(project):
     section = selection_section(project[0])
-    scores, made = section.tables
-    assert "dev" in scores.title and scores.rows[1] == ["gold alone", "80.0", "80.0", "80.0", "70.0 to 90.0"]
+    scores, recommended, made = section.tables
+    interval = ["70.0 to 90.0", "-5.0", "-9.0 to +1.0"]
+    assert "dev" in scores.title and scores.rows[1] == ["gold alone", "80.0", "80.0", "80.0", *interval]
     assert made.rows == [[f"note {SCRIPT}"]] and len(section.plots) == 2
-    assert section.lines[-1].startswith("Recommendation 1: More")
+    assert recommended.rows == [["1", f"More {SCRIPT}"]] and "NEEDLE" in section.lines[-1]
 
 
 def test_the_answer_in_short(project):

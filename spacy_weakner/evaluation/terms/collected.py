@@ -24,25 +24,15 @@ Key = Tuple[str, str]
 
 
 class Collected(NamedTuple):
-    """A label of a list that matches in the gold more often than in the text.
+    """A label of a list that matches in the gold more often than in the text."""
 
-    ratio (float): How many times as often.
-    kept (float): Share of its right matches under which it is as often as there.
-    """
-
-    ratio: float
-    kept: float
+    ratio: float  # how many times as often
+    kept: float  # share of its right matches with which it matches as often as there
 
 
 def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, Collected]:
     """Find lists that know the gold better than the text: of a label nearly all gold entities are among their terms,
-    and they match far more often than in the text.
-
-    gold (Path): The gold, with what the sources say of it.
-    text (Path): The text, with the same.
-    sources (Sequence[str]): Sources that are term lists.
-    RETURNS (Dict[Key, Collected]): By source and label; none where the ratio may be that of an independent list.
-    """
+    and they match far more often than in the text."""
     here, there = _count(gold, sources), _count(text, sources)
     found: Dict[Key, Collected] = {}
     for key, right in here.right.items():
@@ -59,7 +49,7 @@ def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, 
 
 
 class _Counts(NamedTuple):
-    """Of the Docs that a source has looked at: matches, those that are entities, all entities; tokens by source."""
+    """Of the Docs that a source has labeled: matches, those that are entities, all entities; tokens by source."""
 
     matches: "Counter[Key]"
     right: "Counter[Key]"

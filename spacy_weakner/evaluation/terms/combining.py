@@ -15,7 +15,7 @@ from ...labeling.aggregate import UNION
 from ...ty import Entities
 
 FOLDS = 5
-# Per Doc; None where none of the sources has looked.
+# Per Doc; None where no source has labeled it.
 Labels = List[Optional[Entities]]
 
 
@@ -28,13 +28,8 @@ def combined_labels(
     fit_on: Optional[Path] = None,
     seed: int = 0,
 ) -> Labels:
-    """Combine what sources say about gold sentences. No sentence is labelled by what its own gold has taught: the
-    weights of the method "weighted" come from other folds.
-
-    docs (Sequence[Doc]): The sentences.
-    sources (Sequence[str]): The sources, the most trusted first.
-    method, policy, fit_on, seed: See `labeling.aggregate.aggregate`.
-    RETURNS (Labels): The labels of each sentence.
+    """Combine the labels of sources on gold sentences, the most trusted source first. The weights of the method
+    "weighted" come from other folds than the sentence. For the settings see `labeling.aggregate.aggregate`.
     """
     seen = [[source for source in sources if weak.weak_group(source) in doc.spans] for doc in docs]
     if method == UNION:

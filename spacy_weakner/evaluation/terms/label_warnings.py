@@ -1,7 +1,7 @@
-"""What the figures of weak labels mean for those who want to train on them."""
+"""Warnings for users who want to train on weak labels, from their scores on gold."""
 
 from difflib import get_close_matches
-from typing import Dict, Iterator, List, NamedTuple, Sequence
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ...scores import Counts
 from .collected import Collected, Key
@@ -14,15 +14,17 @@ HARMFUL_PRECISION = 30.0
 DOUBTFUL_PRECISION = 50.0
 # Half of the entities missing, and taken as "O", cost 20 points of F1 (`naive_half`); nearly all teach nothing else.
 LOW_RECALL = 10.0
-# Labels or matches fewer than this say too little.
+# Fewer labels or matches tell too little.
 MIN_SEEN = 5
 # Labels with a smaller share of the gold entities are not worth a line.
 RARE = 1.0
-# Term lists find 60 to 85 % of what new text holds; those that were collected from the annotations find nearly all of
-# them there. (OA-Mine: F1 84.6 on gold that the list was collected from, 48.8 on test.)
+# Term lists find 60 to 85 % of the entities of new text; those that were collected from the annotations find nearly all
+# of them there. (OA-Mine: F1 84.6 on gold that the list was collected from, 48.8 on test.)
 KNOWN_RECALL = 93.0
-# An interval of F1 that is wider decides nothing: most differences between methods are below it.
+# A wider interval of F1 decides nothing: most differences between methods are smaller.
 WIDE_INTERVAL = 20.0
+# Kind and text of a warning.
+_Found = Iterator[Tuple[str, str]]
 
 
 class LabelWarning(NamedTuple):
@@ -45,11 +47,11 @@ class Figures(NamedTuple):
     per_label (Dict[str, Counts]): Per label.
     per_source (Dict[str, Counts]): Per source alone.
     better (Dict[str, float]): Sources that are better alone, and by how many points of F1, for certain.
-    unanswered (Dict[str, int]): Docs that a source has not looked at, of those with gold; only where there are any.
+    unanswered (Dict[str, int]): Docs with gold that a source has not labeled; only sources that have some.
     found (Dict[str, float]): Per term list: percent of the gold entities that are among its matches.
     collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
     docs (int): Docs with gold.
-    unlabelled (int): Those that no source has looked at.
+    unlabelled (int): Those that no source has labeled.
     """
 
     total: Counts
@@ -65,141 +67,129 @@ class Figures(NamedTuple):
 
 
 def find_warnings(figures: Figures) -> List[LabelWarning]:
-    """Tell what will probably hurt.
-
-    figures (Figures): The figures.
-    RETURNS (List[LabelWarning]): One per reason.
-    """
-    return [*_answers(figures), *_known(figures), *_whole(figures), *_labels(figures), *_combination(figures)]
+    """Find what will probably hurt: a warning per reason."""
+    parts = (_unanswered(figures), _known(figures), _total(figures), _labels(figures), _combination(figures))
+    return [LabelWarning(kind, text) for part in parts for kind, text in part]
 
 
-def _known(figures: Figures) -> Iterator[LabelWarning]:
-    for (source, label), each in figures.collected.items():
-        yield LabelWarning(
-            "known",
-            f"'{source}' matches {each.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
-            "its terms seem to be collected from these very sentences, and its figures here are far too high",
-        )
-    for source, found in figures.found.items():
-        if source in {name for name, _ in figures.collected}:
-            continue
-        if found >= KNOWN_RECALL and figures.per_source[source].tp >= 10 * MIN_SEEN:
-            yield LabelWarning(
-                "known",
-                f"'{source}' has {found:.0f} % of the gold entities among its terms. If they were collected from these "
-                "very sentences, its figures here are far too high, and it will be taken for better than it is: "
-                "compare on dev and test that the terms were not collected from",
-            )
-
-
-def _answers(figures: Figures) -> Iterator[LabelWarning]:
+def _unanswered(figures: Figures) -> _Found:
     for source, n in figures.unanswered.items():
         if n == figures.docs:
-            yield LabelWarning(
+            yield (
                 "unanswered",
-                f"'{source}' has no answers on the gold ({n} of {n} documents): nothing is known about it. Let it "
+                f"'{source}' has no answers on the gold ({n} of {n} documents), so nothing is known about it. Let it "
                 "answer the gold texts, or leave it out of what is scored on gold, dev and test",
             )
         else:
-            yield LabelWarning(
+            yield (
                 "unanswered",
-                f"'{source}' has not looked at {n} of {figures.docs} gold documents: its figures are those of the "
-                "others",
+                f"'{source}' has not labeled {n} of {figures.docs} gold documents: its scores are those of the others",
             )
 
 
-def _whole(figures: Figures) -> Iterator[LabelWarning]:
+def _known(figures: Figures) -> _Found:
+    for (source, label), each in figures.collected.items():
+        yield (
+            "known",
+            f"'{source}' matches {each.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
+            "its terms seem to be collected from these very sentences, and its scores here are far too high",
+        )
+    collected = {source for source, _ in figures.collected}
+    for source, found in figures.found.items():
+        if source not in collected and found >= KNOWN_RECALL and figures.per_source[source].tp >= 10 * MIN_SEEN:
+            yield (
+                "known",
+                f"'{source}' has {found:.0f} % of the gold entities among its terms. If they were collected from these "
+                "very sentences, its scores here are far too high: compare on dev and test that the terms were not "
+                "collected from",
+            )
+
+
+def _total(figures: Figures) -> _Found:
     total = figures.total
-    given, wanted = total.tp + total.fp, total.tp + total.fn
+    wanted = total.tp + total.fn
     if figures.unlabelled == figures.docs:
         return
-    if not given:
-        yield LabelWarning(
+    if not total.tp + total.fp:
+        yield (
             "nothing",
-            f"No match at all, and gold has {wanted} entities: the labels teach that there is nothing. Compare terms "
-            "and texts: language, case ('attr'), tokenizer, spelling",
+            f"No match at all, and gold has {wanted} entities: a model of these labels would find nothing. Compare "
+            "terms and texts: language, case ('attr'), tokenizer, spelling",
         )
         return
     if total.precision < HARMFUL_PRECISION:
-        yield LabelWarning(
+        yield (
             "precision",
-            f"Precision is {total.precision:.1f}: most of what these labels teach is wrong, and training on them will "
-            f"probably cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean "
-            "the list first: see the worst terms",
+            f"Precision is {total.precision:.1f}: most of these labels are wrong, and training on them will probably "
+            f"cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean the list "
+            "first: see the worst terms",
         )
     elif total.precision < DOUBTFUL_PRECISION:
-        yield LabelWarning(
+        yield (
             "precision",
-            f"Precision is {total.precision:.1f}: every second label or more is wrong. Models learned less from such "
-            "labels than the labels hold; clean the list, and compare with gold alone on dev",
+            f"Precision is {total.precision:.1f}: every second label or more is wrong. Models of such labels were "
+            "worse than the labels; clean the list, and compare with gold alone on dev",
         )
     if total.recall < LOW_RECALL:
-        yield LabelWarning(
+        yield (
             "recall",
             f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
             "(--unmatched missing); a longer list helps more than any training",
         )
     if figures.width > WIDE_INTERVAL:
-        yield LabelWarning(
+        yield (
             "gold",
             f"The 95 % interval of F1 is {figures.width:.0f} points wide with {figures.docs} documents and {wanted} "
-            "gold entities: take all figures here with care, and annotate more if they decide something",
+            "gold entities: annotate more before these scores decide anything",
         )
 
 
-def _labels(figures: Figures) -> Iterator[LabelWarning]:
+def _labels(figures: Figures) -> _Found:
     if not figures.total.tp + figures.total.fp:
         return
-    in_gold = [label for label, counts in figures.per_label.items() if counts.tp + counts.fn]
-    given = [label for label, counts in figures.per_label.items() if counts.tp + counts.fp]
-    never = {x: figures.per_label[x].fn for x in in_gold if x not in given}
-    n = sum(never.values())
-    if never and 100 * n >= RARE * (figures.total.tp + figures.total.fn):
-        yield LabelWarning(
+    in_gold = {label: counts for label, counts in figures.per_label.items() if counts.tp + counts.fn}
+    given = {label: counts for label, counts in figures.per_label.items() if counts.tp + counts.fp}
+    never = {label: counts.fn for label, counts in in_gold.items() if label not in given}
+    missed = sum(never.values())
+    if never and 100 * missed >= RARE * (figures.total.tp + figures.total.fn):
+        yield (
             "never_given",
-            f"Labels of gold that no source gives: {_list(never)}, {n} gold entities in all. A model of these labels "
-            "alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
+            f"Labels of gold that no source gives: {_list(never)}, {missed} gold entities in all. A model of these "
+            "labels alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
         )
-    foreign = {x: figures.per_label[x].fp for x in given if x not in in_gold}
-    near = {x: get_close_matches(x, list(never) or in_gold, n=1, cutoff=0.7) for x in foreign}
-    hints = ", ".join(f"'{x}' for '{close[0]}'" for x, close in near.items() if close)
+    foreign = {label: counts.fp for label, counts in given.items() if label not in in_gold}
+    near = {label: get_close_matches(label, list(never) or list(in_gold), n=1, cutoff=0.7) for label in foreign}
+    hints = ", ".join(f"'{label}' for '{close[0]}'" for label, close in near.items() if close)
     if hints or sum(foreign.values()) >= MIN_SEEN:
-        yield LabelWarning(
+        yield (
             "never_right",
             f"Labels that gold never has: {_list(foreign)}. "
-            + (f"Spelt differently? {hints}. " if hints else "")
+            + (f"Spelled differently? {hints}. " if hints else "")
             + "Map them ('labels' in the sources file) or remove them",
         )
-    wrong = {
-        x: counts.fp
-        for x, counts in figures.per_label.items()
-        if x in in_gold and not counts.tp and counts.fp >= MIN_SEEN
-    }
+    wrong = {x: counts.fp for x, counts in in_gold.items() if not counts.tp and counts.fp >= MIN_SEEN}
     if wrong:
-        yield LabelWarning(
+        yield (
             "never_right",
             f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms above",
         )
-    bad = {
-        x: counts
-        for x, counts in figures.per_label.items()
+    bad = [
+        f"{label} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)"
+        for label, counts in given.items()
         if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
-    }
+    ]
     if bad and figures.total.precision >= HARMFUL_PRECISION:
-        told = (
-            f"{x} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)" for x, counts in bad.items()
-        )
-        yield LabelWarning(
+        yield (
             "precision",
-            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(told)}. What they teach will "
-            "probably hurt: clean their terms, or leave these labels out ('labels' in the sources file)",
+            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably hurt: clean "
+            "their terms, or leave these labels out ('labels' in the sources file)",
         )
 
 
-def _combination(figures: Figures) -> Iterator[LabelWarning]:
+def _combination(figures: Figures) -> _Found:
     if figures.better:
         source = max(figures.better, key=lambda name: (figures.better[name], name))
-        yield LabelWarning(
+        yield (
             "combination",
             f"'{source}' alone is better than all sources together by {figures.better[source]:.1f} points of F1: use "
             f"it alone (--source {source}), or trust it first (--policy priority --source {source} ...)",

@@ -1,4 +1,4 @@
-"""What a source proposes for gold sentences, and what is right of it."""
+"""Matches of a source in gold sentences."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ _SPLIT = re.compile(r"\s*([^\w\s]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\s*"
 
 
 class Match(NamedTuple):
-    """A span that a source proposes.
+    """A match.
 
     candidate (Candidate): The span.
     term (str): Its text as the source compares it; for sources other than term lists, as it stands there.
@@ -33,24 +33,14 @@ class Match(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A gold sentence and what one source says about it.
-
-    gold (Gold): What is right.
-    matches (Tuple[Match, ...]): What the source proposes.
-    """
+    """A gold sentence and the matches of a source."""
 
     gold: Gold
     matches: Tuple[Match, ...]
 
 
 def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
-    """Read what a source says about a Doc.
-
-    doc (Doc): A Doc that the source has looked at.
-    gold (Gold): Its gold.
-    source (str): Name of the source.
-    RETURNS (Sentence): What it says. Spans about which gold says nothing are left out.
-    """
+    """Read the matches of a source in a Doc, without those that touch tokens without gold."""
     attr = weak.terms_attr(doc, source) or "ORTH"
     matches = []
     for span in doc.spans[weak.weak_group(source)]:
@@ -60,12 +50,7 @@ def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
 
 
 def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
-    """Settle conflicts among the matches of one source, as `aggregate` does.
-
-    matches (Sequence[Match]): The matches.
-    policy (str): See `aggregation.policies.resolve`.
-    RETURNS (List[Match]): Matches without overlaps.
-    """
+    """Settle conflicts among the matches of one source, as `aggregate` does by a policy."""
     by_entity = {match.candidate.entity: match for match in matches}
     if len(by_entity) < 2:
         return list(by_entity.values())
@@ -74,12 +59,7 @@ def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
 
 
 def count_labels(gold: Gold, predicted: Entities) -> Dict[str, List[int]]:
-    """Compare labels with gold.
-
-    gold (Gold): What is right.
-    predicted (Entities): The labels.
-    RETURNS (Dict[str, List[int]]): By label: right, wrong and missed ones.
-    """
+    """Count right, wrong and missed entities by label."""
     counts: Dict[str, List[int]] = {}
     ours: Set[Entity] = set(gold.scorable(list(predicted)))
     for kind, entities in enumerate((ours & gold.entities, ours - gold.entities, gold.entities - ours)):
@@ -89,12 +69,12 @@ def count_labels(gold: Gold, predicted: Entities) -> Dict[str, List[int]]:
 
 
 def commonest(texts: "Counter[str]") -> str:
-    """RETURNS (str): The most frequent one; of several the first in the alphabet."""
+    """The most frequent text; of several the first in the alphabet."""
     return min(texts, key=lambda text: (-texts[text], text))
 
 
 def ambiguous(matches: Collection[Match]) -> Set[Tuple[int, int]]:
-    """RETURNS (Set[Tuple[int, int]]): Bounds to which the matches give several labels."""
+    """Bounds to which the matches give several labels."""
     labels: Dict[Tuple[int, int], Set[str]] = {}
     for match in matches:
         start, end, label = match.candidate.entity

@@ -11,9 +11,11 @@ of the kind, not seen here, that the setting will rule out.
 What was chosen is measured on gold that did not choose it: in every fold the settings are chosen on the others.
 """
 
+import json
+import shlex
 from collections import Counter
 from math import lgamma, sqrt
-from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -32,11 +34,13 @@ MAX_LENGTH = 6
 MIN_TERMS = 4
 # How many matches the precision of other terms may be worth.
 STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+# Stop terms on a command line.
+_MAX_OPTIONS = 20
 # Stopping a term uncovers shorter ones.
 _ROUNDS = 4
 
 
-class Settings(NamedTuple):
+class TermSettings(NamedTuple):
     """Settings of a term list.
 
     without (FrozenSet[str]): Labels whose terms are not matched.
@@ -51,7 +55,7 @@ class Settings(NamedTuple):
     ambiguity: str = "all"
 
     def apply(self, matches: Sequence[Match]) -> List[Match]:
-        """RETURNS (List[Match]): What the term list would still propose."""
+        """The matches that the term list would still have."""
         kept = [match for match in matches if match.length >= self.min_length and match.key not in self.stop]
         if self.ambiguity == "drop":
             unclear = ambiguous(kept)
@@ -81,6 +85,30 @@ class Proposal(NamedTuple):
     before: Counts
     after: Counts
     difference: Difference
+
+    def options(self) -> Optional[str]:
+        """The settings as options of `label`; None if that has no such option (for labels), or there are too many stop
+        terms for a command line."""
+        if self.labels is not None or len(self.stop) > _MAX_OPTIONS:
+            return None
+        options = [f"--stop {shlex.quote(term)}" for term in self.stop]
+        if self.min_length is not None:
+            options.append(f"--min-length {self.min_length}")
+        if self.ambiguity is not None:
+            options.append(f"--ambiguity {self.ambiguity}")
+        return " ".join(options)
+
+    def config(self) -> str:
+        """The settings as a section of a sources file."""
+        settings: Dict[str, Any] = {
+            "labels": None if self.labels is None else {label: label for label in self.labels},
+            "stop": list(self.stop) or None,
+            "min_length": self.min_length,
+            "ambiguity": self.ambiguity,
+        }
+        given = {key: value for key, value in settings.items() if value is not None}
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
+        return "\n".join([f"[sources.{self.source}]", *lines])
 
 
 class _Tried(NamedTuple):
@@ -119,14 +147,14 @@ def propose(
     if len(sentences) < MIN_SENTENCES:
         return None
     settings = choose(sentences, policy)
-    if settings == Settings():
+    if settings == TermSettings():
         return None
     fold_of = numpy.random.default_rng(seed).permutation(len(sentences)) % folds
     counts = numpy.zeros((2, len(sentences), 3), dtype="int64")
-    for fold in Progress(range(folds), desc=f"judge {source}", unit="fold", enabled=progress):
+    for fold in Progress(range(folds), desc=f"analyze: tune {source}", unit="fold", enabled=progress):
         chosen = choose([sentences[i] for i in numpy.flatnonzero(fold_of != fold).tolist()], policy)
         for i in numpy.flatnonzero(fold_of == fold).tolist():
-            counts[0, i] = _count(sentences[i], Settings(), policy)
+            counts[0, i] = _count(sentences[i], TermSettings(), policy)
             counts[1, i] = _count(sentences[i], chosen, policy)
     difference = Bootstrap(counts, samples, seed).difference(1, 0, "before")
     if difference.f1 <= 0 or difference.p > MAX_P:
@@ -145,14 +173,9 @@ def propose(
     )
 
 
-def choose(sentences: Sequence[Sentence], policy: str) -> Settings:
-    """Choose settings on sentences.
-
-    sentences (Sequence[Sentence]): Gold sentences and the matches of the list.
-    policy (str): How `aggregate` settles conflicts.
-    RETURNS (Settings): The settings; those of no change if nothing is gained on these sentences.
-    """
-    settings = Settings()
+def choose(sentences: Sequence[Sentence], policy: str) -> TermSettings:
+    """Choose settings on gold sentences; those of no change if nothing is gained on them."""
+    settings = TermSettings()
     tried = before = _try(sentences, settings, policy)
     labels = {match.candidate.label for match, _, _ in tried.matches}
     for label in sorted(labels):
@@ -176,16 +199,12 @@ def choose(sentences: Sequence[Sentence], policy: str) -> Settings:
             break
         settings = settings._replace(stop=settings.stop | bad)
         tried = _try(sentences, settings, policy)
-    return settings if tried.f1 > before.f1 else Settings()
+    return settings if tried.f1 > before.f1 else TermSettings()
 
 
 def prior_strength(terms: Iterable[Tuple[int, int, float]]) -> float:
     """How many matches of a term the precision of its label is worth: the value of `STRENGTHS` that makes what was
-    counted most probable (empirical Bayes with a beta-binomial). Without terms that occur repeatedly: the largest.
-
-    terms (Iterable[Tuple[int, int, float]]): Right and wrong matches of each term, and the precision of its label.
-    RETURNS (float): The strength.
-    """
+    counted most probable (empirical Bayes with a beta-binomial). Without terms that occur repeatedly: the largest."""
     repeated = [(right, wrong, mean) for right, wrong, mean in terms if right + wrong > 1]
 
     def log_likelihood(strength: float) -> float:
@@ -199,7 +218,7 @@ def prior_strength(terms: Iterable[Tuple[int, int, float]]) -> float:
     return max(STRENGTHS, key=lambda strength: (log_likelihood(strength), strength))
 
 
-def _try(sentences: Sequence[Sentence], settings: Settings, policy: str) -> _Tried:
+def _try(sentences: Sequence[Sentence], settings: TermSettings, policy: str) -> _Tried:
     matches = []
     for gold, proposed in sentences:
         unclear = ambiguous(proposed)
@@ -243,7 +262,7 @@ def _bad_terms(tried: _Tried) -> FrozenSet[str]:
     )
 
 
-def _count(sentence: Sentence, settings: Settings, policy: str) -> Tuple[int, int, int]:
+def _count(sentence: Sentence, settings: TermSettings, policy: str) -> Tuple[int, int, int]:
     gold, matches = sentence
     found = {match.candidate.entity for match in choose_matches(settings.apply(matches), policy)}
     right = len(found & gold.entities)

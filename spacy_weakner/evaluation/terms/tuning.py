@@ -1,7 +1,9 @@
-"""What weak labels are worth, before anything is trained on them: measured on gold that the sources have labelled."""
+"""Scores of weak labels on gold before anything is trained on them, the worst terms, and better settings of term
+lists."""
 
+from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -23,13 +25,15 @@ from .combining import Labels, combined_labels
 from .label_warnings import Figures, LabelWarning, find_warnings
 from .matches import Sentence, choose_matches, count_labels, read_sentence
 from .proposal import Proposal, propose
-from .terms import WorstTerm, find_worst_terms
 
 SAMPLES = 1000
 TOP = 20
 _MEASURES = {"p": precision, "r": recall, "f1": f1}
-# What `errors` calls the relations of a false match to gold.
+# Names of the relations of a false match to gold.
 _ERRORS = {BOUNDARY: "borders", BOTH: "borders", TYPE: "label", NONE: "nothing"}
+# Examples of a wrong term, and tokens around its match.
+_EXAMPLES, _CONTEXT = 2, 8
+Matches = Mapping[str, Sequence[Optional[Sentence]]]
 
 
 class Scores(NamedTuple):
@@ -45,27 +49,38 @@ class Scores(NamedTuple):
     docs: int
 
     def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The scores as JSON, in [0, 100]."""
+        """The scores as JSON, in [0, 100]."""
         intervals = {key: [round(each.low, 2), round(each.high, 2)] for key, each in self.intervals.items()}
         return {**as_json(self.counts), "intervals": intervals, "docs": self.docs}
 
 
+class WorstTerm(NamedTuple):
+    """A phrase that a source labels wrongly: how often that is wrong and right, and sentences where it is wrong."""
+
+    term: str
+    label: str
+    source: str
+    wrong: int
+    right: int
+    examples: Tuple[str, ...]
+
+
 class Tuning(NamedTuple):
-    """What weak labels are worth.
+    """Scores of weak labels, and better settings.
 
     method (str): How sources were combined.
     policy (Optional[str]): The policy of the method "union".
     docs (int): Documents with gold.
-    unlabelled (int): Those that no source has looked at; they are in no figure but those of `docs` and `tokens`.
+    unlabelled (int): Those that no source has labeled; they count in `docs` and `tokens` alone.
     tokens (int): Tokens of all of them.
     entities (int): Gold entities of all of them.
     scores (Scores): The labels as `aggregate` would write them.
     per_label (Dict[str, Scores]): By label.
-    per_source (Dict[str, Scores]): Each source alone, on the documents that it has looked at.
+    per_source (Dict[str, Scores]): Each source alone, on the documents that it has labeled.
     unanswered (Tuple[str, ...]): Sources without any answer on this gold.
     errors (Dict[str, int]): False labels: those with wrong "borders" (they overlap a gold entity), with the bounds of
         a gold entity but another "label", and where there is "nothing".
-    worst_terms (List[WorstTerm]): What is wrong most often.
+    worst_terms (List[WorstTerm]): The phrases with the most errors.
     proposals (List[Proposal]): Better settings of term lists, the largest gain first; each is measured on the labels of
         that list alone.
     warnings (List[LabelWarning]): What will probably hurt.
@@ -87,7 +102,7 @@ class Tuning(NamedTuple):
     warnings: List[LabelWarning]
 
     def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All of it, as JSON can hold it; "proposal" is the first of the proposals."""
+        """All of it as JSON; "proposal" is the first of the proposals."""
         result: Dict[str, Any] = {key: as_json(value) for key, value in self._asdict().items()}
         result["scores"] = self.scores.to_json()
         for key in ("per_label", "per_source"):
@@ -109,20 +124,19 @@ def tune_terms(
     seed: int = 0,
     progress: bool = False,
 ) -> Tuning:
-    """Measure weak labels on gold.
+    """Measure weak labels on gold, and look for better settings of term lists.
 
-    labelled (Path): Gold corpus that sources have labelled: complete gold in `doc.ents` (or in the span group "gold",
+    labelled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold",
         where `aggregate` has put it), and span groups `weak:<source>`. Documents without gold are passed over.
-    method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of
-        this gold.
-    fit_on (Optional[Path]): Labelled text that a label model is fitted on; None: this corpus, without its gold. Sources
-        that are in it and have no answers on gold are named, and lists that match in it far less often than in gold.
+    method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of this gold.
+    fit_on (Optional[Path]): Labeled text that a label model is fitted on; None: this corpus, without its gold. There
+        are warnings of its sources without answers on gold, and of lists that match in it far less often than in gold.
     lang (str): Language of the texts.
-    bootstrap (int): Number of resampled test sets that tell how certain the figures are.
+    bootstrap (int): Number of resampled test sets for intervals.
     top (int): Number of worst terms.
     seed (int): Seed of folds and samples.
     progress (bool): Show a bar, if the output is a terminal.
-    RETURNS (Tuning): What they are worth.
+    RETURNS (Tuning): The scores and settings.
     RAISES (WeaknerError): For a corpus without gold, without weak labels, or with nothing in it; for unusable settings.
     """
     labelled = Path(labelled)
@@ -135,34 +149,33 @@ def tune_terms(
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled, lang)
     names, absent = _find_sources(labelled, docs, sources, fit_on)
-    text = fit_on
-    # Only a label model learns from text; the other methods know those that have looked at gold.
-    fit_on = fit_on if method == "label_model" else None
-    used = [*names, *absent] if fit_on is not None else names
+    # Only a label model learns from text; the other methods combine the sources that have answers on gold.
+    fitted_on = fit_on if method == "label_model" else None
+    used = names if fitted_on is None else [*names, *absent]
     trusted = sorted(used) if sources is None else [name for name in sources if name in used]
-    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fit_on, seed=seed)
-    said = {name: _said(docs, golds, name) for name in names}
+    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fitted_on, seed=seed)
+    matches = {name: _matches(docs, golds, name) for name in names}
     alone: Dict[str, Labels] = {
         name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
-        for name, sentences in said.items()
+        for name, sentences in matches.items()
     }
     rows = _count(golds, labels, alone)
-    sums = Bootstrap(numpy.stack(list(rows.values())), bootstrap, seed)
+    keys, sums = list(rows), Bootstrap(numpy.stack(list(rows.values())), bootstrap, seed)
     scored = {key: _scores(sums, i, row) for i, (key, row) in enumerate(rows.items())}
-    per_source = {name: scored["source", name]._replace(docs=_seen(alone[name])) for name in names}
-    scores = scored["total", ""]._replace(docs=_seen(labels))
-    lists = [
-        name for name in names if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
-    ]
-    looked = {name: [sentence for sentence in said[name] if sentence is not None] for name in lists}
+    per_source = {name: scored["source", name]._replace(docs=_labeled(alone[name])) for name in names}
+    per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
+    scores = scored["total", ""]._replace(docs=_labeled(labels))
+    of_lists = {
+        name: [sentence for sentence in matches[name] if sentence is not None]
+        for name in names
+        if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
+    }
     proposals = [
         propose(name, sentences, policy, samples=bootstrap, seed=seed, progress=progress)
-        for name, sentences in looked.items()
+        for name, sentences in of_lists.items()
     ]
-    keys = list(rows)
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
-    unanswered = {name: len(docs) - _seen(alone[name]) for name in names} | {name: len(docs) for name in absent}
-    per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
+    unanswered = {name: len(docs) - _labeled(alone[name]) for name in names} | {name: len(docs) for name in absent}
     figures = Figures(
         total=scores.counts,
         width=scores.intervals["f1"].high - scores.intervals["f1"].low,
@@ -170,8 +183,8 @@ def tune_terms(
         per_source={name: each.counts for name, each in per_source.items()},
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
-        found={name: _share_found(sentences) for name, sentences in looked.items()},
-        collected={} if text is None else find_collected(labelled, text, lists),
+        found={name: _share_found(sentences) for name, sentences in of_lists.items()},
+        collected={} if fit_on is None else find_collected(labelled, fit_on, list(of_lists)),
         docs=len(docs),
         unlabelled=len(docs) - scores.docs,
     )
@@ -187,10 +200,30 @@ def tune_terms(
         per_source=per_source,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
         errors=_errors(golds, labels),
-        worst_terms=find_worst_terms(docs, said, policy, top),
+        worst_terms=find_worst_terms(docs, matches, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
         warnings=find_warnings(figures),
     )
+
+
+def find_worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -> List[WorstTerm]:
+    """Find the phrases that are more often wrong than right, the worst first, equal ones in alphabetical order."""
+    right: Counter[Tuple[str, str, str]] = Counter()
+    wrong: Counter[Tuple[str, str, str]] = Counter()
+    examples: Dict[Tuple[str, str, str], List[str]] = {}
+    for source, sentences in matches.items():
+        for doc, sentence in zip(docs, sentences, strict=True):
+            for match in () if sentence is None else choose_matches(sentence.matches, policy):
+                start, end, label = match.candidate.entity
+                key = (match.term, label, source)
+                if sentence is not None and match.candidate.entity in sentence.gold.entities:
+                    right[key] += 1
+                    continue
+                wrong[key] += 1
+                if len(shown := examples.setdefault(key, [])) < _EXAMPLES:
+                    shown.append(doc[max(0, start - _CONTEXT) : end + _CONTEXT].text.strip())
+    ranked = sorted(wrong, key=lambda key: (right[key] - wrong[key], key))[:top]
+    return [WorstTerm(*key, wrong[key], right[key], tuple(examples[key])) for key in ranked]
 
 
 def _share_found(sentences: Sequence[Sentence]) -> float:
@@ -201,20 +234,15 @@ def _share_found(sentences: Sequence[Sentence]) -> float:
 
 
 def _read(path: Path, lang: str) -> Tuple[List[Doc], List[Gold]]:
-    docs, golds, n = [], [], 0
-    for doc in read_docs(path, blank_pipeline(lang).vocab):
-        n += 1
-        gold = find_gold(doc)
-        if gold is not None:
-            docs.append(doc)
-            golds.append(gold)
-    if not n:
-        raise WeaknerError(Errors.WK101.format(path=path))
+    docs = list(read_docs(path, blank_pipeline(lang).vocab))
     if not docs:
-        raise WeaknerError(Errors.WK650.format(path=path, docs=n))
-    if not any(gold.entities for gold in golds):
-        raise WeaknerError(Errors.WK651.format(path=path, docs=len(docs)))
-    return docs, golds
+        raise WeaknerError(Errors.WK101.format(path=path))
+    pairs = [(doc, gold) for doc in docs if (gold := find_gold(doc)) is not None]
+    if not pairs:
+        raise WeaknerError(Errors.WK650.format(path=path, docs=len(docs)))
+    if not any(gold.entities for _, gold in pairs):
+        raise WeaknerError(Errors.WK651.format(path=path, docs=len(pairs)))
+    return [doc for doc, _ in pairs], [gold for _, gold in pairs]
 
 
 def _find_sources(
@@ -225,30 +253,30 @@ def _find_sources(
     elsewhere = SourceSurvey(wanted)
     for doc in () if fit_on is None else stream_docs(fit_on):
         elsewhere.add(doc)
-    there = set(elsewhere.docs)
-    if not here and not there:
+    known = here | {*elsewhere.docs}
+    if not known:
         raise WeaknerError(Errors.WK301.format(path=path))
     for source in wanted or ():
-        if source not in here | there:
-            raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(here | there))))
-    order = sorted(here | there) if wanted is None else list(wanted)
+        if source not in known:
+            raise WeaknerError(Errors.WK302.format(path=path, source=source, sources=", ".join(sorted(known))))
+    order = sorted(known) if wanted is None else list(wanted)
     return [name for name in order if name in here], [name for name in order if name not in here]
 
 
-def _said(docs: Sequence[Doc], golds: Sequence[Gold], source: str) -> List[Optional[Sentence]]:
+def _matches(docs: Sequence[Doc], golds: Sequence[Gold], source: str) -> List[Optional[Sentence]]:
     group = weak.weak_group(source)
     pairs = zip(docs, golds, strict=True)
     return [read_sentence(doc, gold, source) if group in doc.spans else None for doc, gold in pairs]
 
 
-def _seen(labels: Labels) -> int:
+def _labeled(labels: Labels) -> int:
     return sum(entities is not None for entities in labels)
 
 
 def _count(
     golds: Sequence[Gold], labels: Labels, alone: Dict[str, Labels]
 ) -> Dict[Tuple[str, str], "NDArray[numpy.int64]"]:
-    """Counts of every sentence: in all, per label and per source. Sentences that nobody has looked at count nothing."""
+    """Counts of every sentence: in all, per label and per source. Sentences without labels count nothing."""
     all_labels = {label for gold in golds for _, _, label in gold.entities}
     all_labels |= {label for entities in labels for _, _, label in entities or ()}
     keys = [("total", ""), *(("label", x) for x in sorted(all_labels)), *(("source", name) for name in alone)]
@@ -257,8 +285,8 @@ def _count(
         for label, counts in ({} if entities is None else count_labels(gold, entities)).items():
             rows["total", ""][i] += counts
             rows["label", label][i] += counts
-        for name, own in alone.items():
-            answer = own[i]
+        for name, answers in alone.items():
+            answer = answers[i]
             for counts in ({} if answer is None else count_labels(gold, answer)).values():
                 rows["source", name][i] += counts
     return rows

@@ -7,8 +7,7 @@ import pytest
 from spacy_weakner.aggregation.policies import Candidate
 from spacy_weakner.corpus.gold import Gold
 from spacy_weakner.evaluation.terms.matches import Match, Sentence
-from spacy_weakner.evaluation.terms.proposal import Settings, choose, prior_strength, propose
-from spacy_weakner.evaluation.terms.tables import as_config, as_options
+from spacy_weakner.evaluation.terms.proposal import TermSettings, choose, prior_strength, propose
 
 
 def make_match(term, label="A", at=0, width=1):
@@ -62,7 +61,7 @@ def test_bad_terms_are_stopped_and_the_gain_holds_on_new_sentences():
         right = sum(len(gold.entities & found) for gold, found in kept)
         return 200 * right / sum(len(gold.entities) + len(found) for gold, found in kept)
 
-    gain = f1(settings) - f1(Settings())
+    gain = f1(settings) - f1(TermSettings())
     assert gain == pytest.approx(proposal.difference.f1, abs=3)
 
 
@@ -94,8 +93,8 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
     proposal = run(sentences)
     assert proposal.labels == ("LOC", "ORG") and proposal.ambiguity == "drop" and not proposal.stop
     assert proposal.after == (60, 0, 60)
-    assert as_options(proposal) is None
-    assert as_config(proposal).splitlines() == [
+    assert proposal.options() is None
+    assert proposal.config().splitlines() == [
         "[sources.terms]",
         'labels = {"LOC": "LOC", "ORG": "ORG"}',
         'ambiguity = "drop"',
@@ -108,7 +107,7 @@ def test_stopping_a_term_uncovers_shorter_ones():
     sentences = [Sentence(Gold(frozenset({(1, 2, "A")})), matches), other] * 20
     proposal = run(sentences)
     assert proposal.stop == ("new york",) and proposal.after == (40, 0, 0)
-    assert as_options(proposal) == "--stop 'new york'"
+    assert proposal.options() == "--stop 'new york'"
 
 
 def test_too_few_sentences_and_sources_without_matches_give_no_proposal():

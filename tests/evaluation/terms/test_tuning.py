@@ -133,10 +133,8 @@ def test_docs_that_a_source_has_not_looked_at(tmp_path):
     assert (result.docs, result.unlabelled, result.scores.docs) == (6, 1, 5)
     assert result.scores.counts == (6, 0, 0)
     assert {name: scores.docs for name, scores in result.per_source.items()} == {"terms": 5, "model": 4}
-    assert [w.text.split(":")[0] for w in result.warnings if w.kind == "unanswered"] == [
-        "'model' has not looked at 2 of 6 gold documents",
-        "'terms' has not looked at 1 of 6 gold documents",
-    ]
+    model, terms = (warning.text for warning in result.warnings if warning.kind == "unanswered")
+    assert "'model'" in model and "2 of 6" in model and "'terms'" in terms and "1 of 6" in terms
 
 
 @pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
