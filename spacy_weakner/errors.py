@@ -443,7 +443,7 @@ class Errors:
     WK407 = "[WK407] The gold corpus {path} holds no gold: no document has entity annotations that are not weak."
     WK408 = "[WK408] There is nothing to compare. Give at least one candidate as NAME=PATH."
     WK409 = (
-        "[WK409] The source '{source}' has not looked at document {number} of {path} (sources there: {sources}). "
+        "[WK409] The source '{source}' has not labeled document {number} of {path} (sources there: {sources}). "
         "Correct the name after '#', or let the source label the whole test set."
     )
     WK410 = "[WK410] The baseline '{name}' is not among the candidates ({names}). Correct its name."
@@ -452,7 +452,7 @@ class Errors:
         "analyse (labels), or both."
     )
     WK413 = (
-        "[WK413] Document {number} of {path} is weakly labelled: its entities are no gold to compare with. Give the "
+        "[WK413] Document {number} of {path} is weakly labeled: its entities are no gold to compare with. Give the "
         "test set as it was before 'aggregate'."
     )
     # Augmentation
@@ -557,7 +557,7 @@ class Errors:
         "how many updates a corpus needs. Take spacy.batch_by_words.v1 or spacy.batch_by_padded.v1."
     )
     WK684 = (
-        "[WK684] Nothing can be trained with what is in {path}: there is neither gold, nor a term list, nor are there "
+        "[WK684] Nothing can be trained of {path}: there is neither gold, nor a term list, nor are there "
         "weak labels. Give 'prepare' gold or text, and label the text."
     )
     WK685 = (
@@ -575,11 +575,11 @@ class Errors:
     WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
     WK691 = (
-        "[WK691] {path} brings labels along that are called {name!r}, which no source can be: no dot, quote, '$', "
+        "[WK691] {path} has labels of a source {name!r}, which is no valid name: no dot, quote, '$', "
         "backslash or control character, nor white space at the ends. Rename them under 'weak_ents'."
     )
     WK695 = (
-        "[WK695] {path} brings labels along that are called '{name}', and the source '{source}' reads the same file: "
+        "[WK695] {path} has labels of a source '{name}', and the source '{source}' reads the same file: "
         "they would count twice. Leave out '{source}'."
     )
     WK692 = (
@@ -587,7 +587,7 @@ class Errors:
         "config {recipe} {file} --overwrite' with --lang, --tokenizer and --size."
     )
     WK693 = (
-        "[WK693] Entities stand in only one sentence of {path} (or in copies of it): without that one, nothing is left "
+        "[WK693] Only one sentence of {path} (or copies of it) has entities: without that one, nothing is left "
         "to learn from, so it cannot be split into folds. Give more gold with entities; in a project, dev (--dev) does "
         "as well."
     )

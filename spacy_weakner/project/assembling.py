@@ -30,13 +30,9 @@ ON_PUBLIC_DATA = (
 
 
 def assemble(lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any]) -> Language:
-    """Put term lists and heads into one pipeline, which splits texts into sentences.
-
-    lists (Mapping[str, Path]): Pipelines of term lists, by source; they write the span groups `weak:<source>`.
-    heads (Mapping[str, Path]): Pipelines with a `crf_ner`, by its new name; they write the groups `pred:<name>`.
-    settings (Mapping[str, Any]): Changed settings of the heads.
-    RETURNS (Language): The pipeline, with the tokenizer and vectors of the part with most vectors.
-    """
+    """Put term lists (by source) and heads (by their new names) into one pipeline, which splits texts into sentences.
+    Lists write the span groups `weak:<source>`, heads get some changed settings; tokenizer and vectors are those of the
+    part with most vectors."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
     names = load_config(first / "config.cfg")["nlp"]["pipeline"]
     nlp = spacy.load(first, exclude=names)
@@ -52,13 +48,7 @@ def assemble(lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Map
 def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
     """Write the pipeline for projects without gold: matches of the lists and probable entities of a head, of
     overlapping ones the longest. Entities get no scores: without gold the head's probabilities are wrong by 0.24 to
-    0.68 on average.
-
-    lists (Mapping[str, Path]): Pipelines of term lists, by source.
-    head (Path): Pipeline of a head that was trained on their labels.
-    output (Path): Folder of the pipeline.
-    RETURNS (Path): The folder.
-    """
+    0.68 on average."""
     nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD})
     _add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
     return save(nlp, output)

@@ -28,9 +28,9 @@ MakeTraining = Callable[[Path, Path, Path], Training]
 
 
 class Predicted(NamedTuple):
-    """Gold, and what a pipeline that was not trained on it predicts."""
+    """Gold, and predictions of a pipeline that was not trained on it."""
 
-    nlp: Language
+    nlp: Any  # the pipeline; None once it is not needed any more
     gold: List[Doc]
     docs: List[Doc]
 
@@ -63,16 +63,8 @@ class Head(NamedTuple):
 def plan_head(
     context: TrainingContext, head: Head, make: MakeTraining, gold: Path, dev: Optional[Path], folds: Sequence[Fold]
 ) -> Tuple[Head, List[Training]]:
-    """Plan the trainings of a head: without each fold, and on all gold.
-
-    context (TrainingContext): Where it is trained.
-    head (Head): The head, without paths.
-    make (MakeTraining): Makes a training of it.
-    gold (Path): All gold.
-    dev (Optional[Path]): Other gold that checkpoints are chosen by.
-    folds (Sequence[Fold]): The folds.
-    RETURNS (Tuple[Head, List[Training]]): The head with its paths, and the trainings.
-    """
+    """Plan the trainings of a head: without each fold, and on all gold, with dev to choose a checkpoint. The head comes
+    without paths, and leaves with them."""
     parts = [
         make(fold.rest, fold.rest, context.models / "folds" / f"{head.name}-{n}")
         for n, fold in enumerate(folds, start=1)
@@ -92,12 +84,7 @@ def save_alone(head: Head, lists: Mapping[str, Path], held_out: Iterable[Predict
 
 def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
     """Give a head the temperature under which held-out gold is most likely (Guo et al. 2017), with a log-normal prior
-    around 1. Its entities stay the same.
-
-    nlp (Language): Its pipeline.
-    name (str): Its name in all pipelines.
-    held_out (Iterable[Predicted]): Gold, each part with a pipeline that was not trained on it.
-    """
+    around 1. Its entities stay the same. Each part of the gold comes with a pipeline that was not trained on it."""
     parts = []
     for own, gold, docs in held_out:
         head: Any = own.get_pipe(name)

@@ -28,15 +28,7 @@ def all_folds(folder: Path) -> Path:
 
 def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[Fold]:
     """Split the gold, by document where identifiers tell; into fewer parts if there are fewer different sentences.
-
-    gold (Path): The gold.
-    folder (Path): Where the parts go.
-    n (int): How many.
-    seed (int): Seed of the split.
-    needed (bool): Raise an error if there are none.
-    RETURNS (List[Fold]): The folds; none if the gold cannot be split.
-    RAISES (WeaknerError): If they are needed, and only one sentence, or copies of one, have entities.
-    """
+    Without entities in two of them there are none, which is an error if they are needed."""
     parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
     if len(parts) > 1 and not learnable(parts):
         if needed:
@@ -68,13 +60,8 @@ class Evaluator:
         self._predicted: Dict[str, Path] = {}
 
     def add(self, name: str, pipeline: Path, predicted: Optional[Iterable[Doc]] = None) -> None:
-        """Add a candidate.
-
-        name (str): Its name.
-        pipeline (Path): Its pipeline, which may be trained on all gold.
-        predicted (Optional[Iterable[Doc]]): Predictions on the corpus by pipelines that were not trained on it; None:
-            those of `pipeline`, which was trained on no gold.
-        """
+        """Add a candidate, with predictions on the corpus by pipelines that were not trained on it. None: `pipeline`
+        itself was trained on no gold, and predicts."""
         if predicted is None:
             predicted = (doc for _, doc in Predictions(Candidate(name, pipeline), self.corpus))
         self.pipelines[name] = pipeline

@@ -270,11 +270,13 @@ def _with_gold(
             docs = listed(each, read_docs(evaluator.corpus, Vocab())) if facts.collected else None
             evaluator.add(each.title, each.pipeline, docs)
         for head in Progress(heads, desc="fit 2/3: predict gold", unit="head", enabled=context.progress):
-            pairs = zip(head.folds, folds, strict=False)
-            on_folds[head.name] = [head.predict(path, fold.held_out) for path, fold in pairs]
-            evaluated[head.name] = on_folds[head.name] if dev is None else [head.predict(head.whole, dev)]
-            alone = save_alone(head, sources, evaluated[head.name], models / f"{head.name}-alone")
-            evaluator.add(head.title, alone, [doc for part in evaluated[head.name] for doc in part.docs])
+            held_out = [head.predict(path, fold.held_out) for path, fold in zip(head.folds, folds, strict=False)]
+            scored = held_out if dev is None else [head.predict(head.whole, dev)]
+            alone = save_alone(head, sources, scored, models / f"{head.name}-alone")
+            evaluator.add(head.title, alone, [doc for part in scored for doc in part.docs])
+            # Without models, which may be large.
+            on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
+            evaluated[head.name] = [part._replace(nlp=None) for part in scored]
         if lists and WEAK_ALONE in wanted:
             # What is selected where there is no gold.
             evaluator.add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
@@ -353,15 +355,7 @@ def _without_gold(
 def find_facts(
     corpora: Corpora, prepared: Preparation, analysis: Optional[LabelAnalysis], lists: int, size: str
 ) -> Facts:
-    """Gather what the project has.
-
-    corpora (Corpora): Its corpora.
-    prepared (Preparation): What `prepare` has found.
-    analysis (Optional[LabelAnalysis]): Scores of the weak labels; None: there is no gold.
-    lists (int): Number of term lists.
-    size (str): Size of the encoder.
-    RETURNS (Facts): The facts.
-    """
+    """Gather what the project has. Without gold there is no analysis of the labels."""
     # Where no source has labeled the gold, nothing is known about the labels.
     scores = None if analysis is None or analysis.scores.docs == 0 else analysis.scores
     return Facts(

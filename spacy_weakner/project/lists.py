@@ -76,12 +76,6 @@ def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
 def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 0) -> Path:
     """Write the gold without some of the right matches of lists that were collected from it. What is learned beside
     such a list trusts it far too much, so right matches are hidden at random until it matches as often as in the text.
-
-    gold (Path): The gold, with the matches of the sources.
-    output (Path): Another file.
-    collected (Dict[Key, Collected]): Which sources and labels, and the share that is kept.
-    seed (int): Chooses the matches.
-    RETURNS (Path): The output.
     """
     rng = random.Random(seed)
     docs: List[Doc] = []

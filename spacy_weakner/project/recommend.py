@@ -73,14 +73,9 @@ class Recommendation(NamedTuple):
 def plan_curve(
     context: TrainingContext, pools: Sequence[Path], evaluated_on: Sequence[Path], select: bool
 ) -> List[Part]:
-    """Plan trainings on a quarter and on half of the gold, several draws each. Every draw holds the smaller one.
-
-    context (TrainingContext): Where they are trained.
-    pools (Sequence[Path]): Per draw the gold that it is drawn from.
-    evaluated_on (Sequence[Path]): Per draw other gold.
-    select (bool): True if a checkpoint is chosen by that.
-    RETURNS (List[Part]): The parts; without those that would be too small, or have no entities.
-    """
+    """Plan trainings on a quarter and on half of the gold, several draws each. Every draw holds the smaller one,
+    comes from a pool of gold, and is scored on other gold, by which a checkpoint is chosen with `select`. Parts that
+    would be too small, or have no entities, are left out."""
     drawn: Dict[float, List[List[Doc]]] = {}
     for n, pool in enumerate(pools):
         docs = list(read_docs(pool, Vocab()))
@@ -122,15 +117,7 @@ def measure_curve(
     select: bool,
     seed: int,
 ) -> Curve:
-    """Score the parts, and all gold, on the same sentences.
-
-    parts (Sequence[Part]): The parts, trained.
-    whole (Sequence[Predicted]): Per draw the predictions of gold alone, trained on all gold.
-    sentences (float): Sentences of all gold.
-    evaluated_on, select: See `plan_curve`.
-    seed (int): Seed of the interval.
-    RETURNS (Curve): The curve.
-    """
+    """Score gold alone on the parts and, from its predictions per draw, on all gold, on the same sentences."""
     sizes = [*(part.sentences for part in parts), sentences]
     draws = []
     for n, corpus in enumerate(evaluated_on):
@@ -145,12 +132,7 @@ def measure_curve(
 
 def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
     """A learning curve, and what twice as much gold may bring: a share of the slope over the doublings so far.
-
-    sizes (Sequence[float]): Sentences.
-    counts (NDArray): Shape (n_sizes, n_sentences, 3): tp, fp and fn of every sentence.
-    seed (int): Seed of the interval.
-    RETURNS (Curve): The curve.
-    """
+    Counts have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every sentence."""
     bootstrap = Bootstrap(counts, SAMPLES, seed)
     f1 = bootstrap.observed
     points = [{"sentences": float(n), "f1": round(float(value), 2)} for n, value in zip(sizes, f1, strict=True)]
@@ -173,14 +155,7 @@ def clean_list(
 ) -> Difference:
     """Measure what cleaner term lists bring the combination. For each fold the settings of the lists are chosen on the
     other folds; the combiner is fitted anew, and the heads stay as they are.
-
-    combination (Combination): The combination, with its folds.
-    decided (Sequence[Doc]): Its decisions on all folds.
-    sources (Sequence[str]): The lists.
-    policy (str): How conflicts between the matches of a list are settled.
-    seed (int): Seed of the interval.
-    RETURNS (Difference): F1 with the cleaner lists minus F1 as it is.
-    """
+    Returned is F1 with cleaner lists minus F1 as it is."""
     folds, after = combination.folds, []
     for n in range(len(folds)):
         others = [doc for i, docs in enumerate(folds) if i != n for doc in docs]
@@ -216,15 +191,8 @@ def recommend(
     trained: Mapping[str, float],
     suggest: str = "",
 ) -> List[str]:
-    """Recommend what to do next.
-
-    facts (Facts): What the project has.
-    curve (Curve): The learning curve.
-    cleaner (Optional[Difference]): What cleaner term lists bring; None: `analyze` proposes no settings.
-    lists, trained (Mapping[str, float]): F1 of the term lists and of what was trained.
-    suggest (str): The command that tells which sentences to annotate; empty if there is no text.
-    RETURNS (List[str]): Sentences, the most helpful first.
-    """
+    """Recommend what to do next, the most helpful first. `cleaner` is what cleaner term lists bring, `lists` and
+    `trained` are F1 of candidates, `suggest` the command that suggests sentences to annotate (empty without text)."""
     # Better models lift the best candidate only as far as they pass the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)

@@ -121,9 +121,6 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     | weak alone | there are weak labels, and at least 30 % of them are right on gold |
     | list and head | there are weak labels and a list: see `assembling.list_and_head` |
     | combined | there is gold: see `combine.py` |
-
-    facts (Facts): What the project has.
-    RETURNS (List[Rule]): In the order of the table, without those that nobody would expect.
     """
     rules = []
 

@@ -165,11 +165,7 @@ def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
 def choose(rows: Sequence[Comparison], combined: Optional[str] = None) -> str:
     """Select a candidate: the combination of the others, unless one of them is better by more than chance and by more
     than `CLEARLY`. A few hundred sentences are too few to choose between candidates by F1 alone.
-
-    rows (Sequence[Comparison]): The scores, compared with those of the combination, in the order of the rules.
-    combined (Optional[str]): Name of the combination; if there is none, the best F1 wins, of equal ones the first.
-    RETURNS (str): Name of the selected candidate.
-    """
+    Without combination the best F1 wins, of equal ones the first."""
     if combined is None or combined not in [row.name for row in rows]:
         return max(rows, key=lambda row: row.counts.f1).name
     better = [row for row in rows if row.difference and row.difference.low > 0 and row.difference.f1 > CLEARLY]

@@ -28,14 +28,7 @@ class Split(NamedTuple):
 def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> Split:
     """Split gold. Sentences of one document, or copies of a sentence where identifiers tell of no documents, go to the
     same part. A copy in another document is left out of dev and test, unless it is short. What goes where depends on
-    identifiers, texts and the seed, not on the order.
-
-    docs (Sequence[Doc]): The gold.
-    dev (bool): Whether dev is wanted.
-    test (bool): Whether test is wanted.
-    seed (int): The seed.
-    RETURNS (Split): The parts, each in the order of `docs`. Without entities there is neither dev nor test.
-    """
+    identifiers, texts and the seed, not on the order."""
     documents = count_documents(docs)
     wanted = {"test": _size(len(docs)) if test else 0, "dev": _size(len(docs)) if dev else 0}
     parts = _fill(docs, wanted, seed)

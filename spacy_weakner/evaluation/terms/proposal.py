@@ -133,17 +133,8 @@ def propose(
     folds: int = FOLDS,
     progress: bool = False,
 ) -> Optional[Proposal]:
-    """Look for better settings of a term list.
-
-    source (str): Its name.
-    sentences (Sequence[Sentence]): Gold sentences and its matches.
-    policy (str): How `aggregate` settles conflicts.
-    samples (int): Resampled test sets that tell how certain a gain is.
-    seed (int): Seed of the folds and the samples.
-    folds (int): Number of parts that the sentences are cut into.
-    progress (bool): Show a bar, if the output is a terminal.
-    RETURNS (Optional[Proposal]): None if nothing certain is gained on sentences that the settings were not chosen on.
-    """
+    """Look for better settings of a term list; None if nothing certain is gained on sentences that did not choose them.
+    `samples` are resampled test sets, `folds` the parts that the sentences are cut into."""
     if len(sentences) < MIN_SENTENCES:
         return None
     settings = choose(sentences, policy)
