@@ -24,7 +24,7 @@ from .evaluator import Evaluator, all_folds, make_folds
 from .layout import Corpora, has_docs, reading
 from .lists import TermList, hidden_note, hide, label_with, listed, make_lists, term_sources
 from .prepare import DEV, Preparation, read_preparation
-from .recommend import DRAWS, Curve, clean_list, measure_curve, plan_curve, recommend
+from .recommendations import DRAWS, Curve, clean_list, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,

@@ -13,7 +13,7 @@ from spacy_weakner.files import write_text
 from spacy_weakner.project.context import TrainingContext
 from spacy_weakner.project.evaluator import all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
-from spacy_weakner.project.recommend import plan_curve
+from spacy_weakner.project.recommendations import plan_curve
 from spacy_weakner.project.rules import Settings
 from spacy_weakner.runs.groups import document_of
 

@@ -6,9 +6,9 @@ import spacy
 
 from spacy_weakner.corpus.weak import set_source
 from spacy_weakner.evaluation.bootstrap import Difference
-from spacy_weakner.project import recommend as module
+from spacy_weakner.project import recommendations as module
 from spacy_weakner.project.combine import Combination
-from spacy_weakner.project.recommend import Curve, clean_list, make_curve, recommend
+from spacy_weakner.project.recommendations import Curve, clean_list, make_curve, recommend
 
 from ..util import make_doc
 from .util import make_facts
