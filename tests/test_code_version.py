@@ -93,6 +93,6 @@ def test_threads_may_ask_at_the_same_time():
     def read(_):
         return imported_sources(PACKAGE, ["spacy_weakner.project.fit"], _registered())
 
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(read, range(16)))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(read, range(4)))
     assert len(found[0]) > 100 and all(files == found[0] for files in found)
