@@ -107,7 +107,7 @@ def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[Li
         with at_line(path, held[0][0].number):
             where = _guess_columns([line.cells for sentence in held for line in sentence])
             raise RowError(
-                "the first column numbers the tokens. Say which columns hold token and tag: --columns "
+                "the first column numbers the tokens. Give the columns of token and tag: --columns "
                 f"{where}. (Where a command has no such option: spacy weakner convert FILE NEW --columns {where})"
             )
     yield from chain(held, sentences)

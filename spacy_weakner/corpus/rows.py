@@ -253,7 +253,7 @@ def _tokens_doc(row: Row, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequen
     borders = [0, *accumulate(int(not is_blank(word)) for word in words)]
     if borders[-1] < len(words):
         if not borders[-1]:
-            raise RowError("'tokens' holds nothing that is visible: leave the row out")
+            raise RowError("'tokens' holds only white space: leave the row out")
         counts.notes[BLANK_TOKENS] += len(words) - borders[-1]
         words, spaces = _visible(words, spaces)
     return Doc(nlp.vocab, words=words, spaces=spaces), borders

@@ -83,7 +83,7 @@ def test_cats_and_identifiers():
         ({"tokens": ["a"], "text": "a"}, "both 'tokens' and 'text'"),
         ({"tokens": []}, "'tokens' is empty"),
         ({"tokens": "abc"}, "'tokens' must be a list"),
-        ({"tokens": ["", " \u3000"]}, "nothing that is visible"),
+        ({"tokens": ["", " \u3000"]}, "only white space"),
         ({"tokens": ["a", 1]}, "token 1 "),
         ({"tokens": ["\ud800"]}, "surrogate"),
         ({"tokens": ["a"], "spaces": [True, False]}, "'spaces'"),

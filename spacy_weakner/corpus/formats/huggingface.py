@@ -66,7 +66,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 def _written(tag: str) -> str:
     # Such as those with line breaks.
     if not is_readable(tag):
-        raise RowError(f"'{tag}' is no tag that could be read again: rename the label")
+        raise RowError(f"'{tag}' could not be read back as a tag: rename the label")
     return tag
 
 
@@ -75,9 +75,7 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
         return None
     if type(value) is int:
         if not names:
-            raise RowError(
-                "tags are numbers, whose names are not known: convert with them, like --labels O,B-PER,I-PER"
-            )
+            raise RowError("tags are numbers without names: give the names, like --labels O,B-PER,I-PER")
         if value >= len(names) or value < 0:
             raise RowError(f"the tag {value} has no name: there are {len(names)}, from 0 to {len(names) - 1}")
         return check_tag(names[value])

@@ -154,7 +154,7 @@ def _text(data: Dict[str, Any]) -> str:
         return str(data["text"])
     texts = [value for key, value in data.items() if isinstance(value, str) and key != "id"]
     if len(texts) != 1:
-        raise RowError(f"which of these is the text? Name it 'text': {show(data)}")
+        raise RowError(f"the text cannot be found: name its field 'text': {show(data)}")
     return texts[0]
 
 

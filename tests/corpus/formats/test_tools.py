@@ -172,7 +172,7 @@ def test_a_task_inside_its_annotation(tmp_path):
 
 def test_tasks_that_cannot_be_read(tmp_path):
     rows = [task(), {**task(), "data": {"one": "a", "two": "b"}}]
-    with pytest.raises(WeaknerError, match=r"item 2: which of these is the text"):
+    with pytest.raises(WeaknerError, match=r"item 2: the text cannot be found"):
         converted(write_array(tmp_path / "a.json", rows))
     html = {"type": "hypertextlabels", "value": {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]"}}
     with pytest.raises(WeaknerError, match=r"item 1: spans of HTML"):
