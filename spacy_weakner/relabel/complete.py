@@ -189,9 +189,9 @@ class Complete(Stage[CompleteReport]):
         given = _weak_entities(doc)
         rule = self.settings["rule"]
         kept = given if rule != ALL else []
-        labelled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
+        labeled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
         predicted = scheme.tag_ids(path.tags)
-        tags = numpy.maximum(decide(labelled, predicted, rule), 0)
+        tags = numpy.maximum(decide(labeled, predicted, rule), 0)
         broken = is_broken(tags, scheme)
         self.stats.broken += broken
         if broken and self.settings["broken"] == "drop":
@@ -206,13 +206,13 @@ class Complete(Stage[CompleteReport]):
         accuracies = self._accuracies(doc, kept)
         soft = None
         if probabilities is not None:
-            mixed: Any = mix(labelled, probabilities, accuracies).astype("float32")
+            mixed: Any = mix(labeled, probabilities, accuracies).astype("float32")
             soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
         self._set_confidence(doc, accuracies, path)
         self.stats.tokens += len(doc)
-        self.stats.matched += int(matched(labelled).sum())
-        self.stats.completed += int((~matched(labelled) & (tags > 0)).sum())
+        self.stats.matched += int(matched(labeled).sum())
+        self.stats.completed += int((~matched(labeled) & (tags > 0)).sum())
         self.stats.entities.update(label for _, _, label in entities)
         return True
 
@@ -246,7 +246,7 @@ class Complete(Stage[CompleteReport]):
         proposing = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
         found = [known[s] for s in proposing if s in known]
         if not found:
-            # Combined from parts of several sources, or of one that labelled nothing in the gold.
+            # Combined from parts of several sources, or of one that labeled nothing in the gold.
             self.stats.unestimated += 1
             return sum(known.values()) / len(known)
         return max(found)

@@ -88,12 +88,12 @@ def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float =
         label is never predicted instead.
     factor (float): Of the threshold of a token's own label.
     """
-    own = self_confidence(rows, given)
+    confidence = self_confidence(rows, given)
     reaches = rows >= thresholds
     reaches[numpy.arange(len(given)), given] = False
     others = numpy.where(reaches, rows, -1.0)
-    suspect = (own < factor * thresholds[given]) & reaches.any(axis=1)
-    return Suspicion(own, numpy.where(suspect, others.argmax(axis=1), UNKNOWN), others.max(axis=1))
+    suspect = (confidence < factor * thresholds[given]) & reaches.any(axis=1)
+    return Suspicion(confidence, numpy.where(suspect, others.argmax(axis=1), UNKNOWN), others.max(axis=1))
 
 
 def find_entities(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequence[str]) -> List[Finding]:
@@ -117,8 +117,8 @@ def find_outside(
     for start, end, label in entities:
         beside = [found[i] for i in (start - 1, end) if i in found and found[i].instead == label]
         if beside:
-            own = float(suspicion.given[start:end].min())
-            result.append(Finding(start, end, label, own, label, beside[0].instead_probability))
+            confidence = float(suspicion.given[start:end].min())
+            result.append(Finding(start, end, label, confidence, label, beside[0].instead_probability))
     return result
 
 
