@@ -119,7 +119,7 @@ class Errors:
     )
     WK023 = (
         "[WK023] '{text}' is weakly labelled and has no confidence, which this loss needs. Complete the weak corpus "
-        "with 'spacy weakner relabel complete --calibration', or use a loss that needs none."
+        "with 'spacy weakner relabel complete --folds', or use a loss that needs none."
     )
     WK024 = (
         "[WK024] The confidences of the corpus are those of {unit}s, but the loss has level = '{level}'. Calibrate "

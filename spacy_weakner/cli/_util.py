@@ -57,9 +57,32 @@ Policy = Annotated[
 Sources = Annotated[
     Optional[List[str]], typer.Option(help="Source to use, the most trusted first (repeatable; default: all)")
 ]
+# By the name of the parameter, for commands that are made of a function whose docstring refers to another one.
+COMMON = {
+    "component": Component,
+    "gpu_id": Gpu,
+    "workers": Workers,
+    "ray": Ray,
+    "processes": Processes,
+    "format": Format,
+    "lang": Lang,
+    "tokenizer": Tokenizer,
+    "sentences": Sentences,
+    "misaligned": Misaligned,
+    "columns": Columns,
+    "spans_key": SpansKey,
+    "seed": Seed,
+    "shard_size": ShardSize,
+    "overwrite": Overwrite,
+}
 # Errors that name no file, and are nobody's bug: a disk that is full, a closed pipe, no memory or network.
 _OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)
 _LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", "yellow"), "error": ("✘", "red")}
+
+
+def new_app(name: Optional[str] = None, help: Optional[str] = None) -> typer.Typer:
+    """An application for one command, or for a group of them if it has a name."""
+    return typer.Typer(name=name, help=help, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 @contextmanager
@@ -145,17 +168,17 @@ def given_text(value: Optional[str]) -> Optional[str]:
     return None if value is None or value.strip().lower() in ("", "null", "none") else value
 
 
-def given(value: Optional[str]) -> Optional[Path]:
+def given_path(value: Optional[str]) -> Optional[Path]:
     """The same for a path."""
     return None if given_text(value) is None else Path(str(value))
 
 
-def number(setting: str, value: str, kind: Callable[[str], T]) -> Optional[T]:
+def number(setting: str, value: Optional[str], kind: Callable[[str], T]) -> Optional[T]:
     """The same for a number, which "auto" leaves open."""
-    if value == AUTO:
+    if value in (None, AUTO):
         return None
     try:
-        return kind(value)
+        return kind(str(value))
     except ValueError:
         expected = f"a number, or '{AUTO}'"
         raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected)) from None

@@ -1,11 +1,17 @@
 """`spacy weakner analyze`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, List, Optional
+from typing import Annotated, Any, List, Optional
 
 import typer
 from wasabi import msg
 
+from ..evaluation.analyze import Analysis, analyze
+from ..evaluation.report import report
+from ..evaluation.tables import Table, analysis_tables, proposal_table, tuning_tables
+from ..evaluation.terms import tuning
+from ..evaluation.terms.tuning import Tuning
+from ..scores import as_json
 from ._util import (
     Bootstrap,
     HtmlOutput,
@@ -14,21 +20,21 @@ from ._util import (
     Policy,
     ResamplingSeed,
     check_json,
+    new_app,
     only_with,
     reporting,
     say,
     write_json,
 )
 
-if TYPE_CHECKING:
-    from ..evaluation.analyze import Analysis
-    from ..evaluation.tables import Table
-    from ..evaluation.terms.tuning import Tuning
+app = new_app()
+
 
 # Where the output is no terminal: wide enough that no table is folded.
 _PIPED_WIDTH = 160
 
 
+@app.command("analyze")
 def analyze_cli(
     ctx: typer.Context,
     corpus: Annotated[Path, typer.Argument(help="Labeled corpus: a .spacy file or a folder of them")],
@@ -75,31 +81,21 @@ def analyze_cli(
         check_json(html, inputs)
         result: Any
         if tune_terms:
-            from ..evaluation.terms import tuning
-
             how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on, "lang": lang}
             result = tuning.tune_terms(corpus, bootstrap=bootstrap, top=top, seed=seed, progress=True, **how)
             _show_tuning(result)
         else:
-            from ..evaluation.analyze import analyze
-
             result = analyze(corpus, gold=gold, sources=source or None, top=top, progress=True)
             _show_analysis(result)
         if output is not None:
-            from ..scores import as_json
-
             write_json(output, result.to_json() if tune_terms else as_json(result))
             say("good", "Figures", output)
         if html is not None:
-            from ..evaluation.report import report
-
             report(html, labels=corpus, gold=gold, sources=source or None, top=top, progress=True)
             say("good", "Report", html)
 
 
-def _show_analysis(analysis: "Analysis") -> None:
-    from ..evaluation.tables import analysis_tables
-
+def _show_analysis(analysis: Analysis) -> None:
     msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
     if analysis.unlabelled:
         msg.warn(f"Documents without labels of any source: {analysis.unlabelled}")
@@ -109,7 +105,7 @@ def _show_analysis(analysis: "Analysis") -> None:
         msg.warn("No gold is known here, so errors are not counted.")
 
 
-def _print(table: "Table") -> None:
+def _print(table: Table) -> None:
     import rich.box
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -128,9 +124,7 @@ def _print(table: "Table") -> None:
         console.print(table.note, soft_wrap=True)
 
 
-def _show_tuning(result: "Tuning") -> None:
-    from ..evaluation.tables import proposal_table, tuning_tables
-
+def _show_tuning(result: Tuning) -> None:
     scores, *others = tuning_tables(result)
     _print(scores)
     if result.scores.counts.fp:

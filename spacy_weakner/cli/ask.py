@@ -1,77 +1,42 @@
 """`spacy weakner ask`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Iterator, Optional
+from typing import Annotated, Any, Iterator, Optional
 
 import typer
 from wasabi import msg
 
-from ._util import Format, Lang, Sentences, Tokenizer, listing, reporting, say
+from ..labeling.llm.ask import AskReport, ask
+from ..labeling.llm.config import AskConfig
+from ._command import command
+from ._util import listing, new_app, say
 
-if TYPE_CHECKING:
-    from ..labeling.llm.ask import AskReport
-
-
-def ask_cli(
-    texts: Annotated[Path, typer.Argument(help="Corpus: file or folder, in any format")],
-    answers: Annotated[Path, typer.Argument(help="File of the answers (.jsonl); a later run continues it")],
-    url: Annotated[str, typer.Option(help="Address up to /chat/completions, like http://localhost:8000/v1")],
-    model: Annotated[str, typer.Option(help="Name of the model")],
-    labels: Annotated[str, typer.Option(help="Comma-separated labels, or a .json or .toml file that describes each")],
-    prompt: Annotated[
-        Optional[Path], typer.Option(help="File with {{text}} and {{labels}} in it (default: built in)")
-    ] = None,
-    samples: Annotated[int, typer.Option(help="Number of answers per text; their agreement becomes the score")] = 1,
-    temperature: Annotated[
-        Optional[float], typer.Option(help="Sampling temperature (default: 0 for one sample, 0.7 for several)")
-    ] = None,
-    max_tokens: Annotated[int, typer.Option(help="Most tokens of an answer")] = 1024,
-    structured: Annotated[
-        bool, typer.Option("--structured", help="Let the server enforce the form of the answer (JSON schema)")
-    ] = False,
-    extra: Annotated[
-        Optional[str], typer.Option(help="Further parameters to send, as a JSON object; null removes one")
-    ] = None,
-    key_env: Annotated[Optional[str], typer.Option(help="Environment variable that holds the key")] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Send the key over http:// to other machines, too")
-    ] = False,
-    budget: Annotated[
-        Optional[float], typer.Option(help="Most that all answers in the file may cost; needs both prices")
-    ] = None,
-    price_in: Annotated[Optional[float], typer.Option(help="Price of a million tokens of requests")] = None,
-    price_out: Annotated[Optional[float], typer.Option(help="Price of a million tokens of answers")] = None,
-    concurrency: Annotated[int, typer.Option(help="Number of requests at a time")] = 4,
-    timeout: Annotated[float, typer.Option(help="Seconds before a request is repeated")] = 120.0,
-    retries: Annotated[int, typer.Option(help="Number of repetitions of a failed request")] = 6,
-    limit: Annotated[Optional[int], typer.Option(help="Most different texts to annotate")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Send nothing: only count requests, and estimate tokens and cost")
-    ] = False,
-    format: Format = None,
-    lang: Lang = "en",
-    tokenizer: Tokenizer = None,
-    sentences: Sentences = True,
-) -> None:
-    """Annotate texts with a language model; 'label' reads the answers as a source."""
-    options = dict(locals())  # what the command takes is what the function takes
-    with reporting():
-        from ..labeling.llm.ask import ask
-
-        report = ask(**options, progress=True)
-        again = f" ({report.duplicates} more are there again)" if report.duplicates else ""
-        msg.info(f"Texts: {report.texts}{again}; requests: {report.requests}; prompt: {report.asked}")
-        if dry_run:
-            say("info", f"Left to send: {report.left}{_estimate(report)}")
-        else:
-            say("good", f"{report.answered} answers{_spent(report)}", answers)
-        if report.counts.rows:
-            msg.info(f"Answers in the file: {report.counts.rows}; mentions: {listing(report.counts.mentions)}")
-        for warning in _warnings(report, dry_run):
-            say("warning", warning)
+app = new_app()
 
 
-def _estimate(report: "AskReport") -> str:
+@command(
+    app,
+    ask,
+    settings={AskConfig: AskConfig.model_fields},
+    labels=Annotated[str, typer.Option()],
+    prompt=Annotated[Optional[Path], typer.Option()],
+    extra=Annotated[Optional[str], typer.Option()],
+)
+def show(report: AskReport, given: Any) -> None:
+    """Print what the model has answered, and what it costs."""
+    again = f" ({report.duplicates} more are there again)" if report.duplicates else ""
+    msg.info(f"Texts: {report.texts}{again}; requests: {report.requests}; prompt: {report.asked}")
+    if given.dry_run:
+        say("info", f"Left to send: {report.left}{_estimate(report)}")
+    else:
+        say("good", f"{report.answered} answers{_spent(report)}", given.answers)
+    if report.counts.rows:
+        msg.info(f"Answers in the file: {report.counts.rows}; mentions: {listing(report.counts.mentions)}")
+    for warning in _warnings(report, given.dry_run):
+        say("warning", warning)
+
+
+def _estimate(report: AskReport) -> str:
     text = f"; about {report.tokens_in} tokens, and {report.tokens_out} of answers"
     if report.cost is not None:
         text += f"; cost: about {_money(report.cost)}"
@@ -82,7 +47,7 @@ def _estimate(report: "AskReport") -> str:
     return text
 
 
-def _spent(report: "AskReport") -> str:
+def _spent(report: AskReport) -> str:
     text = "" if report.spent is None else f"; cost of all in the file: {_money(report.spent)}"
     return text if report.budget_left is None else f"{text}; left of the budget: {_money(report.budget_left)}"
 
@@ -96,7 +61,7 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:40]
 
 
-def _warnings(report: "AskReport", dry_run: bool) -> Iterator[str]:
+def _warnings(report: AskReport, dry_run: bool) -> Iterator[str]:
     """What was lost, and what is left."""
     counts = report.counts
     if report.torn:

@@ -1,11 +1,14 @@
 """`spacy weakner check`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, List, Optional
+from typing import Annotated, List, Optional
 
 import typer
 from wasabi.util import locale_escape
 
+from ..checks.check import CheckedFiles, CheckedSettings, CheckReport, examine
+from ..checks.findings import Finding
+from ..checks.labels import label_table
 from ..errors import check_range
 from ._util import (
     AUTO,
@@ -16,6 +19,7 @@ from ._util import (
     Misaligned,
     check_json,
     given_text,
+    new_app,
     number,
     reporting,
     say,
@@ -23,11 +27,10 @@ from ._util import (
     write_json,
 )
 
-if TYPE_CHECKING:
-    from ..checks.check import CheckReport
-    from ..checks.findings import Finding
+app = new_app()
 
 
+@app.command("check")
 def check_cli(
     text: Annotated[str, typer.Option(help="Text without labels: .txt (one text a line), .jsonl, or a folder")] = "",
     terms: Annotated[str, typer.Option(help="Term list: .csv .tsv .jsonl .txt")] = "",
@@ -54,8 +57,6 @@ def check_cli(
 ) -> None:
     """Check files and settings before a training, all at once. An empty option, or "null", counts as missing."""
     with reporting():
-        from ..checks.check import CheckedFiles, CheckedSettings, examine
-
         given = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
         files = CheckedFiles(**{name: Path(value) for name, value in given.items() if given_text(value) is not None})
         check_json(output, [path for path in vars(files).values() if path is not None])
@@ -84,14 +85,12 @@ def check_cli(
         show_report(report)
 
 
-def show_report(report: "CheckReport") -> None:
+def show_report(report: CheckReport) -> None:
     """Print what was found: errors first, the labels of all files side by side, and the number of errors.
 
     report (CheckReport): What was found.
     RAISES (typer.Exit): With code 1 if there are errors.
     """
-    from ..checks.labels import label_table
-
     for finding in report.findings:
         _show(finding)
     header, rows = label_table(report.labels)
@@ -104,7 +103,7 @@ def show_report(report: "CheckReport") -> None:
     say("good", f"No errors; warnings: {warnings}")
 
 
-def _show(finding: "Finding") -> None:
+def _show(finding: Finding) -> None:
     # Not wasabi's Printer, which breaks lines: commands are to be copied.
     say(finding.level, finding.where)
     typer.echo(f"  {locale_escape(finding.message)}")

@@ -6,6 +6,11 @@ from typing import Annotated, Any, Dict, List, Optional
 import typer
 from wasabi import msg
 
+from ..evaluation.candidates import parse_candidates
+from ..evaluation.compare import compare, format_table
+from ..evaluation.report import report
+from ..project.selection import Selection
+from ..project.selection_report import evaluate_selection
 from ._util import (
     Bootstrap,
     Gpu,
@@ -13,6 +18,7 @@ from ._util import (
     JsonOutput,
     ResamplingSeed,
     check_json,
+    new_app,
     only_with,
     reporting,
     say,
@@ -20,7 +26,10 @@ from ._util import (
     write_json,
 )
 
+app = new_app()
 
+
+@app.command("evaluate")
 def evaluate_cli(
     ctx: typer.Context,
     test: Annotated[
@@ -52,12 +61,6 @@ def evaluate_cli(
 ) -> None:
     """Score pipelines and labels on one test set, in one table; --html writes a report with plots and errors."""
     with reporting():
-        from ..evaluation.candidates import parse_candidates
-        from ..evaluation.compare import compare, format_table
-        from ..evaluation.report import report
-        from ..project.selection import Selection
-        from ..project.selection_report import evaluate_selection
-
         only_with(ctx, {"html": ["selection", "labels", "title"], "": []})
         inputs = [path for path in (test, selection, labels) if path is not None]
         check_json(output, inputs)

@@ -3,12 +3,20 @@
 import shlex
 import shutil
 from pathlib import Path
-from typing import Annotated, List, Optional
+from typing import Annotated, Any, List, Optional
 
 import typer
 from wasabi import msg
 
-from ._util import Columns, Lang, Overwrite, SpansKey, Tokenizer, reporting, say
+from ..checks.check import CheckedFiles, CheckedSettings, examine
+from ..configs import recipes, render_config
+from ..configs.recipes import SIZES, find_recipe
+from ..errors import Errors, WeaknerError, check_choice
+from ..files import write_text
+from ..project.new import SOURCES, Project, init_project, usual_size
+from ._command import command
+from ._util import Lang, Overwrite, Tokenizer, new_app, reporting, say
+from .check import show_report
 
 STDOUT = "-"
 _Transformer = Annotated[Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")]
@@ -16,10 +24,10 @@ _Precision = Annotated[
     Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
 ]
 
-init_app = typer.Typer(name="init", help="Write what a training begins with.", no_args_is_help=True)
+app = new_app("init", "Write what a training begins with.")
 
 
-@init_app.command("config")
+@app.command("config")
 def init_config_cli(
     recipe: Annotated[Optional[str], typer.Argument(help="Name of the recipe; --list shows them")] = None,
     output: Annotated[str, typer.Argument(metavar="[OUT|-]", help="The file to write; -: stdout")] = STDOUT,
@@ -38,10 +46,6 @@ def init_config_cli(
 ) -> None:
     """Write the config of a recipe, complete and with comments, as 'spacy train' takes it."""
     with reporting():
-        from ..configs import recipes, render_config
-        from ..errors import Errors, WeaknerError
-        from ..files import write_text
-
         if list_ or recipe is None:
             rows = [(known.name, ", ".join(known.sizes), known.help) for known in recipes()]
             msg.table(rows, header=("Recipe", "Sizes", "For"), divider=True)
@@ -59,7 +63,7 @@ def init_config_cli(
             say("good", "Config", path)
 
 
-@init_app.command("configs")
+@app.command("configs")
 def init_configs_cli(
     folder: Annotated[Path, typer.Argument(help="Folder for the configs; those of an earlier run are replaced")],
     recipe: Annotated[Optional[List[str]], typer.Argument(help="Recipes (default: all)")] = None,
@@ -71,11 +75,6 @@ def init_configs_cli(
 ) -> None:
     """Write the configs of several recipes, RECIPE.cfg each, into a folder."""
     with reporting():
-        from ..configs import recipes, render_config
-        from ..configs.recipes import SIZES, find_recipe
-        from ..errors import check_choice
-        from ..files import write_text
-
         check_choice("size", size, SIZES)
         for name in recipe or [known.name for known in recipes()]:
             known = find_recipe(name)
@@ -86,69 +85,37 @@ def init_configs_cli(
         say("good", "Configs", folder)
 
 
-@init_app.command("project")
-def init_project_cli(
-    folder: Annotated[Path, typer.Argument(help="Folder of the project; must not exist, or be empty")],
-    text: Annotated[
-        Optional[Path], typer.Option(help="Text: one a line, or JSONL, perhaps with labels (weak_ents)")
-    ] = None,
-    terms: Annotated[Optional[Path], typer.Option(help="Term list: CSV, TSV, JSONL, TXT, patterns of a ruler")] = None,
-    sources: Annotated[Optional[Path], typer.Option(help="File that declares several sources of labels")] = None,
-    answers: Annotated[Optional[Path], typer.Option(help="Labels of a language model or tool, as JSONL")] = None,
-    gold: Annotated[Optional[Path], typer.Option(help="Complete annotations (docs/formats.md)")] = None,
-    dev: Annotated[
-        Optional[Path], typer.Option(help="Annotations to choose models by (default: split off the gold)")
-    ] = None,
-    test: Annotated[Optional[Path], typer.Option(help="Annotations for the final scores (default: split off)")] = None,
-    term_label: Annotated[Optional[str], typer.Option(help="Label of terms that come without one")] = None,
-    spans_key: SpansKey = None,
-    name: Annotated[Optional[str], typer.Option(help="Name of the package (default: that of the folder)")] = None,
-    lang: Lang = "en",
-    tokenizer: Tokenizer = None,
-    size: Annotated[
-        Optional[str],
-        typer.Option(
-            help="Encoder: linear (default), linear-static (with --transformer the default), transformer or gpu"
-        ),
-    ] = None,
-    transformer: _Transformer = None,
-    columns: Columns = (1, -1),
-) -> None:
-    """Write a project for your files: 'weasel run all' in it trains and packages a pipeline."""
-    options = dict(locals())  # what the command takes is what the function takes
-    with reporting():
-        from ..checks.check import CheckedFiles, CheckedSettings, examine
-        from ..project.new import SOURCES, init_project, usual_size
-        from .check import show_report
+def _remember(given: Any) -> None:
+    given.new = [path for path in (given.folder, *given.folder.parents) if not path.exists()]
 
-        new = [path for path in (folder, *folder.parents) if not path.exists()]
-        made = init_project(**options)
-        # What is wrong is better known before anything is trained.
-        files = CheckedFiles(
-            text=text, sources=made.folder / SOURCES if made.sources else None, gold=gold, dev=dev, test=test
-        )
-        settings = CheckedSettings(
-            lang=lang,
-            tokenizer=tokenizer,
-            size=size or usual_size(transformer),
-            transformer=transformer,
-            term_label=term_label,
-            spans_key=spans_key,
-            columns=columns,
-        )
-        try:
-            show_report(examine(files, settings))
-        except BaseException:
-            # It was made here, and the same command is to work once the files are corrected.
-            _remove(made.folder, new)
-            say("info", "No project was written: correct this, and give the same command again.")
-            raise
-        say("good", "Project", made.folder)
-        for what, path in made.files.items():
-            say("info", f"{what}: {path}")
-        if made.sources:
-            say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
-        typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
+
+@command(app, init_project, "project", before=_remember)
+def show_project(made: Project, given: Any) -> None:
+    """Check the files, since what is wrong is better known before anything is trained, and print what was written."""
+    sources = made.folder / SOURCES if made.sources else None
+    files = CheckedFiles(text=given.text, sources=sources, gold=given.gold, dev=given.dev, test=given.test)
+    settings = CheckedSettings(
+        lang=given.lang,
+        tokenizer=given.tokenizer,
+        size=given.size or usual_size(given.transformer),
+        transformer=given.transformer,
+        term_label=given.term_label,
+        spans_key=given.spans_key,
+        columns=given.columns,
+    )
+    try:
+        show_report(examine(files, settings))
+    except BaseException:
+        # It was made here, and the same command is to work once the files are corrected.
+        _remove(made.folder, given.new)
+        say("info", "No project was written: correct this, and give the same command again.")
+        raise
+    say("good", "Project", made.folder)
+    for what, path in made.files.items():
+        say("info", f"{what}: {path}")
+    if made.sources:
+        say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
+    typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
 
 
 def _remove(folder: Path, new: List[Path]) -> None:

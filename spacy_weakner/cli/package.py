@@ -5,9 +5,15 @@ from typing import Annotated, List, Optional
 
 import typer
 
-from ._util import reporting, say
+from ..evaluation.candidates import parse_candidates
+from ..project.packaging import package, usage
+from ..project.selection import Selection, read_scores
+from ._util import new_app, reporting, say
+
+app = new_app()
 
 
+@app.command("package")
 def package_cli(
     selection: Annotated[Path, typer.Argument(help="selection.json of 'fit'")],
     output: Annotated[Path, typer.Argument(help="Folder for the package")],
@@ -21,10 +27,6 @@ def package_cli(
 ) -> None:
     """Package the selected pipeline as a wheel, and show how to use it."""
     with reporting():
-        from ..evaluation.candidates import parse_candidates
-        from ..project.packaging import package, usage
-        from ..project.selection import Selection, read_scores
-
         selected, test = Selection.load(selection), read_scores(scores)
         # As a workflow says that there is none.
         given = parse_candidates([each for each in data or () if not each.endswith(("=", "=null"))])

@@ -1,19 +1,24 @@
 """`spacy weakner train`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Dict, List, Optional
+from typing import Annotated, Any, Dict, List, Optional
 
 import typer
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
 from ..files import parse_json
-from ._util import AUTO, Gpu, Processes, Ray, config_overrides, number, only_with, reporting, say
+from ..runs.config import flat_config, train_corpus
+from ..runs.train import train, train_folds, train_grid, train_members
+from ..runs.training import BEST, LAST, Trained
+from ._util import AUTO, Gpu, Processes, Ray, config_overrides, new_app, number, only_with, reporting, say
 
-if TYPE_CHECKING:
-    from ..runs.training import Trained
+app = new_app()
+# What it does not know goes to the config, as with `spacy train`.
+_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
+@app.command("train", context_settings=_OVERRIDES)
 def train_cli(
     ctx: typer.Context,
     config: Annotated[Path, typer.Argument(help="Config of the training")],
@@ -49,8 +54,6 @@ def train_cli(
         if mode == "folds":
             _train_folds(config, output, overrides, folds=folds, seed=seed, processes=processes, **how)
         elif mode == "members":
-            from ..runs.train import train_members
-
             length = number("passes", passes, float)
             how.update(members=members, passes=length, seed=seed, processes=processes)
             for trained in train_members(config, output, overrides=overrides, **how):
@@ -58,23 +61,16 @@ def train_cli(
         elif mode == "grid":
             _train_grid(config, output, dict(map(_parse, grid or ())), overrides, processes=processes, **how)
         else:
-            from ..runs.train import train
-
             _show(train(config, output, passes=number("passes", passes, float), overrides=overrides, **how))
 
 
-def _show(trained: "Trained") -> None:
-    from ..runs.training import BEST, LAST
-
+def _show(trained: Trained) -> None:
     if trained.score is not None:
         say("info", f"{BEST} has the score {100 * trained.score:.2f} on dev")
     say("good", f"Pipeline{' (finished already)' if trained.skipped else ''}", trained.output / LAST)
 
 
 def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: Any) -> None:
-    from ..runs.config import flat_config, train_corpus
-    from ..runs.train import train_folds
-
     gold, dev = train_corpus(config, overrides), flat_config(config, overrides).get("paths.dev")
     others = {key: value for key, value in overrides.items() if key not in ("paths.train", "paths.dev")}
     how["dev"] = Path(dev) if dev else None
@@ -84,8 +80,6 @@ def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: A
 
 
 def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dict[str, Any], **how: Any) -> None:
-    from ..runs.train import train_grid
-
     report = train_grid(config, output, grid, overrides=overrides, **how)
     rows = []
     for trial in report.trials:

@@ -129,7 +129,8 @@ def adapt(
     mask_rate (float): Share of the pieces to predict. They are drawn anew in every epoch.
     train_head (bool): If the checkpoint has no head for masked-language modelling, train a new one with the encoder.
     mixed_precision (str): "no", "bf16" or "fp16", on a GPU.
-    gpu_id (int): The GPU; -1 is the CPU. Where torchrun starts several processes, each takes its own.
+    gpu_id (int): The GPU; -1 is the CPU. Where torchrun starts several processes (torchrun --nproc-per-node 4 -m
+        spacy_weakner encoder adapt ... --gpu-id 0), each takes its own.
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
     keep_checkpoints (bool): Leave `<output>.work` as it is at the end. Checkpoints contain pickles: do not pass them

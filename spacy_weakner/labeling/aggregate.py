@@ -116,13 +116,14 @@ def aggregate(
 
     input_path (Path): A `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    method (str): "union", "majority", "weighted" or "label_model".
+    method (str): "union": all that is proposed; "majority": votes; "weighted": votes that weigh as much as the source
+        is accurate; "label_model": learns from agreement alone how accurate each source is.
     policy (Optional[str]): For the method "union": "longest" (the default), "priority", "agreement" or "drop".
     sources (Optional[Sequence[str]]): Sources to use, the most trusted first; None: all, by name.
     unmatched (Optional[str]): What tokens outside of entities become: "missing" (the default of "union"), "outside", or
         "confident" (the default of the other methods): "O" if the method gives that at least `min_probability`, else
         missing. Under the policy "drop" the tokens of dropped candidates are missing in any case.
-    min_probability (float): See `unmatched`.
+    min_probability (float): Least probability of "O" for `unmatched = "confident"`.
     soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
     gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
         weights from. (Do not measure the result on the same gold.)

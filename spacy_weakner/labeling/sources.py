@@ -97,7 +97,8 @@ class Source(BaseModel):
 class TermSource(Source):
     """A term list.
 
-    attr (str): What terms are compared by, as in `gazetteer_ruler`. Not LEMMA: terms are read by a blank pipeline.
+    attr (str): What terms are compared by: "FORM" (variants of a character are alike), "ORTH", "LOWER" or "NORM". Not
+        LEMMA: terms are read by a blank pipeline.
     acronym_length (int): Terms up to this length with inner upper case must match in exact case.
     min_length (int): Terms with fewer characters are not matched.
     stop (Tuple[str, ...]): Terms that are not matched, in any case and with any white space.
@@ -144,7 +145,7 @@ class ScoredSource(Source):
 class PipelineSource(ScoredSource):
     """A pipeline: a folder, or an installed package. It gets the bare tokens of each Doc.
 
-    spans_key (Optional[str]): The span group to take; None: `doc.ents`.
+    spans_key (Optional[str]): The span group of the pipeline to take; None: its entities.
     """
 
     kind = "pipeline"

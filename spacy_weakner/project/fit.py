@@ -120,10 +120,11 @@ def fit(
     configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
     terms (Optional[Path]): The term list that has labeled the corpora.
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
-    size (str): Size of the encoder: a key of `PACES`.
+    size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
     lang, tokenizer: See `convert`.
     minutes (float): Most minutes of a training, roughly.
-    max_steps, negative_rate: See `choose_settings`; None: from what the project has.
+    max_steps (Optional[int]): Updates of each training; None: from the size of the corpora.
+    negative_rate (Optional[float]): Share of the unknown tokens taken as "O"; None: from the recall of the labels.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
     seed (int): Seed of all trainings and splits.

@@ -220,7 +220,7 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
         seen.update(kwargs, args=args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"spacy_weakner.runs.train.{function}", fake)
+    monkeypatch.setattr(f"spacy_weakner.cli.train.{function}", fake)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\ndev = null\n\n[training]\nmax_steps = 1\n")
     (tmp_path / "gold").mkdir()

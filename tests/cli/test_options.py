@@ -1,83 +1,134 @@
 import inspect
-import sys
-from importlib import import_module
+from dataclasses import dataclass
+from typing import Annotated, Any, List, Optional, Sequence, Tuple, Union
 
 import pytest
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from spacy_weakner.cli.aggregate import aggregate_cli
+from spacy_weakner.cli._command import command
+from spacy_weakner.cli._util import new_app
 from spacy_weakner.cli.app import app
-from spacy_weakner.cli.convert import convert_cli
-from spacy_weakner.labeling.llm.config import AskConfig
-from spacy_weakner.labeling.sources import defaults
-
-COMMANDS = {
-    "adapt": "encoder_tools.adapt",
-    "anchors": "labeling.anchors.anchors",
-    "ask": "labeling.llm.ask",
-    "augment": "relabel.augment",
-    "clean": "relabel.clean",
-    "complete": "relabel.complete",
-    "convert": "conversion.convert",
-    "label": "labeling.label",
-    "pick": "relabel.pick",
-    "soft": "relabel.soft",
-}
-
-FUNCTIONS = {"soft": "predict_soft_labels"}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_takes_what_its_function_takes(name):
-    """They pass on all their options at once."""
-    command = getattr(import_module(f"spacy_weakner.cli.{name}"), f"{name}_cli")
-    function = getattr(import_module(f"spacy_weakner.{COMMANDS[name]}"), FUNCTIONS.get(name, name))
-    options = {p.name: p.default for p in inspect.signature(command).parameters.values()}
-    parameters = inspect.signature(function).parameters
-    taken = {p.name: p.default for p in parameters.values() if p.name in options}
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        settings = {p.name: p.default for p in inspect.signature(AskConfig).parameters.values()}
-        known = settings if name == "ask" else defaults()
-        taken.update({key: known[key] for key in options if key in known and key not in taken})
-    assert taken == {key: taken[key] if value is None and taken[key] == () else value for key, value in options.items()}
-    left = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {*options}
-    assert left == {"progress"}
+@dataclass
+class Settings:
+    """Settings of it.
+
+    size (int): How large. None of them counts.
+    left_out (str): Not an option.
+    """
+
+    size: int = 2
+    left_out: str = ""
 
 
-def test_suggest_takes_what_its_function_takes():
-    """The report is written by the command."""
-    from spacy_weakner.active_learning.suggest import suggest
-    from spacy_weakner.cli.suggest import suggest_cli
+def work(
+    first: Union[str, int],
+    others: Sequence[str],
+    *,
+    needed: float,
+    words: Sequence[str] = (),
+    pair: Tuple[int, int] = (1, -1),
+    limit: Optional[int] = None,
+    off: bool = False,
+    on: bool = True,
+    gpu_id: int = -1,
+    renamed: Optional[str] = None,
+    call: Any = None,
+    progress: bool = False,
+    **settings: Any,
+) -> dict:
+    """Do `something` with it. This is the formula:
 
-    options = {p.name: p.default for p in inspect.signature(suggest_cli).parameters.values()}
-    taken = {p.name: p.default for p in inspect.signature(suggest).parameters.values()}
-    assert options.pop("report_output") is None
-    assert taken.pop("progress") is False
-    assert taken == {key: () if taken.get(key) == () and value is None else value for key, value in options.items()}
+        a = b
+
+    first (Union[str, int]): The first one. It is
+        long.
+    others (Sequence[str]): Others.
+    needed (float): Must be given.
+    words (Sequence[str]): Words.
+    pair (Tuple[int, int]): A pair.
+    limit (Optional[int]): At most so many; None: all 0.5.
+    off (bool): Off.
+    on (bool): On.
+    gpu_id: See `elsewhere`.
+    renamed (Optional[str]): Another name.
+    **settings (Any): See `Settings`.
+    RETURNS (dict): All.
+    """
+    return {key: value for key, value in locals().items() if key != "settings"} | settings
 
 
-def test_commands_run_in_a_debugger(tmp_path):
-    """A debugger reads the variables of a command, which then all stand in what `locals()` has given."""
+@pytest.fixture
+def made():
+    shown = []
+    one = new_app()
 
-    def read(frame, *_):
-        if frame.f_code in (convert_cli.__code__, aggregate_cli.__code__):
-            assert frame.f_locals
-            return read
-        return None
+    def before(given):
+        given.needed += 1
 
-    (tmp_path / "a.jsonl").write_text('{"tokens": ["a"], "weak_ents": {"s": [[0, 1, "A"]]}}\n')
-    before = sys.gettrace()
-    sys.settrace(read)
-    try:
-        convert_cli(tmp_path / "a.jsonl", tmp_path / "a.spacy")
-        aggregate_cli(tmp_path / "a.spacy", tmp_path / "b.spacy", report_output=tmp_path / "b.json")
-    finally:
-        sys.settrace(before)
-    assert (tmp_path / "b.json").exists()
+    @command(
+        one,
+        work,
+        settings={Settings: ["size"]},
+        before=before,
+        renamed=Annotated[Optional[str], typer.Option("--name")],
+        report=Annotated[bool, typer.Option("--report", help="Of the command alone")],
+        call=print,
+    )
+    def show(result: dict, given: Any) -> None:
+        shown.append((result, given))
+
+    return one, shown
+
+
+def test_a_command_is_made_of_signature_and_docstring(made):
+    one, _ = made
+    found = {param.name: param for param in get_command(one).params}
+    assert [name for name, param in found.items() if param.param_type_name == "argument"] == ["first", "others"]
+    help_ = {name: param.help for name, param in found.items()}
+    assert help_["first"] == "The first one. It is long" and help_["limit"] == "At most so many (default: all 0.5)"
+    assert help_["size"] == "How large. None of them counts"
+    assert help_["words"] == "Words (repeatable)" and help_["report"] == "Of the command alone"
+    assert help_["gpu_id"].startswith("GPU")
+    assert found["needed"].required and not {"progress", "settings", "left_out", "call"} & {*found}
+    assert found["off"].opts == ["--off"] and not found["off"].secondary_opts
+    assert found["on"].secondary_opts == ["--no-on"] and found["renamed"].opts == ["--name"]
+    assert get_command(one).help == "Do something with it."
+
+
+def test_the_function_gets_what_was_given(made):
+    one, shown = made
+    words = ["a", "b", "c", "--needed", "0.5", "--words", "x", "--words", "y", "--no-on", "--size", "3", "--report"]
+    assert CliRunner().invoke(one, [*words, "--name", "n", "--pair", "2", "3"]).exit_code == 0
+    result, given = shown.pop()
+    expected = {"first": "a", "others": ["b", "c"], "needed": 1.5, "words": ["x", "y"], "pair": (2, 3), "limit": None}
+    more = {"off": False, "on": False, "gpu_id": -1, "renamed": "n", "call": print, "progress": True, "size": 3}
+    assert result == {**expected, **more} and given.report and given.size == 3
+    assert CliRunner().invoke(one, ["a", "b", "--needed", "1"]).exit_code == 0
+    assert shown[0][0]["words"] == () and shown[0][0]["size"] == 2
+    assert CliRunner().invoke(one, ["a", "b"]).exit_code == 2
+
+
+def every(group, before=""):
+    for name in group.list_commands(None):
+        found = group.get_command(None, name)
+        yield from every(found, f"{before}{name} ") if hasattr(found, "list_commands") else [(f"{before}{name}", found)]
+
+
+def test_every_option_has_a_help_text():
+    commands: List[Any] = [*every(get_command(app))]
+    assert len(commands) > 20
+    for name, found in commands:
+        assert inspect.cleandoc(found.help or ""), name
+        for param in found.params:
+            assert param.name == "help" or (param.help and not param.help.startswith("See ")), (name, param.name)
 
 
 @pytest.mark.parametrize(
-    "command",
+    "words",
     [
         ["train", "c.cfg", "out"],
         ["train", "c.cfg", "out", "--members", "2"],
@@ -85,7 +136,7 @@ def test_commands_run_in_a_debugger(tmp_path):
         ["train", "c.cfg", "out", "--grid", "training.dropout=0.1"],
     ],
 )
-def test_an_unknown_option_is_no_setting(command):
+def test_an_unknown_option_is_no_setting(words):
     """These take settings of the config, too."""
-    result = CliRunner().invoke(app, [*command, "--membres", "3"])
+    result = CliRunner().invoke(app, [*words, "--membres", "3"])
     assert result.exit_code == 1 and "WK369" in result.stderr and "--membres" in result.stderr

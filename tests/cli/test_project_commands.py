@@ -88,7 +88,7 @@ def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
         seen.update(kwargs)
         return Package("en_ner", Path("packages/en_ner.whl"))
 
-    monkeypatch.setattr("spacy_weakner.project.packaging.package", fake)
+    monkeypatch.setattr("spacy_weakner.cli.package.package", fake)
     make_selection(tmp_path / "list").save(tmp_path / "selection.json")
     data = ["--data", "gold=my gold.jsonl", "--data", "text=null", "--data", "dev="]
     options = ["--name", "ner", "--version", "2", "--scores", tmp_path / "none.json", "--example", "A text"]
@@ -197,9 +197,9 @@ def test_encoders_that_projects_do_not_have(tmp_path, monkeypatch, command):
 
 @pytest.mark.parametrize("value", ["", "null", "None", " none "])
 def test_what_is_not_given(value):
-    from spacy_weakner.cli._util import given, given_text
+    from spacy_weakner.cli._util import given_path, given_text
 
-    assert given(value) is None and given_text(value) is None and given(None) is None
+    assert given_path(value) is None and given_text(value) is None and given_path(None) is None
 
 
 def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_weakner.cli.convert import convert_cli
+from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.foreign import tool_of
 from spacy_weakner.corpus.jsonl import read_jsonl
@@ -46,7 +46,7 @@ def test_the_command_in_the_message_reads_them(tmp_path, row, tool):
         list(read_jsonl(path, NLP))
     command = str(error.value).partition("first: ")[2].partition(". (Or")[0]
     _, _, _, source, new, _, format_ = shlex.split(command)
-    convert_cli(Path(source), Path(new), format=format_)
+    convert(Path(source), Path(new), format=format_)
     (doc,) = read_docs(tmp_path / "a-new.spacy", NLP.vocab)
     assert doc_entities(doc) == [(2, 3, "DRUG")]
 

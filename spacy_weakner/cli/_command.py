@@ -1,0 +1,164 @@
+"""Makes commands of public functions: the signature says what can be given, the docstring what it means.
+
+What stands before `*` in the signature is an argument, what stands behind it an option; the help text of a parameter is
+its line in the docstring. So nothing is declared twice, and the Python API takes what the command takes.
+"""
+
+import inspect
+import re
+import sys
+from collections import abc
+from pydoc import locate
+from types import MappingProxyType, SimpleNamespace
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import typer
+
+from ._util import COMMON, reporting
+
+R = TypeVar("R")
+_FIELD = re.compile(r"(\w+(?:, \w+)*)(?: \(.+?\))?: (.*)")
+_DEFAULT = re.compile(r"[;.] None(?:: | is )(.+?)(?=\. |\.?$)")
+_ELSEWHERE = re.compile(r"See `([\w.]+)`.*|.*as for `\w+`.*")
+
+
+def command(
+    app: typer.Typer,
+    function: Callable[..., R],
+    name: Optional[str] = None,
+    *,
+    settings: Mapping[Any, Iterable[str]] = MappingProxyType({}),
+    before: Callable[[Any], None] = lambda given: None,
+    hidden: bool = False,
+    **declared: Any,
+) -> Callable[[Callable[[R, Any], None]], Callable[..., None]]:
+    """Make a command of a function. It decorates what shows the result.
+
+    app (typer.Typer): Gets the command.
+    function (Callable[..., R]): A function with a docstring in the form of this package.
+    name (Optional[str]): Name of the command; None: that of the function.
+    settings (Mapping[type, Iterable[str]]): Fields of classes that are options, too; the function takes them as
+        `**settings`.
+    before (Callable[[Any], None]): Called before the function, with all that was given (`given.input_path`), to check
+        or change it.
+    hidden (bool): Leave it out of `--help`.
+    **declared (Any): Types for parameters that need others, such as `Annotated[str, typer.Option("--name")]`; or for
+        options that the function does not have. What is no type is passed to the function as it is.
+    RETURNS (Callable): Decorates a function that takes the result, and all that was given.
+    """
+    fixed = {key: value for key, value in declared.items() if get_origin(value) is not Annotated}
+    declared = {key: value for key, value in declared.items() if key not in fixed}
+    taken = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    if any(p.name == "progress" for p in taken):
+        fixed["progress"] = True
+    taken = [p for p in taken if p.name not in fixed]
+    hints, help_ = get_type_hints(function), parameter_docs(function)
+    for owner, names in settings.items():
+        fields, types = inspect.signature(owner).parameters, get_type_hints(owner)
+        for name_ in names:
+            taken.append(fields[name_].replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            hints[name_], help_[name_] = types[name_], parameter_docs(owner)[name_]
+    options = [_option(p, declared.pop(p.name, hints[p.name]), help_.get(p.name, "")) for p in taken]
+    options += [_extra_option(key, type_) for key, type_ in declared.items()]
+    defaults = {p.name: p.default for p in taken}
+
+    def decorate(show: Callable[[R, Any], None]) -> Callable[..., None]:
+        def run(**options: Any) -> None:
+            given = SimpleNamespace(**options)
+            with reporting():
+                before(given)
+                passed = {name: getattr(given, name) for name in defaults}
+                # A list that is not given is None here, and empty there.
+                passed = {name: value for name, value in passed.items() if value is not None or defaults[name] is None}
+                # Of the module, where a test may have put another.
+                show(getattr(sys.modules[function.__module__], function.__name__)(**passed, **fixed), given)
+
+        # What introduces a list or formula is left out with it.
+        text = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("`", "")
+        run.__doc__ = re.sub(r"[^.]*:$", "", text).strip()
+        run.__annotations__ = {option.name: option.annotation for option in options}
+        # Arguments come first, and what has no default before what has one.
+        options.sort(key=lambda option: (_is_option(option), option.default is not option.empty))
+        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        app.command(name or function.__name__, hidden=hidden)(run)
+        return run
+
+    return decorate
+
+
+def parameter_docs(owner: Any) -> Dict[str, str]:
+    """What a docstring in the form of this package says of each parameter, on one line.
+
+    owner (Any): A function or class.
+    RETURNS (Dict[str, str]): Texts by name; "See ..." is left as it is.
+    """
+    found: Dict[str, str] = {}
+    names: List[str] = []
+    owners = reversed(inspect.getmro(owner)) if inspect.isclass(owner) else [owner]
+    for line in "\n\n".join(inspect.cleandoc(each.__doc__ or "") for each in owners).splitlines():
+        field = _FIELD.fullmatch(line)
+        if field is not None:
+            names = field[1].split(", ")
+            found.update(dict.fromkeys(names, field[2]))
+        elif names and line.startswith("    "):
+            found.update({name: f"{found[name]} {line.strip()}" for name in names})
+        else:
+            names = []
+    return found
+
+
+def _option(parameter: inspect.Parameter, hint: Any, help_: str) -> inspect.Parameter:
+    elsewhere = _ELSEWHERE.fullmatch(help_)
+    if elsewhere is not None and parameter.name in COMMON and get_origin(hint) is not Annotated:
+        hint = COMMON[parameter.name]
+    elif elsewhere is not None and elsewhere[1]:
+        help_ = parameter_docs(locate(f"spacy_weakner.{elsewhere[1]}"))[parameter.name]
+    type_, info = get_args(hint) if get_origin(hint) is Annotated else (_simple_type(hint), None)
+    is_option = parameter.kind is parameter.KEYWORD_ONLY or isinstance(info, typer.models.OptionInfo)
+    if info is None:
+        flag = [f"--{parameter.name.replace('_', '-')}"] if type_ is bool and parameter.default is False else []
+        info = typer.Option(*flag) if is_option else typer.Argument()
+    if info.help is None:
+        info.help = _DEFAULT.sub(r" (default: \1)", help_.replace("`", "")).rstrip(".")
+    default = parameter.default
+    if is_option and get_origin(type_) is list:
+        info.help += " (repeatable)"
+        type_, default = Optional[type_], None
+    return inspect.Parameter(
+        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, info]
+    )
+
+
+def _extra_option(name: str, type_: Any) -> inspect.Parameter:
+    default = False if get_args(type_)[0] is bool else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_)
+
+
+def _is_option(parameter: inspect.Parameter) -> bool:
+    return isinstance(get_args(parameter.annotation)[1], typer.models.OptionInfo)
+
+
+def _simple_type(hint: Any) -> Any:
+    """The type that a command line can give, of those that a function takes."""
+    members = [member for member in get_args(hint) if member is not type(None)]
+    if get_origin(hint) is Union:
+        simple = str if str in members else _simple_type(members[0])
+        return Optional[simple] if type(None) in get_args(hint) else simple
+    if get_origin(hint) in (abc.Sequence, list) or (get_origin(hint) is tuple and members[-1] is ...):
+        return List[_simple_type(members[0])]  # type: ignore[misc]
+    return str if get_origin(hint) is Literal else hint

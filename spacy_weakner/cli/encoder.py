@@ -1,0 +1,50 @@
+"""Commands that prepare encoders without labels."""
+
+import os
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg
+
+from ..encoder_tools.adapt import AdaptReport, adapt
+from ..encoder_tools.distill import DistillReport, distill
+from ._command import command
+from ._util import new_app
+
+app = new_app("encoder", "Prepare encoders without labels.")
+
+
+@command(app, adapt, model=Annotated[str, typer.Option()])
+def show_adapt(report: AdaptReport, given: Any) -> None:
+    """Print the losses before and after."""
+    if os.environ.get("RANK", "0") != "0":
+        return  # torchrun: one process speaks for all
+    if report.skipped:
+        msg.info("This encoder was finished already; nothing was done")
+    msg.good(f"{report.texts} texts", given.output_path)
+    msg.info(f"Held out: {report.held_out} texts; in all {report.words} tokens, {report.pieces} pieces")
+    if report.split:
+        msg.info(f"Texts that were too long, and were split: {report.split}")
+    resumed = f", from step {report.resumed} on" if report.resumed else ""
+    msg.info(f"Steps: {report.steps}{resumed}, in {report.seconds:.0f} s")
+    if report.new_head:
+        msg.info("The head was trained from scratch")
+    if report.perplexity_before is not None and report.perplexity_after is not None:
+        msg.info(
+            f"Held-out loss: {report.loss_before:.3f} before, {report.loss_after:.3f} after "
+            f"(perplexity {report.perplexity_before:.1f}, {report.perplexity_after:.1f})"
+        )
+    else:
+        msg.warn("No text was held out, so the loss is unknown")
+
+
+@command(app, distill, model=Annotated[str, typer.Option()])
+def show_distill(report: DistillReport, given: Any) -> None:
+    """Print how good the vectors are."""
+    msg.good(f"{report.pieces} pieces, {report.width} numbers each", given.output_path)
+    msg.info(f"Words of the corpora: {report.words}; fitted to {report.cut} of several pieces")
+    if report.held_out:
+        msg.info(
+            f"Mean cosine with the Transformer's vectors of {report.held_out} held-out words: "
+            f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)"
+        )
