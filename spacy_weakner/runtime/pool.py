@@ -8,10 +8,11 @@ from abc import ABC, abstractmethod
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from threading import Thread
-from typing import Any, Callable, Iterator, List, Sequence, Tuple, TypeVar
+from types import ModuleType
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple, TypeVar
 
 from .._compat import import_factories_by_name
 from ..errors import Errors, WeaknerError
@@ -81,11 +82,20 @@ class Processes(Pool):
     def __init__(self, pool: ProcessPoolExecutor, parts: int) -> None:
         self._pool = pool
         self.parts = parts
+        self._others = active_children()
+        self._own: List[Any] = []
 
     def submit(self, function: Callable[[A], T], argument: A) -> "Future[T]":
-        # A process begins with the environment of this moment. More threads than cores would slow all of them down.
-        with _environment({"OMP_NUM_THREADS": "1", **os.environ, "TOKENIZERS_PARALLELISM": "false"}):
-            return self._pool.submit(_call, function, argument)
+        # More threads than cores would slow all of them down.
+        with _starting({"OMP_NUM_THREADS": "1", **os.environ, "TOKENIZERS_PARALLELISM": "false"}):
+            future = self._pool.submit(_call, function, argument)
+        self._own = [child for child in active_children() if child not in self._others]
+        return future
+
+    def check(self, what: str) -> None:
+        # The executor does not notice the end of a process that it has just started until another one is done.
+        if any(child.exitcode for child in self._own):
+            raise WeaknerError(Errors.WK313.format(what=what))
 
     def failure(self, error: Exception, what: str) -> Exception:
         return WeaknerError(Errors.WK313.format(what=what)) if isinstance(error, BrokenProcessPool) else error
@@ -112,13 +122,16 @@ def processes(n: int) -> Iterator[Pool]:
 
 
 @contextmanager
-def _environment(values: "dict[str, str]") -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(values)
+def _starting(environment: Dict[str, str]) -> Iterator[None]:
+    """Let processes start with this environment, and without running the script of a user again."""
+    before, main = dict(os.environ), sys.modules["__main__"]
+    os.environ.update(environment)
+    sys.modules["__main__"] = ModuleType("__main__")
     try:
         yield
     finally:
-        for name in values.keys() - before.keys():
+        sys.modules["__main__"] = main
+        for name in environment.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
 
