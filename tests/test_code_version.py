@@ -46,7 +46,7 @@ def test_byte_code_does_not_count(tmp_path):
 def test_it_names_the_version():
     assert code_version().startswith(f"{__version__} ") and code_version() == code_version()
     assert code_of(["spacy_weakner.labeling.label"]).startswith(f"{__version__} ")
-    assert code_of([], ["ner", 3, None]) == ""
+    assert code_of([], ["ner", 3, None]) == "" and code_of(["elsewhere"]) == code_version()
 
 
 @pytest.fixture
