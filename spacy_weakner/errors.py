@@ -173,10 +173,6 @@ class Errors:
         "[WK039] {n} entities were found, too few for {n_types} types. Lower n_types, or give a larger corpus to the "
         "training clock."
     )
-    WK040 = (
-        "[WK040] Types are found by scikit-learn, which is not installed. Install the extra 'cofee': "
-        'pip install "spacy_weakner[cofee]".'
-    )
     WK041 = (
         "[WK041] '{text}' has the categories {cats}, but for '{name}' a sentence has one category: one value is 1, all "
         "others are 0. Correct the corpus, or set 'exclusive_classes = false'."
@@ -782,6 +778,10 @@ class Errors:
     WK732 = "[WK732] '{name}' cannot give vectors of word pieces: {reason}. Take another Transformer."
 
     # Damaged and hostile files
+    WK810 = (
+        "[WK810] '{name}' was given no terms with ids. Give a list with a column 'id' under "
+        "[initialize.components.{name}.terms], or remove the component."
+    )
     WK800 = (
         "[WK800] What is stored of '{name}' is damaged: {reason}. Copy the pipeline again from where it was made, or "
         "train it anew."

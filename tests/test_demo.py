@@ -66,7 +66,7 @@ def read_entries(folder: Path) -> List[Tuple[str, str]]:
     """
     with (folder / "terms.csv").open(encoding="utf8", newline="") as file_:
         reader = csv.DictReader(file_)
-        assert reader.fieldnames == ["label", "term"]
+        assert reader.fieldnames == ["label", "term", "id"]
         return [(row["label"], row["term"]) for row in reader]
 
 
@@ -323,7 +323,7 @@ def test_default_is_unchanged(tmp_path):
     digest = hashlib.sha256()
     for name in ("dev.jsonl", "gold.jsonl", "terms.csv", "test.jsonl", "text-gold.jsonl", "text.jsonl"):
         digest.update((tmp_path / "default" / name).read_bytes())
-    assert digest.hexdigest() == "2d09587468d2d356b1836b0bf11a52334b8d690a5f3578070ee71e95d0a3719d"
+    assert digest.hexdigest() == "e18e4f91968db846a8776d7201f8a509cad09aa9950e6a41afa404174354bf5b"
 
 
 def test_languages_files(joint):

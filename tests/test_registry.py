@@ -28,6 +28,7 @@ from spacy_weakner.mrc_ner.entity_types import EntityTyping
 from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.span_ner.component import SpanNer
+from spacy_weakner.term_linker.component import TermLinker
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.objective import Objective
 from spacy_weakner.ty import Tick
@@ -43,6 +44,7 @@ GOLDEN = {
         "mrc_ner",
         "sentence_category",
         "span_ner",
+        "term_linker",
         "token_ner",
     ],
     "spacy_architectures": [
@@ -191,6 +193,7 @@ def test_configs_are_filled_with_the_defaults():
         ("mrc_ner", MRCNer),
         ("sentence_category", SentenceCategory),
         ("span_ner", SpanNer),
+        ("term_linker", TermLinker),
         ("token_ner", TokenNer),
     ],
 )
@@ -200,6 +203,7 @@ def test_factories(name, kind):
     assert isinstance(pipe, kind)
     needed = {
         "gazetteer_ruler": {"terms": [Term("LOC", "York")]},
+        "term_linker": {"terms": [Term("LOC", "York", id="Q1")]},
         "mrc_ner": {"queries": {"LOC": "places", "PER": "people"}},
         "sentence_category": {"labels": ["news", "sports"]},
     }

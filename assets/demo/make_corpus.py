@@ -533,8 +533,9 @@ def main(
     write(out / "pages.wiki", to_wikitext(splits["pages"], random.Random(f"{seed}:links")))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("label", "term"))
-    writer.writerows(terms)
+    writer.writerow(("label", "term", "id"))
+    # Products have ids, as in a shop's catalogue; the other terms have none.
+    writer.writerows((*entry, f"P{n:04}" if entry[0] == "PRODUCT" else "") for n, entry in enumerate(terms, start=1))
     write(out / "terms.csv", buffer.getvalue())
     sizes = ", ".join(f"{len(rows)} {name}" for name, rows in splits.items())
     typer.echo(f"{out}: {sizes}, {len(terms)} terms")

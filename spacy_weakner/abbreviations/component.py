@@ -1,13 +1,13 @@
 """The component that finds abbreviations which a text defines, and gives them the entities that they stand for."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from ..corpus.entities import blocked_tokens
-from ..corpus.weak import get_definitions, group_entities, group_scores, set_definitions, set_spans, weak_group
+from ..corpus.weak import get_definitions, group_entities, set_definitions, set_spans, weak_group
 from ..errors import check_range
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
 from .expansion import Origin, expand
@@ -92,18 +92,20 @@ class Abbreviations(Pipe):
         return self.veto and not short.get((span.start, span.end), True)
 
     def _extend_group(self, doc: Doc, group: str, spans: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
-        attrs: Dict[str, Any] = dict(doc.spans[group].attrs) if group in doc.spans else {}
-        scored = list(zip(spans, group_scores(doc, group), strict=True))
+        attrs = dict(doc.spans[group].attrs)
+        # What the group has for each span, such as scores and ids.
+        keys = [key for key in ("scores", "ids") if key in attrs]
+        rows = list(zip(spans, *(attrs[key] for key in keys), strict=True))
         known = set(group_entities(doc, group))
-        kept = [(span, score) for span, score in scored if not self._is_vetoed(span, short)]
+        kept = [row for row in rows if not self._is_vetoed(row[0], short)]
         for bounds, origins in short.items():
-            for origin, score in (scored[origin.entity] for origin in origins):
-                if (*bounds, origin.label_) not in known:
-                    kept.append((Span(doc, *bounds, label=origin.label, kb_id=origin.kb_id), score))
-        kept.sort(key=lambda item: (item[0].start, item[0].end, item[0].label_))
-        if "scores" in attrs:
-            attrs["scores"] = [score for _, score in kept]
-        set_spans(doc, group, [span for span, _ in kept], attrs)
+            for span, *values in (rows[origin.entity] for origin in origins):
+                if (*bounds, span.label_) not in known:
+                    kept.append((Span(doc, *bounds, label=span.label, kb_id=span.kb_id), *values))
+        kept.sort(key=lambda row: (row[0].start, row[0].end, row[0].label_))
+        for number, key in enumerate(keys, start=1):
+            attrs[key] = [row[number] for row in kept]
+        set_spans(doc, group, [row[0] for row in kept], attrs)
 
     def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
         """A short form replaces shorter entities, and one of another label; a longer one stays."""

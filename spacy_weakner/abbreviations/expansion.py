@@ -1,14 +1,16 @@
 """Where a document defines an abbreviation of an entity, its short form names the same entity."""
 
 from itertools import groupby
-from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple, TypeVar
 
 from spacy.tokens import Doc
 
+from ..corpus.weak import document_of
 from ..ty import Entity
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds, Definition, find_definitions, short_forms
 
 Form = Tuple[str, ...]
+T = TypeVar("T")
 
 
 class Origin(NamedTuple):
@@ -56,29 +58,24 @@ def expand(
     return [Expansion(own, _find(doc, forms)) for doc, own in zip(docs, definitions, strict=True)]
 
 
-def expand_documents(
-    docs: Sequence[Doc], entities: Sequence[Sequence[Entity]], document_of: Callable[[Doc], object]
-) -> List[List[Entity]]:
+def expand_documents(docs: Sequence[Doc], found: Sequence[Mapping[Entity, T]]) -> List[Dict[Entity, T]]:
     """Add the short forms of documents to what was found in their sentences.
 
     docs (Sequence[Doc]): Sentences; those of one document follow each other.
-    entities (Sequence[Sequence[Entity]]): What was found in each.
-    document_of (Callable[[Doc], object]): The document of a sentence; None: it is one by itself.
-    RETURNS (List[List[Entity]]): What was found, with short forms, sorted.
+    found (Sequence[Mapping[Entity, T]]): The entities of each, with what short forms inherit of them, such as ids.
+    RETURNS (List[Dict[Entity, T]]): All entities, sorted.
     """
-    result: List[List[Entity]] = []
-    numbered = enumerate(docs)
-    for _, group in groupby(numbered, lambda item: document_of(item[1]) or item[0]):
-        numbers, sentences = zip(*group, strict=True)
-        found = [list(entities[n]) for n in numbers]
-        for own, expansion in zip(found, expand(sentences, found), strict=True):
-            added: Set[Entity] = {
-                (*bounds, found[origin.doc][origin.entity][2])
-                for bounds, origins in expansion.short.items()
-                for origin in origins
-            }
-            kept = [entity for entity in own if expansion.short.get(entity[:2], True)]
-            result.append(sorted({*kept, *added}))
+    result: List[Dict[Entity, T]] = []
+    for _, group in groupby(range(len(docs)), lambda n: document_of(docs[n]) or n):
+        numbers = list(group)
+        entities = [list(found[n]) for n in numbers]
+        for n, expansion in zip(numbers, expand([docs[n] for n in numbers], entities), strict=True):
+            every = dict(found[n])
+            for bounds, origins in expansion.short.items():
+                for origin in origins:
+                    entity = entities[origin.doc][origin.entity]
+                    every.setdefault((*bounds, entity[2]), found[numbers[origin.doc]][entity])
+            result.append(dict(sorted(every.items(), key=lambda item: item[0])))
     return result
 
 

@@ -54,14 +54,12 @@ def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
     n_types (int): Number of clusters.
     seed (int): Seed of the initial centers.
     RETURNS (Clusters): The clusters.
-    RAISES (WeaknerError): If there are fewer entities than clusters, or scikit-learn is missing.
+    RAISES (WeaknerError): If there are fewer entities than clusters.
     """
     if len(vectors) < n_types:
         raise WeaknerError(Errors.WK039.format(n=len(vectors), n_types=n_types))
-    try:
-        from sklearn.cluster import KMeans
-    except ModuleNotFoundError as error:
-        raise WeaknerError(Errors.WK040) from error
+    from sklearn.cluster import KMeans
+
     fitted = KMeans(n_types, n_init=1, random_state=seed).fit(numpy.asarray(vectors, dtype="float32"))
     spreads = numpy.full(n_types, numpy.inf)
     for k in range(n_types):

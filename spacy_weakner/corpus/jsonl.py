@@ -118,6 +118,10 @@ def row_from_doc(doc: Doc) -> Row:
         row["spaces"] = spaces
     missing = [token.ent_iob == 0 for token in visible]
     row["ents"] = None if all(missing) else moved(weak.doc_entities(doc))
+    for entity, ent in zip(
+        row["ents"] or (), (ent for ent in doc.ents if place[ent.start] < place[ent.end]), strict=True
+    ):
+        entity += [ent.kb_id_] * bool(ent.kb_id)
     if row["ents"] is not None and any(missing):
         row["missing"] = _ranges(missing)
     if weak.WRONG_GROUP in doc.spans:
@@ -144,10 +148,12 @@ def row_from_doc(doc: Doc) -> Row:
 def _scored(doc: Doc, source: str, place: Sequence[int]) -> List[List[Any]]:
     name = weak.weak_group(source)
     rows: List[List[Any]] = []
-    entities = weak.group_entities(doc, name)
-    for (start, end, label), score in zip(entities, weak.group_scores(doc, name), strict=True):
+    entities, ids = weak.group_entities(doc, name), weak.group_ids(doc, name)
+    for entity, score in zip(entities, weak.group_scores(doc, name), strict=True):
+        start, end, label = entity
         if place[start] < place[end]:
-            rows.append([place[start], place[end], label] + ([] if score is None else [score]))
+            rest = ([] if score is None else [score]) + list(ids.get(entity, ())[:1])
+            rows.append([place[start], place[end], label, *rest])
     return rows
 
 

@@ -245,9 +245,10 @@ def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
 
 
 def _select_attrs(attrs: Dict[str, Any], spans: List[int], tokens: Tokens) -> Dict[str, Any]:
-    """What a group carries: scores of its spans, and tokens without annotation."""
-    if "scores" in attrs:
-        attrs["scores"] = [attrs["scores"][i] for i in spans]
+    """What a group carries: scores and ids of its spans, and tokens without annotation."""
+    for key in ("scores", "ids"):
+        if key in attrs:
+            attrs[key] = [attrs[key][i] for i in spans]
     if "missing" in attrs:
         attrs["missing"] = numpy.flatnonzero(numpy.isin(tokens, attrs["missing"])).tolist()
     return attrs

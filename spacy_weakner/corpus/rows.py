@@ -6,13 +6,14 @@
 - "tokens": words; offsets count tokens, the end is exclusive. "spaces" says which tokens a blank follows;
   without it every token is followed by one. Tokens of white space, and empty ones, are dropped when all is read.
 - "text" instead: raw text for the tokenizer; offsets count characters.
-- "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}. A list is complete: all
-  other tokens are outside. Null or no key: nothing is known, every token is missing.
+- "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}, perhaps with the id of a concept
+  ([start, end, label, "ID"], or "kb_id"). A list is complete: all other tokens are outside. Null or no key: nothing is
+  known, every token is missing.
 - "missing": [start, end] ranges about which nothing is known, beside a list of "ents". "complete": false says that
   nothing is known about any token that belongs to no entity.
 - "wrong": spans that are known to be wrong: not of their label, or no entities at all if it is "".
-- "weak_ents": what weak sources say: a list, or one list per source; overlaps are allowed, a fourth element
-  (or "score") is the score, null means that the source has not looked.
+- "weak_ents": what weak sources say: a list, or one list per source; overlaps are allowed, a further number (or
+  "score") is the score, null means that the source has not looked.
 - "cats": sentence categories with numbers.
 - "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
   kept beside them, and "gold_missing" the ranges without annotation.
@@ -37,6 +38,8 @@ from .foreign import BARE, tool_of
 from .gold import set_gold
 
 Row = Dict[str, Any]
+# Characters of the id of a concept.
+MAX_ID_LENGTH = 200
 MISALIGNED = ("drop", "error", "expand", "contract")
 DEFAULT_SOURCE = "imported"
 BLANK = "spans of white space, dropped"
@@ -54,6 +57,7 @@ class _Marked(NamedTuple):
     label: str
     score: Optional[float]
     moved: bool = False
+    id: str = ""
 
 
 def doc_from_row(
@@ -82,10 +86,12 @@ def doc_from_row(
         known[start:end] = [False] * (end - start)
     if entities or any(known):  # of a new Doc nothing is known
         set_entities(doc, entities or [], known)
+        weak.give_ids(doc, spans.ids)
     for name, group in weak_lists(row.get("weak_ents"), source):
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
-        weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores)
+        ids = {(m.start, m.end, m.label): [m.id] for m in marked if m.id}
+        weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores, ids)
     if row.get("wrong"):
         wrong = spans.read_marked(row["wrong"], "wrong", unlabeled=True)
         weak.set_group(doc, weak.WRONG_GROUP, [(m.start, m.end, m.label) for m in wrong])
@@ -142,6 +148,8 @@ class _SpanReader:
         self.counts = counts
         self.text = doc.text if borders is None else ""
         self.length = len(self.text) if borders is None else len(borders) - 1
+        # Ids of concepts of what was read as entities.
+        self.ids: Dict[Entity, List[str]] = {}
         self._dropped: List[Tuple[int, int]] = []
 
     def take_dropped(self) -> List[Tuple[int, int]]:
@@ -151,6 +159,7 @@ class _SpanReader:
 
     def read(self, items: Any, what: str) -> List[Entity]:
         marked = self.read_marked(items, what)
+        self.ids = {(m.start, m.end, m.label): [m.id] for m in marked if m.id}
         exact = [(m.start, m.end, m.label) for m in marked if not m.moved]
         check_overlaps(exact, what)
         # What was expanded gives way to what it meets now.
@@ -168,11 +177,11 @@ class _SpanReader:
     def read_marked(self, items: Any, what: str, scored: bool = False, unlabeled: bool = False) -> List[_Marked]:
         result = []
         for item in _a_list(items, what):
-            start, end, label, score = _parts(item, what, scored, unlabeled)
+            start, end, label, score, identifier = _parts(item, what, scored, unlabeled)
             moved = self.counts.moved
             borders = self._tokens(start, end, item, what, label=label)
             if borders is not None:
-                result.append(_Marked(*borders, label, score, self.counts.moved > moved))
+                result.append(_Marked(*borders, label, score, self.counts.moved > moved, identifier))
         return result
 
     def read_ranges(self, items: Any, what: str) -> List[Tuple[int, int]]:
@@ -277,20 +286,35 @@ def _visible(words: Sequence[str], spaces: Optional[Sequence[bool]]) -> Tuple[Li
     return kept, None if spaces is None else behind
 
 
-def _parts(item: Any, what: str, scored: bool, unlabeled: bool) -> Tuple[Any, Any, str, Optional[float]]:
-    score = None
+def _parts(item: Any, what: str, scored: bool, unlabeled: bool) -> Tuple[Any, Any, str, Optional[float], str]:
+    score: Any = None
+    identifier: Any = None
     if isinstance(item, dict) and {"start", "end", "label"} <= set(item):
         start, end, label = item["start"], item["end"], item["label"]
-        score = item.get("score") if scored else None
-    elif isinstance(item, list) and (len(item) == 3 or (scored and len(item) == 4)):
-        start, end, label = item[:3]
-        score = item[3] if len(item) == 4 else None
+        score, identifier = item.get("score") if scored else None, item.get("kb_id")
+    elif isinstance(item, list) and 3 <= len(item) <= (5 if scored else 4):
+        start, end, label, *rest = item
+        # A text is an id, and stands last.
+        identifier = rest.pop() if rest and isinstance(rest[-1], str) else None
+        score = rest.pop() if rest else None
+        if rest or (score is not None and not scored):
+            raise RowError(f"{what}: expected [start, end, label] and perhaps an id, got {show(item)}")
     else:
         form = "[start, end, label, score]" if scored else "[start, end, label]"
         raise RowError(f"{what}: expected {form}, got {show(item)}")
     if not isinstance(label, str) or not (label.strip() or (unlabeled and not label)):
         raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
-    return start, end, label, None if score is None else _number(score, f"{what}: the score")
+    score = None if score is None else _number(score, f"{what}: the score")
+    return start, end, label, score, _concept(identifier, what)
+
+
+def _concept(value: Any, what: str) -> str:
+    """The id of a concept, which may be a number; empty if there is none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or len(str(value)) > MAX_ID_LENGTH:
+        raise RowError(f"{what}: an id must be a string of at most {MAX_ID_LENGTH} characters, got {show(value)}")
+    return str(value)
 
 
 def weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:

@@ -16,8 +16,9 @@ means "O", and, if it is a term list, by which token attribute its terms are com
 """
 
 import math
+import re
 from numbers import Real
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ WRONG_GROUP = "wrong"
 
 _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
 
+_SENTENCE = re.compile(r"(.+)\.\d+")
 _ID = "weakner.id"
 _WEAK = "weakner.weak"
 _CONFIDENCE = "weakner.confidence"
@@ -45,6 +47,10 @@ _AUGMENTED = "weakner.augmented"
 _META = "weakner.meta"
 _DEFINITIONS = "weakner.definitions"
 _STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED, _META)
+
+
+# Ids of concepts by entity, the best first.
+Ids = Mapping[Entity, Sequence[str]]
 
 
 class SoftLabels(NamedTuple):
@@ -64,7 +70,12 @@ class SoftLabels(NamedTuple):
 
 
 def set_group(
-    doc: Doc, name: str, entities: Sequence[Entity], scores: Optional[Sequence[Optional[float]]] = None
+    doc: Doc,
+    name: str,
+    entities: Sequence[Entity],
+    scores: Optional[Sequence[Optional[float]]] = None,
+    ids: Optional[Ids] = None,
+    attrs: Optional[Mapping[str, Any]] = None,
 ) -> SpanGroup:
     """Write a span group, replacing an earlier one of that name.
 
@@ -72,10 +83,21 @@ def set_group(
     name (str): Name of the group, for example `weak_group("terms")`.
     entities (Sequence[Entity]): (start, end, label) in tokens.
     scores (Optional[Sequence[Optional[float]]]): One per entity: a probability, or None where there is none.
+    ids (Optional[Ids]): Ids of concepts by entity, the best first, which becomes the span's `kb_id_`.
+    attrs (Optional[Mapping[str, Any]]): What the group carries besides.
     RETURNS (SpanGroup): The group.
     """
-    attrs = {} if scores is None else {"scores": [None if s is None else float(s) for s in scores]}
-    return set_spans(doc, name, [Span(doc, start, end, label=label) for start, end, label in entities], attrs)
+    given = ids or {}
+    carried = {key: value for key, value in (attrs or {}).items() if key not in ("scores", "ids")}
+    if scores is not None:
+        carried["scores"] = [None if s is None else float(s) for s in scores]
+    if any(given.values()):
+        carried["ids"] = [list(given.get(entity, ())) for entity in entities]
+    spans = [
+        Span(doc, start, end, label=label, kb_id=next(iter(given.get((start, end, label), ())), ""))
+        for start, end, label in entities
+    ]
+    return set_spans(doc, name, spans, carried)
 
 
 def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> SpanGroup:
@@ -88,7 +110,7 @@ def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> 
 def copy_group(doc: Doc, other: Doc, name: str) -> None:
     """Copy a span group, if the Doc has it, to another Doc of the same tokens."""
     if name in doc.spans:
-        spans = [Span(other, span.start, span.end, label=span.label_) for span in doc.spans[name]]
+        spans = [Span(other, span.start, span.end, label=span.label_, kb_id=span.kb_id_) for span in doc.spans[name]]
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
@@ -122,6 +144,7 @@ def set_source(
     entities: Sequence[Entity],
     scores: Optional[Sequence[Optional[float]]] = None,
     *,
+    ids: Optional[Ids] = None,
     reliability: Optional[float] = None,
     complete: bool = False,
     terms: Optional[str] = None,
@@ -132,13 +155,14 @@ def set_source(
     source (str): Name of the source.
     entities (Sequence[Entity]): (start, end, label) in tokens; overlaps and several labels per phrase are allowed.
     scores (Optional[Sequence[Optional[float]]]): One per entity, or None where there is none.
+    ids (Optional[Ids]): Ids of concepts by entity, the best first.
     reliability (Optional[float]): Probability that one of its entities is right, as its user declares it.
     complete (bool): Whether tokens about which it says nothing are "O" to it, as they are to a model that was asked for
         all entities; a term list only knows what is in it.
     terms (Optional[str]): For a term list: the token attribute that its terms are compared by.
     RETURNS (SpanGroup): The group.
     """
-    group = set_group(doc, weak_group(source), entities, scores)
+    group = set_group(doc, weak_group(source), entities, scores, ids)
     group.attrs.update(source_attrs(reliability, complete, terms))
     return group
 
@@ -182,6 +206,38 @@ def weak_sources(doc: Doc) -> List[str]:
     return sorted(name[len(WEAK_PREFIX) :] for name in doc.spans if name.startswith(WEAK_PREFIX))
 
 
+def group_ids(doc: Doc, name: str) -> Dict[Entity, Tuple[str, ...]]:
+    """Ids of concepts of the entities of a span group that have any, the best first."""
+    if name not in doc.spans:
+        return {}
+    group = doc.spans[name]
+    every = group.attrs.get("ids", [[span.kb_id_] if span.kb_id else [] for span in group])
+    entities = group_entities(doc, name)
+    return {entity: tuple(ids) for entity, ids in zip(entities, every, strict=True) if ids}
+
+
+def add_ids(doc: Doc, sources: Sequence[str]) -> None:
+    """Give the entities that have no id that of the same span and label of a source.
+
+    doc (Doc): The Doc.
+    sources (Sequence[str]): The sources, the most trusted first.
+    """
+    ids: Dict[Entity, Tuple[str, ...]] = {}
+    for group in map(weak_group, sources):
+        if group in doc.spans and "ids" in doc.spans[group].attrs:
+            ids = {**group_ids(doc, group), **ids}
+    give_ids(doc, ids)
+
+
+def give_ids(doc: Doc, ids: Ids) -> None:
+    """Give the entities that have no id the first of their own."""
+    for ent in doc.ents if ids else ():
+        own = ids.get((ent.start, ent.end, ent.label_))
+        if own and not ent.kb_id:
+            for token in ent:
+                token.ent_kb_id_ = own[0]
+
+
 def doc_entities(doc: Doc) -> List[Entity]:
     """`doc.ents` as plain tuples."""
     return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
@@ -198,6 +254,13 @@ def get_id(doc: Doc) -> Optional[str]:
 def set_id(doc: Doc, identifier: Optional[str]) -> None:
     """Keep the identifier of the source file."""
     _set(doc, _ID, identifier)
+
+
+def document_of(doc: Doc) -> Optional[str]:
+    """Identifier of the document that a sentence belongs to: the sentences of a text "a7" are called a7.1, a7.2 and so
+    on. None if the sentence's identifier does not tell."""
+    found = _SENTENCE.fullmatch(get_id(doc) or "")
+    return None if found is None else found[1]
 
 
 def is_weak(doc: Doc) -> bool:
@@ -358,8 +421,17 @@ def _is_group(group: SpanGroup) -> bool:
         hasattr(scores, "__len__")
         and len(scores) == len(group)
         and all(isinstance(score, (Real, type(None))) for score in scores)
+        and _are_ids(attrs.get("ids"), len(group))
         and isinstance(attrs.get("reliability"), (Real, type(None)))
         and isinstance(attrs.get("terms"), (str, type(None)))
+    )
+
+
+def _are_ids(ids: Any, length: int) -> bool:
+    return ids is None or (
+        isinstance(ids, (list, tuple))
+        and len(ids) == length
+        and all(isinstance(own, (list, tuple)) and all(isinstance(text, str) for text in own) for own in ids)
     )
 
 

@@ -77,8 +77,8 @@ class Selection(NamedTuple):
 class TermColumns:
     """Terms with their tokens: all that matching needs, so that nothing is tokenized twice.
 
-    names (Tuple[str, ...]): The labels.
-    labels (Rows): Shape (n_terms,): number of each term's label.
+    names (Tuple[str, ...]): The labels; with an id, as `name_of` writes them.
+    labels (Rows): Shape (n_terms,): number of each term's name.
     text (Ragged): The terms as they were read, in UTF-8.
     characters (Rows): Shape (n_terms,): their length in characters.
     cased (Rows): Shape (n_terms,): 1 for those that are declared to match in exact case only.
@@ -107,12 +107,13 @@ class TermColumns:
     def terms(self) -> Iterator[Term]:
         """All terms, in the order in which they were added."""
         for row, (label, cased) in enumerate(zip(self.labels.tolist(), self.cased.tolist(), strict=True)):
-            yield Term(self.names[label], self.text[row].tobytes().decode("utf-8"), bool(cased))
+            name, identifier = split_name(self.names[label])
+            yield Term(name, self.text[row].tobytes().decode("utf-8"), bool(cased), identifier)
 
     @cached_property
     def used_names(self) -> List[str]:
         """The labels that terms have, sorted."""
-        return sorted(self.names[label] for label in numpy.unique(self.labels))
+        return sorted({split_name(self.names[label])[0] for label in numpy.unique(self.labels)})
 
     def plus(self, other: "TermColumns") -> "TermColumns":
         """These terms, then others that are not among them; each once."""
@@ -134,7 +135,7 @@ class TermColumns:
     def unique(self) -> "TermColumns":
         """Every term once, where it came first."""
         digests = b"".join(
-            blake2b(f"{len(term.label)} {term.exact:d} {term.label}{term.text}".encode(), digest_size=16).digest()
+            blake2b(f"{term.exact:d}\n{name_of(term)}\n{term.text}".encode(), digest_size=16).digest()
             for term in self.terms()
         )
         a, b = numpy.frombuffer(digests, dtype="uint64").reshape(-1, 2).T
@@ -223,7 +224,7 @@ class ColumnBuilder:
             self._variant_of.append(len(self._labels))
         text = term.text.encode("utf-8")
         exact = ids[:0] if orths is None else orths
-        self._labels.append(self._names.setdefault(term.label, len(self._names)))
+        self._labels.append(self._names.setdefault(name_of(term), len(self._names)))
         self._characters.append(len(term.text))
         self._cased.append(term.exact)
         self._text += text
@@ -246,6 +247,17 @@ class ColumnBuilder:
             exact=Ragged.of(self._exact, self._exact_lengths, "uint64"),
             variants=Ragged.of(self._variants, self._variants_lengths, "uint64"),
         ).unique()
+
+
+def name_of(term: Term) -> str:
+    """What a table stores of a term's label and id: neither of them has a line end."""
+    return f"{term.label}\n{term.id}" if term.id else term.label
+
+
+def split_name(name: str) -> Tuple[str, str]:
+    """Label and id; the id is empty if there is none."""
+    label, _, identifier = name.partition("\n")
+    return label, identifier
 
 
 def has_inner_capital(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -45,6 +45,9 @@ class GazetteerRuler(BatchPipe):
     conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
 
     A term that is given as a token pattern of ORTH or TEXT matches in exact case only.
+    A match has the first id of its term as `span.kb_id_`, if it has any; the `attrs` of the group list all ids of each
+    match under "ids".
+
     Terms are tokenized like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
     lemmas ignore case. Settings are applied when terms are added or loaded; `attr` stays fixed after that.
@@ -138,11 +141,24 @@ class GazetteerRuler(BatchPipe):
         YIELDS (List[Entity]): As `match`, for each Doc.
         RAISES (WeaknerError): As `match`.
         """
-        names, matches = self._table.names, self.match_batch(docs)
-        labels = [names[label] for label in matches.labels.tolist()]
-        rows = zip(matches.starts.tolist(), matches.ends.tolist(), labels, strict=True)
+        return map(list, self.match_ids(docs))
+
+    def match_ids(self, docs: Sequence[Doc]) -> Iterator[Dict[Entity, Tuple[str, ...]]]:
+        """Find all matches in several Docs at once, with their ids, without writing anything.
+
+        docs (Sequence[Doc]): The Docs.
+        YIELDS (Dict[Entity, Tuple[str, ...]]): The matches of each Doc, sorted; ids in the order of the list.
+        RAISES (WeaknerError): As `match`.
+        """
+        table, matches = self._table, self.match_batch(docs)
+        names, numbers = table.names, matches.labels.tolist()
+        rows = zip(matches.starts.tolist(), matches.ends.tolist(), numbers, strict=True)
         for n in numpy.bincount(matches.sequences, minlength=len(docs)).tolist():
-            yield list(islice(rows, n))
+            ids: Dict[Entity, Tuple[str, ...]] = {}
+            for start, end, number in islice(rows, n):
+                entity, identifier = (start, end, names[number]), table.ids[number]
+                ids[entity] = (*ids.get(entity, ()), identifier) if identifier else ids.get(entity, ())
+            yield ids
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
         """Find all matches in several Docs at once, without writing anything.
@@ -179,17 +195,21 @@ class GazetteerRuler(BatchPipe):
         return raw_values(doc, ["ORTH" if self.attr == FORM else self.attr, "ORTH", "IS_SPACE"])
 
     def annotate(self, docs: List[Doc]) -> None:
-        matches = self.match_batch(docs)
         group, attrs = weak_group(self.source), source_attrs(self.reliability)
         # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.
         strings: Any = self.vocab.strings
-        names, used = self._table.names, numpy.unique(matches.labels).tolist()
-        hashes = {label: strings.add(names[label], allow_transient=False) for label in used}
-        rows = zip(matches.starts.tolist(), matches.ends.tolist(), matches.labels.tolist(), strict=True)
-        borders = numpy.searchsorted(matches.sequences, numpy.arange(len(docs) + 1)).tolist()
-        for doc, (begin, end) in zip(docs, pairwise(borders), strict=True):
-            spans = [Span(doc, first, last, hashes[label]) for first, last, label in islice(rows, end - begin)]
-            set_spans(doc, group, spans, attrs)
+        hashes: Dict[str, int] = {}
+        for doc, matches in zip(docs, self.match_ids(docs), strict=True):
+            for (_, _, label), ids in matches.items():
+                for text in (label, *ids[:1]):
+                    if text not in hashes:
+                        hashes[text] = strings.add(text, allow_transient=False)
+            spans = [
+                Span(doc, start, end, hashes[label], kb_id=hashes[ids[0]] if ids else 0)
+                for (start, end, label), ids in matches.items()
+            ]
+            ids_of = {"ids": list(map(list, matches.values()))} if self._table.has_ids else {}
+            set_spans(doc, group, spans, {**attrs, **ids_of})
             if self.annotate_ents:
                 annotate_entities(doc, spans, self.policy, self.overwrite)
 
@@ -218,6 +238,11 @@ class GazetteerRuler(BatchPipe):
     def terms(self) -> List[Term]:
         """All terms in the order in which they were added, also those that the settings rule out."""
         return list(self._table.columns.terms())
+
+    @property
+    def has_ids(self) -> bool:
+        """True if a term has an id."""
+        return self._table.has_ids
 
     def initialize(
         self,

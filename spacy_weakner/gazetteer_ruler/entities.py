@@ -28,7 +28,8 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: U
             for ent in there:
                 taken[ent.start : ent.end] = False
         spans = [span for span in spans if not taken[span.start : span.end].any()]
-    found = [Span(doc, *entity) for entity in resolve([Candidate.of(s, _SOURCE) for s in spans], policy, [_SOURCE])]
+    given = {(span.start, span.end, span.label_): span for span in spans}
+    found = [given[entity] for entity in resolve([Candidate.of(s, _SOURCE) for s in spans], policy, [_SOURCE])]
     if overwrite == SHORTER:
         there, found = _longest(there, found)
     doc.set_ents(sorted([*there, *found], key=lambda ent: ent.start), blocked=blocked)

@@ -7,15 +7,15 @@ import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
-from .columns import Ragged, TableSettings, TermColumns
+from .columns import Ragged, TableSettings, TermColumns, split_name
 from .trie import Hits, Ids, Index, Trie
 
 AMBIGUITY = ("all", "first", "drop")
 
 
 class Matches(NamedTuple):
-    """Matches in a batch of sequences, sorted by sequence, start, end and label; a row for each label. A label is a
-    number in the sorted list of names."""
+    """Matches in a batch of sequences, sorted by sequence, start, end and label: a row for each label and each of its
+    ids, these in the order of the list. A label is a number in the list of names of the table."""
 
     sequences: Index
     starts: Index
@@ -27,7 +27,7 @@ class TermTable:
     """Finds terms; immutable.
 
     settings (TableSettings): What it was compiled with.
-    names (Sequence[str]): Labels in the order of their numbers in matches: sorted.
+    names (Sequence[str]): Labels and ids in the order of their numbers in matches: sorted by label.
     plain (Trie): Terms that are matched on the component's attribute.
     exact (Trie): Terms that are matched on ORTH.
     columns (Union[TermColumns, ArrayFile]): All terms, or the file from which to read them when they are needed.
@@ -42,7 +42,12 @@ class TermTable:
         columns: Union[TermColumns, ArrayFile],
     ) -> None:
         self.settings = settings
-        self.names = list(names)
+        pairs = [split_name(name) for name in names]
+        self.names = [label for label, _ in pairs]
+        self.ids = [identifier for _, identifier in pairs]
+        self.has_ids = any(self.ids)
+        # Of each name the number of its label.
+        self._label_numbers = numpy.unique(numpy.asarray(self.names, dtype=object), return_inverse=True)[1]
         self.plain = plain
         self.exact = exact
         self.has_exact = len(exact) > 0
@@ -53,7 +58,7 @@ class TermTable:
     def build(cls, columns: TermColumns, settings: TableSettings) -> "TermTable":
         """Compile a table."""
         selection = columns.select(settings)
-        names = sorted(columns.names)
+        names = _sorted_names(columns.names)
         places = {name: number for number, name in enumerate(names)}
         numbers = numpy.asarray([places[name] for name in columns.names], dtype="int64")
         only_first = settings.ambiguity == "first"
@@ -81,7 +86,7 @@ class TermTable:
     def labels(self) -> List[str]:
         """Labels of the phrases that are looked up, sorted."""
         numbers = {int(n) for trie in (self.plain, self.exact) for n in trie.labels()}
-        return [self.names[n] for n in sorted(numbers)]
+        return sorted({self.names[n] for n in numbers})
 
     def find(self, sequences: Sequence[Ids]) -> Matches:
         """Find all terms, those that overlap included.
@@ -102,7 +107,7 @@ class TermTable:
         hits = self._find_both(flat) if self.has_exact else self.plain.find(flat)
         hits = _sorted(hits, len(self.names))
         if self.settings.ambiguity == "drop":
-            hits = _unambiguous(hits)
+            hits = _unambiguous(hits, self._label_numbers)
         numbers = numpy.searchsorted(begins, hits.places, side="right") - 1
         starts = hits.places - begins[numbers]
         return Matches(numbers, starts, starts + hits.lengths, hits.labels)
@@ -138,7 +143,7 @@ class TermTable:
         """
         if file_.meta.get("settings") != settings._asdict():
             return cls.build(TermColumns.from_arrays(file_, _names(file_)), settings)
-        names = sorted(_names(file_))
+        names = _sorted_names(_names(file_))
         plain, exact = (Trie.from_arrays(file_, name, len(names)) for name in ("plain", "exact"))
         return cls(settings, names, plain, exact, file_)
 
@@ -148,6 +153,11 @@ class TermTable:
     def __getstate__(self) -> Dict[str, Any]:
         # A mapped file cannot be sent to another process, its contents can.
         return {**self.__dict__, "_columns": self.columns}
+
+
+def _sorted_names(names: Sequence[str]) -> List[str]:
+    """By label; the ids of a label in the order of the list."""
+    return sorted(names, key=lambda name: split_name(name)[0])
 
 
 def _names(file_: ArrayFile) -> List[str]:
@@ -164,12 +174,13 @@ def _sorted(hits: Hits, n_labels: int) -> Hits:
     return Hits(keys // (above * n_labels), keys // n_labels % above, keys % n_labels)
 
 
-def _unambiguous(hits: Hits) -> Hits:
-    """Of sorted hits those that share place and length with no other: phrases with one label."""
-    same = (hits.places[1:] == hits.places[:-1]) & (hits.lengths[1:] == hits.lengths[:-1])
-    alone = numpy.ones(len(hits.places), dtype=bool)
-    alone[1:] &= ~same
-    alone[:-1] &= ~same
+def _unambiguous(hits: Hits, label_numbers: Index) -> Hits:
+    """Of sorted hits those that share place and length with none of another label: phrases with one label."""
+    labels = label_numbers[hits.labels]
+    again = (hits.places[1:] == hits.places[:-1]) & (hits.lengths[1:] == hits.lengths[:-1])
+    phrases = numpy.concatenate([numpy.zeros(min(1, len(labels)), dtype="int64"), numpy.cumsum(~again)])
+    several = numpy.unique(phrases[1:][again & (labels[1:] != labels[:-1])])
+    alone = ~numpy.isin(phrases, several)
     return Hits(*(column[alone] for column in hits))
 
 

@@ -20,6 +20,7 @@ from typing import (
     Union,
 )
 
+from ..corpus.rows import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
 
@@ -30,6 +31,8 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _EXACT_KEYS = ("ORTH", "TEXT")
 _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
+# Columns and keys that hold the id of the concept that a term belongs to; in a cell "|" separates several.
+ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
 
 
 class Term(NamedTuple):
@@ -38,18 +41,21 @@ class Term(NamedTuple):
     label (str): Entity label.
     text (str): The phrase, without white space around it.
     exact (bool): True if it matches in exact case only, whatever the attribute is that terms are compared by.
+    id (str): Id of the concept that it belongs to; empty if it is not known. A term of several concepts stands several
+        times in a list.
     """
 
     label: str
     text: str
     exact: bool = False
+    id: str = ""
 
 
 # Terms as a component takes them: a reader's result; strings, pairs (label, term) and rows; or lists of terms by label.
 TermSource = Union[
     Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
 ]
-# Where a row stands (a line, for error messages), its label and term as found, and, of patterns, whether it is exact.
+# Where a row stands (a line, for error messages), then its label, term and ids as found, and whether it is exact.
 _Row = Tuple[Any, ...]
 
 
@@ -57,48 +63,53 @@ class BadTerm(ValueError):
     """A row that gives no term; who reads it adds the place to the message."""
 
 
-def make_term_list(path: Path, label: Optional[str] = None) -> Callable[[], Iterator[Term]]:
+def make_term_list(
+    path: Path, label: Optional[str] = None, id_column: Optional[str] = None
+) -> Callable[[], Iterator[Term]]:
     """Create a reader of a term list. The file is read when the component is initialised, not before.
 
     path (Path): The file. Its suffix tells the format: `.csv` and `.tsv` (a header with the columns `label`
-        and `term`, others are ignored), `.jsonl` (`{"label", "term"}`, or patterns of spaCy's rulers) or
-        `.txt` (one term a line); each also with `.gz`.
+        and `term`, and perhaps one of ids; others are ignored), `.jsonl` (`{"label", "term", "id"}`, or patterns of
+        spaCy's rulers) or `.txt` (one term a line); each also with `.gz`.
     label (Optional[str]): Label of the terms for which the file gives none.
+    id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` that is there.
     RETURNS (Callable[[], Iterator[Term]]): Reads the terms.
     """
-    return partial(read_terms, Path(path), label)
+    return partial(read_terms, Path(path), label, id_column)
 
 
-def read_terms(path: Path, label: Optional[str] = None) -> Iterator[Term]:
+def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
     """Stream the terms of a file. Blank lines are skipped.
 
     path (Path): The file; see `make_term_list` for the formats.
     label (Optional[str]): Label of the terms for which the file gives none.
+    id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` that is there.
     YIELDS (Term): The terms, in the order of the file, duplicates included.
     RAISES (WeaknerError): If the file is missing, malformed or holds no terms; the message names the line.
     """
     path = Path(path)
     rows = _format_reader(path)
     empty = True
-    for line, row_label, *fields in rows(path, label):
+    for line, row_label, *fields in rows(path, label, id_column):
         try:
-            term = make_term(label if _is_blank(row_label) else row_label, *fields)
+            terms = make_terms(label if _is_blank(row_label) else row_label, *fields)
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
         empty = False
-        yield term
+        yield from terms
     if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
 
 
-def make_term(label: Any, text: Any, exact: bool = False) -> Term:
+def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None) -> List[Term]:
     """Check what a row says.
 
     label (Any): The label as found.
     text (Any): The term as found.
     exact (bool): See `Term`.
-    RETURNS (Term): The term, without white space around its parts.
-    RAISES (BadTerm): If one of the two is empty, no string, too long, or more than a line.
+    ids (Any): Its id as found, a list of ids, or None.
+    RETURNS (List[Term]): The term, without white space around its parts, once for each of its ids.
+    RAISES (BadTerm): If label or term is empty, or any part no string, too long, or more than a line.
     """
     for name, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
@@ -114,35 +125,58 @@ def make_term(label: Any, text: Any, exact: bool = False) -> Term:
         )
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
+    terms = [term._replace(id=identifier) for identifier in _read_ids(ids)] or [term]
     try:
-        (term.label + term.text).encode("utf-8")
+        "".join(part for term in terms for part in (term.label, term.text, term.id)).encode("utf-8")
     except UnicodeEncodeError as error:  # JSON can spell half a surrogate pair, which no Doc can hold
         raise BadTerm(f"the row holds a broken character ({error.reason}). Correct its \\u escapes.") from error
-    return term
+    return terms
+
+
+def _read_ids(ids: Any) -> List[str]:
+    """The ids of a row: one or several, as strings or numbers."""
+    found: Dict[str, None] = {}
+    for value in ids if isinstance(ids, list) else [ids]:
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise BadTerm(f"the id {value!r} is not a string. Put it in quotes.")
+        for identifier in map(str.strip, str(value).split("|")):
+            if len(identifier) > MAX_ID_LENGTH:
+                raise BadTerm(f"the id is {len(identifier)} characters long (at most {MAX_ID_LENGTH}). Shorten it.")
+            if any(character in "\r\n\0" for character in identifier):
+                raise BadTerm(f"a line ends within the id {identifier[:100]!r}. Write it in one line.")
+            if identifier:
+                found.setdefault(identifier)
+    return list(found)
 
 
 def term_row(term: Term) -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): The row of a term, as `term_fields` reads it."""
+    ids = {"id": term.id} if term.id else {}
     if term.exact:
-        return {"label": term.label, "pattern": [{"ORTH": word} for word in term.text.split(" ")]}
-    return {"label": term.label, "term": term.text}
+        return {"label": term.label, "pattern": [{"ORTH": word} for word in term.text.split(" ")], **ids}
+    return {"label": term.label, "term": term.text, **ids}
 
 
-def term_fields(row: Any) -> Tuple[Any, Any, bool]:
-    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`.
+def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any]:
+    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with an `id`.
 
     row (Any): The row, as parsed.
-    RETURNS (Tuple[Any, Any, bool]): Its label (None if there is none), its term, and whether that is exact.
+    id_column (Optional[str]): Key of the id; None: the first of `ID_KEYS` that is there.
+    RETURNS (Tuple[Any, Any, bool, Any]): Its label (None if there is none), term, whether it is exact, and ids.
     RAISES (BadTerm): If it is neither.
     """
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
+    ids = next((row[key] for key in ([id_column] if id_column else ID_KEYS) if row.get(key) is not None), None)
     if "term" in row:
-        return row.get("label"), row["term"], False
+        return row.get("label"), row["term"], False, ids
     if "pattern" not in row:
         raise BadTerm(f'no "term" (or "pattern") here, only: {", ".join(map(str, row)) or "nothing"}. Add it.')
     pattern = row["pattern"]
-    return (row.get("label"), *(_pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)))
+    text, exact = _pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)
+    return row.get("label"), text, exact, ids
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
@@ -162,7 +196,7 @@ def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> It
         raise WeaknerError(Errors.WK671.format(name=name, reason=f"{rows!r} is none of that"))
     for i, row in enumerate(rows, start=1):
         try:
-            yield _term(row, label)
+            yield from _terms(row, label)
         except BadTerm as error:
             raise WeaknerError(Errors.WK207.format(index=i, name=name, reason=error)) from error
 
@@ -176,15 +210,15 @@ def _by_label(terms: Mapping[Any, Any], name: str) -> Iterator[Tuple[Any, Any]]:
             yield label, text
 
 
-def _term(row: Any, label: Optional[str]) -> Term:
+def _terms(row: Any, label: Optional[str]) -> List[Term]:
     # A Term comes back from a config's validation as a plain tuple.
     if isinstance(row, str):
-        return make_term(label, row)
-    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (len(row) == 3 and isinstance(row[2], bool)))
-    own, text, *exact = row if is_tuple else term_fields(row)
+        return make_terms(label, row)
+    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (len(row) in (3, 4) and isinstance(row[2], bool)))
+    own, text, *rest = row if is_tuple else term_fields(row)
     if label is not None and text == label != own:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
-    return make_term(label if _is_blank(own) else own, text, *exact)
+    return make_terms(label if _is_blank(own) else own, text, *rest)
 
 
 # Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`
@@ -225,13 +259,14 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
-def _table_rows(path: Path, label: Optional[str], delimiter: str) -> Iterator[_Row]:
+def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], delimiter: str) -> Iterator[_Row]:
     columns: Optional[Tuple[int, Optional[int]]] = None
-    width = 0
+    width, id_place = 0, None
     for line, row in read_table(path, delimiter):
         if columns is None:
             width = len(row)
             columns, is_header = _columns(path, line, row, label)
+            id_place = _id_place(path, line, row, id_column, is_header)
             if is_header:
                 continue
         if len(row) != width:
@@ -239,7 +274,25 @@ def _table_rows(path: Path, label: Optional[str], delimiter: str) -> Iterator[_R
             cure = "A term cannot hold a tab." if delimiter == "\t" else "Put a term with a ',' in quotes."
             raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = columns
-        yield line, None if label_ is None else row[label_], row[text]
+        yield (
+            line,
+            None if label_ is None else row[label_],
+            row[text],
+            False,
+            None if id_place is None else row[id_place],
+        )
+
+
+def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], is_header: bool) -> Optional[int]:
+    """The column of the ids, if there is one."""
+    names = [cell.strip().lower() for cell in row] if is_header else []
+    for name in [id_column.lower()] if id_column else ID_KEYS:
+        if name in names:
+            return names.index(name)
+    if id_column:
+        reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the column of ids."
+        raise _line_error(path, line, reason)
+    return None
 
 
 def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tuple[Tuple[int, Optional[int]], bool]:
@@ -263,10 +316,10 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     raise _line_error(path, line, reason)
 
 
-def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
+def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
     for i, line in _lines(path):
         try:
-            yield (i, *term_fields(parse_json(line)))
+            yield (i, *term_fields(parse_json(line), id_column))
         except json.JSONDecodeError as error:
             reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
             raise _line_error(path, i, reason) from error
@@ -274,21 +327,21 @@ def _jsonl_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
             raise _line_error(path, i, str(error)) from error
 
 
-def _text_rows(path: Path, label: Optional[str]) -> Iterator[_Row]:
+def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
     for i, line in _lines(path):
         if label is None:
             raise _line_error(path, i, f"plain text gives no labels. G{_GIVE_LABEL[1:]}.")
         yield i, None, line
 
 
-_FORMATS: Dict[str, Callable[[Path, Optional[str]], Iterator[_Row]]] = {
+_FORMATS: Dict[str, Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]] = {
     **{suffix: partial(_table_rows, delimiter=delimiter) for suffix, delimiter in DELIMITERS.items()},
     ".jsonl": _jsonl_rows,
     ".txt": _text_rows,
 }
 
 
-def _format_reader(path: Path) -> Callable[[Path, Optional[str]], Iterator[_Row]]:
+def _format_reader(path: Path) -> Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]:
     name = path.name.lower()
     suffix = Path(name[: -len(".gz")] if name.endswith(".gz") else name).suffix
     if suffix not in _FORMATS:

@@ -18,7 +18,7 @@ from ..corpus.alignment import reference_spans
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
 from ..corpus.tags import BoolMask
-from ..corpus.weak import PREDICTED_PREFIX, get_soft_labels, is_weak, set_group, weak_group
+from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, is_weak, set_group, weak_group, weak_sources
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..losses import Array
 from ..sources.strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
@@ -123,6 +123,7 @@ def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
             ent._.weakner_score = score
         ents.append(ent)
     doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
+    add_ids(doc, weak_sources(doc))
 
 
 class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):

@@ -265,9 +265,15 @@ class Aggregation(Stage[AggregateCounts]):
             self.stats.answers[source] += weak.weak_group(source) in doc.spans
 
     def _write(
-        self, doc: Doc, entities: Sequence[Entity], known: Sequence[bool], soft: Optional[weak.SoftLabels] = None
+        self,
+        doc: Doc,
+        entities: Sequence[Entity],
+        known: Sequence[bool],
+        sources: Sequence[str],
+        soft: Optional[weak.SoftLabels] = None,
     ) -> None:
         set_entities(doc, entities, known)
+        weak.add_ids(doc, sources)
         weak.set_weak(doc)
         # What was estimated, completed or suspected of earlier labels does not hold for these.
         weak.set_confidence(doc, None)
@@ -294,7 +300,7 @@ class Proposals(Aggregation):
             if policy == "drop":
                 for c in contested(candidates):
                     known[c.start : c.end] = [False] * (c.end - c.start)
-            self._write(doc, resolve(candidates, policy, used), known)
+            self._write(doc, resolve(candidates, policy, used), known, used)
             self.stats.unlabeled += not used
             self.stats.candidates += len({c.entity for c in candidates})
             yield doc
@@ -319,11 +325,11 @@ class Distributions(Aggregation):
                 self._begin(doc, names)
             for doc, combined in zip(batch, combine(method, batch), strict=True):
                 if combined is None:
-                    self._write(doc, [], [False] * len(doc))
+                    self._write(doc, [], [False] * len(doc), names)
                     self.stats.unlabeled += 1
                 else:
                     soft = self._soft_labels(combined, scheme) if self.settings["soft"] else None
-                    self._write(doc, combined.entities, self._known(combined.probabilities), soft)
+                    self._write(doc, combined.entities, self._known(combined.probabilities), names, soft)
                     self.stats.candidates += combined.candidates
                 yield doc
 

@@ -6,7 +6,7 @@ letters: characters of the text without case and white space.
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
@@ -34,15 +34,16 @@ class Mention(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """Spans of a Doc, with a score for each. `misaligned` counts mentions that were left out since they do not end at
-    token borders, `not_found` phrases that are not in the Doc. `is_whole` is True if these change nothing; None: if
-    there are none."""
+    """Spans of a Doc, with a score for each, and with ids of concepts where there are any. `misaligned` counts mentions
+    that were left out since they do not end at token borders, `not_found` phrases that are not in the Doc. `is_whole`
+    is True if these change nothing; None if there are none."""
 
     entities: List[Entity]
     scores: List[Optional[float]]
     misaligned: int = 0
     not_found: int = 0
     is_whole: Optional[bool] = None
+    ids: Mapping[Entity, Sequence[str]] = {}
 
 
 def row_text(row: Row) -> Optional[str]:

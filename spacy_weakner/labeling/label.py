@@ -8,16 +8,16 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import minibatch
 
 from ..corpus.formats.reading import Reading, sentence_keys
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import weak_group
+from ..corpus.weak import document_of, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..pipelines import blank_pipeline, load_pipeline
@@ -246,7 +246,7 @@ class Label(Stage[LabelCounts]):
         groups = [weak_group(source.name) for source in self.config.sources]
         for labeler in self._labelers:
             self.stats.by_source[labeler.source.name] = labeler.counts()
-        for batch in minibatch(filter(self._is_wanted, docs), BATCH_SIZE):
+        for batch in _batches(filter(self._is_wanted, docs)):
             for labeler in self._labelers:
                 labeler.label(batch, self.stats.by_source[labeler.source.name])
             for doc in batch:
@@ -259,6 +259,25 @@ class Label(Stage[LabelCounts]):
         wanted = not self._excluded or sentence_key(doc.text) not in self._excluded
         self.stats.excluded += not wanted
         return wanted
+
+
+def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
+    """Batches in which documents are whole."""
+    batch: List[Doc] = []
+    for document, sentences in groupby(docs, document_of):
+        if document is None:
+            for sentence in sentences:
+                batch.append(sentence)
+                if len(batch) >= BATCH_SIZE:
+                    yield batch
+                    batch = []
+        else:
+            batch += sentences
+        if len(batch) >= BATCH_SIZE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> MakePart:

@@ -8,12 +8,14 @@ from spacy.language import Language
 from spacy.matcher import Matcher
 from spacy.tokens import Doc, Span
 
+from ..abbreviations.expansion import expand_documents
 from ..corpus.docbin import bare_copy
 from ..corpus.parts import merge_entities, split_doc
 from ..corpus.weak import (
     doc_entities,
     get_reliability,
     group_entities,
+    group_ids,
     group_scores,
     is_complete,
     remove_group,
@@ -105,7 +107,9 @@ class Labeler(ABC, Generic[S]):
         # Where something was lost, silence may stand for that.
         is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
         declared["complete"] = declared["complete"] and is_whole
-        set_source(doc, self.source.name, entities, scores, **declared)
+        labels = self.source.labels or {}
+        ids = {(start, end, labels.get(label, label)): own for (start, end, label), own in found.ids.items()}
+        set_source(doc, self.source.name, entities, scores, ids=ids, **declared)
         stats.spans.update(label for _, _, label in entities)
 
     def _selected(self, found: Alignment, stats: SourceCounts) -> Dict[Entity, Optional[float]]:
@@ -136,11 +140,15 @@ class TermLabeler(Labeler[TermSource]):
     def prepare(cls, source: TermSource, nlp: Language, folder: Path, key: str) -> None:
         ruler: Any = nlp.add_pipe("gazetteer_ruler", name=key, config=source.ruler_settings())
         ruler.name = source.name  # for messages and progress
-        ruler.initialize(lambda: [], nlp=nlp, terms=make_term_list(Path(source.path), label=source.term_label))
+        terms = make_term_list(Path(source.path), source.term_label, source.id_column)
+        ruler.initialize(lambda: [], nlp=nlp, terms=terms)
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
-        for entities in self._ruler.match_docs(docs):
-            yield Alignment(entities, [None] * len(entities))
+        found = list(self._ruler.match_ids(docs))
+        if self.source.abbreviations:
+            found = expand_documents(docs, found)
+        for ids in found:
+            yield Alignment(list(ids), [None] * len(ids), ids={entity: own for entity, own in ids.items() if own})
 
     def declared(self, doc: Doc) -> Dict[str, Any]:
         return {**super().declared(doc), "terms": self.source.attr}
@@ -208,11 +216,12 @@ class PipelineLabeler(Labeler[PipelineSource]):
             stats.groups.update(key for key, group in doc.spans.items() if len(group) and key != wanted)
             if wanted is not None:
                 scores = [None if score is None else float(score) for score in group_scores(doc, wanted)]
-                yield Alignment(group_entities(doc, wanted), scores)
-            elif Span.has_extension("weakner_score"):
-                yield Alignment(doc_entities(doc), [ent._.weakner_score for ent in doc.ents])
-            else:
-                yield Alignment(doc_entities(doc), [None] * len(doc.ents))
+                yield Alignment(group_entities(doc, wanted), scores, ids=group_ids(doc, wanted))
+                continue
+            has_scores = Span.has_extension("weakner_score")
+            scores = [ent._.weakner_score if has_scores else None for ent in doc.ents]
+            ids = {(ent.start, ent.end, ent.label_): (ent.kb_id_,) for ent in doc.ents if ent.kb_id}
+            yield Alignment(doc_entities(doc), scores, ids=ids)
 
 
 class CorpusLabeler(Labeler[CorpusSource]):
@@ -222,7 +231,7 @@ class CorpusLabeler(Labeler[CorpusSource]):
         group = weak_group(self.source.name)
         for doc in docs:
             if group in doc.spans:
-                yield Alignment(group_entities(doc, group), group_scores(doc, group))
+                yield Alignment(group_entities(doc, group), group_scores(doc, group), ids=group_ids(doc, group))
             else:
                 stats.groups.update(weak_sources(doc))
                 yield None

@@ -105,6 +105,9 @@ class TermSource(Source):
     ambiguity (str): What a phrase with several labels gives: "all", the "first" of the list, or none ("drop"). Decided
         before `labels` apply.
     term_label (Optional[str]): The label of terms that come without one.
+    id_column (Optional[str]): Column or key of the ids of concepts; None: see `gazetteer_ruler.terms.ID_KEYS`.
+    abbreviations (bool): True: where a document defines an abbreviation of a match, its short form is one too; see the
+        component `abbreviations`.
     """
 
     kind = "terms"
@@ -116,6 +119,8 @@ class TermSource(Source):
     stop: Tuple[Text, ...] = Field(default=(), strict=False, description='a list of terms, like ["all"]')
     ambiguity: Literal["all", "first", "drop"] = Field(default="all", description="one of all, first, drop")
     term_label: Optional[Text] = Field(default=None, description="null, or a label")
+    id_column: Optional[Text] = Field(default=None, description="null, or the name of a column")
+    abbreviations: bool = Field(default=False, description="true or false")
 
     def ruler_settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Settings of its `gazetteer_ruler`."""

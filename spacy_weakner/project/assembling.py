@@ -13,7 +13,7 @@ from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
 from ..pipelines import add_sentences
-from .lists import RULER
+from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 
 HEAD, COMBINER = "crf_ner", "ent_combiner"
 # Entities of so many of the best tag sequences are candidates.
@@ -51,11 +51,17 @@ def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
     0.68 on average."""
     nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD})
     _add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
-    return save(nlp, output)
+    return save(nlp, output, lists)
 
 
-def save(nlp: Language, output: Path) -> Path:
-    """Write a pipeline, whole or not at all."""
+def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
+    """Write a pipeline, whole or not at all. At its end stands what lists do with entities: short forms, and ids."""
+    for n, path in enumerate(lists.values(), start=1):
+        names = load_config(path / "config.cfg")["nlp"]["pipeline"]
+        if ABBREVIATIONS in names and ABBREVIATIONS not in nlp.pipe_names:
+            nlp.add_pipe(ABBREVIATIONS)
+        if LINKER in names:
+            _add_part(nlp, path, LINKER, LINKER if n == 1 else f"{LINKER}_{n}", {})
     with atomic_path(output) as temporary:
         nlp.to_disk(temporary)
     return output
@@ -71,6 +77,10 @@ def predict_docs(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
 def _add_lists(nlp: Language, lists: Mapping[str, Path], **settings: Any) -> None:
     for n, path in enumerate(lists.values(), start=1):
         _add_part(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", settings)
+        config = load_config(path / "config.cfg")
+        if SHORT_FORMS in config["nlp"]["pipeline"]:
+            own = dict(config["components"][SHORT_FORMS])
+            nlp.add_pipe(own.pop("factory"), name=f"{SHORT_FORMS}_{n}", config=own)
 
 
 def _add_part(nlp: Language, path: Path, component: str, name: str, settings: Mapping[str, Any]) -> None:

@@ -79,7 +79,7 @@ def save_alone(head: Head, lists: Mapping[str, Path], held_out: Iterable[Predict
     """Write the pipeline of a head alone, calibrated, with the lists that it reads."""
     nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES)
     calibrate(nlp, head.name, held_out)
-    return save(nlp, output)
+    return save(nlp, output, lists if head.reads_lists else {})
 
 
 def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
@@ -132,7 +132,7 @@ class Combination:
         """Write the pipeline, with a combiner that was fitted on all folds."""
         nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES)
         self._add_combiner(nlp, self.folds)
-        return save(nlp, output)
+        return save(nlp, output, self.lists)
 
     def _add_combiner(self, nlp: Language, folds: Sequence[Sequence[Doc]]) -> Any:
         config = {"sources": list(self.lists), "predictions": [head.name for head in self.heads]}

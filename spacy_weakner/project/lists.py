@@ -7,8 +7,9 @@ from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ..abbreviations.expansion import expand_documents
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
-from ..corpus.weak import copy_group, doc_entities, group_entities, set_spans, weak_group
+from ..corpus.weak import copy_group, doc_entities, group_entities, group_ids, set_group, set_spans, weak_group
 from ..evaluation.terms.collected import Collected, Key
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
@@ -17,7 +18,9 @@ from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource, read_sources
 from ..pipelines import blank_pipeline, load_pipeline
 
-RULER = "gazetteer_ruler"
+RULER, ABBREVIATIONS, LINKER = "gazetteer_ruler", "abbreviations", "term_linker"
+# Of a list the component that extends its span group.
+SHORT_FORMS = "short_forms"
 
 
 class TermList(NamedTuple):
@@ -43,8 +46,14 @@ def make_lists(lists: List[TermSource], folder: Path, *, lang: str, tokenizer: O
         nlp = blank_pipeline(lang, tokenizer)
         settings = {**source.ruler_settings(), "reliability": source.reliability, "annotate_ents": True}
         ruler = nlp.add_pipe(RULER, config=settings)
-        terms = _renamed(make_term_list(Path(source.path), label=source.term_label), source.labels)
+        read = make_term_list(Path(source.path), source.term_label, source.id_column)
+        terms = _renamed(read, source.labels)
         ruler.initialize(lambda: [], nlp=nlp, terms=terms)  # type: ignore[attr-defined]
+        if source.abbreviations:
+            nlp.add_pipe(ABBREVIATIONS, name=SHORT_FORMS, config={"source": source.name})
+            nlp.add_pipe(ABBREVIATIONS)
+        if ruler.has_ids:  # type: ignore[attr-defined]
+            nlp.add_pipe(LINKER).initialize(nlp=nlp, terms=terms)  # type: ignore[attr-defined]
         # Scored as trained pipelines are.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
         path = folder / f"list-{n}"  # a name may hold anything
@@ -67,8 +76,13 @@ def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
     docs = list(read_docs(corpus, Vocab()))
     for each in lists:
         nlp = load_pipeline(each.pipeline)
+        group = weak_group(each.source)
         for doc, matched in zip(docs, nlp.pipe([bare_copy(doc, nlp.vocab) for doc in docs]), strict=True):
-            copy_group(matched, doc, weak_group(each.source))
+            copy_group(matched, doc, group)
+        if nlp.has_pipe(SHORT_FORMS):
+            found = [{**dict.fromkeys(group_entities(doc, group), ()), **group_ids(doc, group)} for doc in docs]
+            for doc, entities in zip(docs, expand_documents(docs, found), strict=True):
+                set_group(doc, group, list(entities), ids=entities, attrs=doc.spans[group].attrs)
     write_docs(output, docs)
     return output
 

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from ..abbreviations.definitions import find_definitions
 from ..configs import make_config, render_config
 from ..configs.languages import language_tokenizer
 from ..corpus.answers import holds_answers
@@ -30,6 +31,8 @@ SOURCES = "sources.cfg"
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
 # Rows that are searched for labels of weak sources.
 _LOOKED_AT = 1000
+# Definitions of abbreviations per sentence from which on short forms are looked for: abstracts have 0.05, titles none.
+_DEFINITIONS = 0.01
 _QUOTES = set("'\"$\\\n")
 
 
@@ -99,7 +102,7 @@ def init_project(
     own = _own_sources(text, lang, tokenizer, columns)
     if own.names and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
-    declared = _declare(folder, terms, sources, answers, text, own.names, term_label)
+    declared = _declare(folder, terms, sources, answers, text, own, term_label)
     if "gold" not in files and not ("text" in files and declared):
         raise own.error or WeaknerError(Errors.WK680)
     # Sources in the rows of the text can be scored only if the rows of the gold have them, too.
@@ -173,23 +176,28 @@ def _path_in(folder: Path, path: Path) -> str:
 
 
 class _Own(NamedTuple):
-    """Weak sources in the first rows of a file, and the error if it could not be read."""
+    """Weak sources in the first rows of a file, the error if it could not be read, and whether these rows define many
+    abbreviations."""
 
     names: List[str]
     error: Optional[WeaknerError] = None
+    abbreviations: bool = False
 
 
 def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str], columns: Tuple[int, int]) -> _Own:
     names: Set[str] = set()
+    docs = definitions = 0
     if path is None:
         return _Own([])
     try:
         nlp = blank_pipeline(lang, tokenizer)
         for doc in islice(read_corpus(path, nlp, Reading(misaligned="drop", columns=columns)), _LOOKED_AT):
             names.update(weak_sources(doc))
+            docs += 1
+            definitions += len(find_definitions(doc))
     except WeaknerError as error:
         return _Own(sorted(names), error)
-    return _Own(sorted(names))
+    return _Own(sorted(names), abbreviations=definitions > _DEFINITIONS * docs)
 
 
 def _declare(
@@ -198,19 +206,20 @@ def _declare(
     sources: Optional[Path],
     answers: Optional[Path],
     text: Optional[Path],
-    own: List[str],
+    there: _Own,
     term_label: Optional[str],
 ) -> List[_Declared]:
     found: List[Source] = [] if sources is None else read_sources(sources)
     single: Dict[str, Dict[str, Any]] = {}
     if terms is not None:
         label = {} if term_label is None else {"term_label": term_label}
-        single[TERMS_SOURCE] = {"terms": str(existing(Path(terms), "--terms")), **label}
+        short = {"abbreviations": True} if there.abbreviations else {}
+        single[TERMS_SOURCE] = {"terms": str(existing(Path(terms), "--terms")), **label, **short}
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         single[ANSWERS_SOURCE] = {kind: str(answers)}
     # A declared source replaces one of the same name in the text.
-    own = [name for name in own if name not in {*single, *(source.name for source in found)}]
+    own = [name for name in there.names if name not in {*single, *(source.name for source in found)}]
     for name in own:
         if name != name.strip() or not name.isprintable() or {*name} & {*_QUOTES, "."}:
             raise WeaknerError(Errors.WK691.format(path=text, name=name))

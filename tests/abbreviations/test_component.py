@@ -5,7 +5,15 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.abbreviations.expansion import expand_documents
-from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores, set_source, weak_group
+from spacy_weakner.corpus.weak import (
+    doc_entities,
+    group_entities,
+    group_ids,
+    group_scores,
+    set_id,
+    set_source,
+    weak_group,
+)
 from spacy_weakner.errors import WeaknerError
 
 TEXT = "Congestive heart failure (CHF) was seen. CHF and MTX (methotrexate). CHFs, MTX and the CG (control group)."
@@ -82,11 +90,13 @@ def test_a_source_is_extended_with_its_scores_and_attributes():
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviations", config={"source": "list"})
     doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")", "and", "HF"])
-    set_source(doc, "list", [(0, 2, "A"), (0, 2, "B"), (6, 7, "B")], [0.5, 0.25, None], reliability=0.9)
+    entities = [(0, 2, "A"), (0, 2, "B"), (6, 7, "B")]
+    set_source(doc, "list", entities, [0.5, 0.25, None], ids={(0, 2, "A"): ["1", "2"]}, reliability=0.9)
     doc = nlp(doc)
     group = weak_group("list")
     assert group_entities(doc, group) == [(0, 2, "A"), (0, 2, "B"), (3, 4, "A"), (3, 4, "B"), (6, 7, "A"), (6, 7, "B")]
     assert group_scores(doc, group) == [0.5, 0.25, 0.5, 0.25, 0.5, None]
+    assert group_ids(doc, group) == {(start, end, "A"): ("1", "2") for start, end in ((0, 2), (3, 4), (6, 7))}
     assert doc.spans[group].attrs["reliability"] == 0.9
     assert not doc.ents
 
@@ -117,9 +127,22 @@ def test_lengths_out_of_range(settings):
 
 def test_sentences_of_a_document_share_its_definitions():
     vocab = spacy.blank("en").vocab
-    rows = [("a", "heart failure ( HF )"), ("a", "so HF"), ("b", "HF"), (None, "heart failure ( HF )"), (None, "HF")]
-    docs = [Doc(vocab, words=text.split(), user_data={"document": document}) for document, text in rows]
-    entities = [[(0, 2, "D")], [], [], [(0, 2, "D")], [(0, 1, "X")]]
-    found = expand_documents(docs, entities, lambda doc: doc.user_data["document"])
-    assert found == [[(0, 2, "D"), (3, 4, "D")], [(1, 2, "D")], [], [(0, 2, "D"), (3, 4, "D")], [(0, 1, "X")]]
-    assert expand_documents(docs[:1], [[]], lambda doc: None) == [[]]
+    rows = [
+        ("a.1", "heart failure ( HF )"),
+        ("a.2", "so HF"),
+        ("b.1", "HF"),
+        ("c", "heart failure ( HF )"),
+        (None, "HF"),
+    ]
+    docs = [Doc(vocab, words=text.split()) for _, text in rows]
+    for doc, (identifier, _) in zip(docs, rows, strict=True):
+        set_id(doc, identifier)
+    found = expand_documents(docs, [{(0, 2, "D"): "1"}, {}, {}, {(0, 2, "D"): "2"}, {(0, 1, "X"): "3"}])
+    assert found == [
+        {(0, 2, "D"): "1", (3, 4, "D"): "1"},
+        {(1, 2, "D"): "1"},
+        {},
+        {(0, 2, "D"): "2", (3, 4, "D"): "2"},
+        {(0, 1, "X"): "3"},
+    ]
+    assert expand_documents(docs[:1], [{}]) == [{}]

@@ -8,7 +8,6 @@ import pytest
 from spacy_weakner.cofee.clusters import Clusters, cluster_weights, find_clusters, match_clusters, spread
 from spacy_weakner.errors import WeaknerError
 
-pytest.importorskip("sklearn")
 POINTS = numpy.asarray([[1.0, 2.0], [3.0, 4.0], [2.0, 6.0]])
 
 

@@ -14,7 +14,6 @@ from spacy_weakner.ty import Tick
 from ..mrc_ner.util import mrc_pipeline
 from ..util import TEXTS, entities_of, make_examples
 
-pytest.importorskip("sklearn")
 P = numpy.asarray([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25]])
 TYPING = {"@misc": "spacy_weakner.FineTyping.v1", "n_types": 2, "gamma": 0.5}
 

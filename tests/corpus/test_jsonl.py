@@ -5,7 +5,7 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus import weak
-from spacy_weakner.corpus.counts import RowCounts
+from spacy_weakner.corpus.counts import RowCounts, RowError
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import Gold, find_gold
 from spacy_weakner.corpus.jsonl import read_jsonl, row_from_doc, write_jsonl
@@ -108,7 +108,10 @@ def test_cats_and_identifiers():
         ({"text": "New York", "ents": [[0, 6, "A"]]}, r"\('New Yo'\) does not begin and end at token borders"),
         ({"text": "New York", "ents": [[3, 4, "A"]]}, "only white space"),
         ({"text": "New York", "ents": [[0, 9, "A"]]}, "within the 8 characters"),
-        ({"tokens": TOKENS, "weak_ents": [[0, 1, "A", "high"]]}, "score must be a number"),
+        (
+            {"tokens": TOKENS, "weak_ents": [{"start": 0, "end": 1, "label": "A", "score": "high"}]},
+            "score must be a number",
+        ),
         ({"tokens": TOKENS, "weak_ents": {"": []}}, "name of a source is empty"),
         ({"tokens": TOKENS, "weak_ents": "x"}, "must be a list"),
         ({"tokens": TOKENS, "cats": ["X"]}, "'cats' must be an object"),
@@ -305,3 +308,33 @@ def test_failing_write_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_jsonl(tmp_path / "a.jsonl", docs())
     assert list(tmp_path.iterdir()) == []
+
+
+# Ids of concepts
+
+
+@pytest.mark.parametrize(
+    "ents",
+    [
+        [[0, 2, "CITY", "Q60"], [3, 4, "CITY"]],
+        [{"start": 0, "end": 2, "label": "CITY", "kb_id": "Q60"}, [3, 4, "CITY"]],
+    ],
+)
+def test_ids_of_entities_and_weak_labels_come_back(ents):
+    nlp = spacy.blank("en")
+    weak_ents = {"a": [[0, 2, "CITY", 0.5, "Q60"], [3, 4, "CITY", "Q90"], [3, 4, "X", 0.25]]}
+    row = {"tokens": ["New", "York", "and", "Paris"], "ents": ents, "weak_ents": weak_ents}
+    doc = doc_from_row(row, nlp)
+    assert [(ent.text, ent.kb_id_) for ent in doc.ents] == [("New York", "Q60"), ("Paris", "")]
+    assert [span.kb_id_ for span in doc.spans["weak:a"]] == ["Q60", "Q90", ""]
+    again = row_from_doc(doc)
+    assert again["ents"] == [[0, 2, "CITY", "Q60"], [3, 4, "CITY"]]
+    assert again["weak_ents"] == weak_ents
+    text = doc_from_row({"text": "in New York", "ents": [[3, 11, "CITY", "Q60"]]}, nlp)
+    assert [(ent.text, ent.kb_id_) for ent in text.ents] == [("New York", "Q60")]
+
+
+@pytest.mark.parametrize("bad", ["x" * 201, True, 1.5, {"id": "x"}])
+def test_ids_that_cannot_be(bad):
+    with pytest.raises(RowError):
+        doc_from_row({"tokens": ["a"], "ents": [{"start": 0, "end": 1, "label": "A", "kb_id": bad}]}, spacy.blank("en"))

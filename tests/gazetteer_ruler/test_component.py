@@ -234,7 +234,7 @@ def test_terms_through_config(tmp_path):
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
     with pytest.raises(WeaknerError, match="WK100"):
         nlp.initialize()
-    path.write_text("".join(json.dumps({"label": label, "term": text}) + "\n" for label, text, _ in TERMS))
+    path.write_text("".join(json.dumps({"label": label, "term": text}) + "\n" for label, text, *_ in TERMS))
     nlp.initialize()
     assert matches(nlp, group="weak:mesh") == EXPECTED
     # The terms are part of the pipeline: their file is not needed any more.

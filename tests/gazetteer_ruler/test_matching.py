@@ -283,7 +283,7 @@ def test_equals_phrase_matcher(attr, seed):
     terms = [Term("ABC"[rng.randint(3)], text(4).strip() or "x") for _ in range(30)]
     nlp = make_nlp(terms=terms, attr=attr, acronym_length=0)
     matcher = PhraseMatcher(nlp.vocab, attr=attr)
-    for label, text_, _ in terms:
+    for label, text_, *_ in terms:
         matcher.add(label, [nlp.make_doc(text_)])
     docs = [nlp.make_doc(text(25)) for _ in range(20)]
     expected = [sorted({(start, end, nlp.vocab.strings[label]) for label, start, end in matcher(doc)}) for doc in docs]

@@ -20,7 +20,7 @@ from .util import naive_find
 SETTINGS = TableSettings(acronym_length=5, stop=[], min_length=1, ambiguity="all")
 # Letters are tokens; the matched attribute ignores case.
 WORD = st.text("aAbB", min_size=1, max_size=3)
-TERM = st.builds(Term, st.sampled_from("XYZ"), WORD)
+TERM = st.builds(Term, st.sampled_from("XYZ"), WORD, st.just(False), st.sampled_from(["", "", "2", "1"]))
 
 
 def lower(text):
@@ -52,7 +52,8 @@ def find(table, texts):
     matches = table.find(sequences_for(table, texts))
     found = [[] for _ in texts]
     for i, start, end, label in zip(*(column.tolist() for column in matches), strict=True):
-        found[i].append((start, end, table.names[label]))
+        found[i].append((start, end, table.names[label], table.ids[label]))
+    assert [[match[:3] for match in matches] for matches in found] == [sorted(m[:3] for m in ms) for ms in found]
     return found
 
 
@@ -62,17 +63,16 @@ def naive(terms, text, config):
     terms = [term for term in terms if term.text.lower() not in config.stop]
     is_exact = [t.exact or (len(t.text) <= config.acronym_length and t.text[1:] != t.text[1:].lower()) for t in terms]
     first = config.ambiguity == "first"
-    plain = [(lower(t.text), t.label) for t, exact in zip(terms, is_exact, strict=True) if not exact]
-    exact = [(orth(t.text), t.label) for t, exact in zip(terms, is_exact, strict=True) if exact]
+    plain = [(lower(t.text), (t.label, t.id)) for t, exact in zip(terms, is_exact, strict=True) if not exact]
+    exact = [(orth(t.text), (t.label, t.id)) for t, exact in zip(terms, is_exact, strict=True) if exact]
     plain, exact = naive_find(plain, lower(text), first), naive_find(exact, orth(text), first)
     if first:
         places = {place[:2] for place in exact}
         plain = [match for match in plain if match[:2] not in places]
     found = sorted({*plain, *exact})
     if config.ambiguity == "drop":
-        places = [match[:2] for match in found]
-        found = [match for match in found if places.count(match[:2]) == 1]
-    return found
+        found = [match for match in found if {m[2][0] for m in found if m[:2] == match[:2]} == {match[2][0]}]
+    return sorted((start, end, label, identifier) for start, end, (label, identifier) in found)
 
 
 @settings(max_examples=300, deadline=None)
@@ -88,10 +88,10 @@ def test_find_equals_naive_search(terms, texts, acronym_length, stop, min_length
     config = TableSettings(acronym_length, stop, min_length, ambiguity)
     table = TermTable.build(make_columns(terms), config)
     expected = [naive(terms, text, config) for text in texts]
-    assert find(table, texts) == expected
-    assert [find(table, [text])[0] for text in texts] == expected
+    assert list(map(sorted, find(table, texts))) == expected
+    assert [sorted(find(table, [text])[0]) for text in texts] == expected
     stored = TermTable.from_file(ArrayFile(table.to_bytes(), "x"), config)
-    assert find(stored, texts) == expected
+    assert find(stored, texts) == find(table, texts)
 
 
 AIDS = [Term("X", "aids"), Term("Y", "AIDS"), Term("Z", "aids"), Term("X", "AIDS")]
@@ -118,21 +118,23 @@ AIDS = [Term("X", "aids"), Term("Y", "AIDS"), Term("Z", "aids"), Term("X", "AIDS
 def test_ambiguity(terms, ambiguity, upper_case, lower_case):
     table = make_table(terms, ambiguity=ambiguity)
     found = find(table, ["AIDS", "aids", "-aids"])
-    assert ["".join(label for _, _, label in rows) for rows in found] == [upper_case, lower_case, lower_case]
+    assert ["".join(label for _, _, label, _ in rows) for rows in found] == [upper_case, lower_case, lower_case]
 
 
 def test_ambiguity_is_about_whole_phrases():
     terms = [Term("X", "ab"), Term("Y", "a"), Term("Z", "abc")]
     for ambiguity in AMBIGUITY:
-        assert find(make_table(terms, ambiguity=ambiguity), ["abc"]) == [[(0, 1, "Y"), (0, 2, "X"), (0, 3, "Z")]]
+        assert find(make_table(terms, ambiguity=ambiguity), ["abc"]) == [
+            [(0, 1, "Y", ""), (0, 2, "X", ""), (0, 3, "Z", "")]
+        ]
 
 
 def test_order_of_terms_decides_which_label_is_first():
     terms = [Term("Y", "a"), Term("X", "a"), Term("X", "b"), Term("Y", "b")]
     table = make_table(terms, ambiguity="first")
-    assert find(table, ["ab"]) == [[(0, 1, "Y"), (1, 2, "X")]]
+    assert find(table, ["ab"]) == [[(0, 1, "Y", ""), (1, 2, "X", "")]]
     more = make_columns(terms[:1]).plus(make_columns([terms[3], *terms[1:3]]))
-    assert find(TermTable.build(more, table.settings), ["ab"]) == [[(0, 1, "Y"), (1, 2, "Y")]]
+    assert find(TermTable.build(more, table.settings), ["ab"]) == [[(0, 1, "Y", ""), (1, 2, "Y", "")]]
 
 
 def test_names_and_labels_are_sorted():
@@ -161,7 +163,7 @@ def test_many_labels():
     terms = [Term(f"label {i}", "ab"[i % 2] * (1 + i % 3)) for i in range(30_000)]
     table = make_table(terms)
     (found,) = find(table, ["ab"])
-    assert found == sorted((i % 2, i % 2 + 1, f"label {i}") for i in range(30_000) if i % 3 == 0)
+    assert found == sorted((i % 2, i % 2 + 1, f"label {i}", "") for i in range(30_000) if i % 3 == 0)
     assert len(make_columns(terms[:20_000]).plus(make_columns(terms[10_000:])).names) == 30_000
 
 

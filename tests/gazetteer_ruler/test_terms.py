@@ -7,7 +7,7 @@ import pytest
 from spacy import registry
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.gazetteer_ruler.terms import Term, iter_terms, make_term_list, read_terms, term_row
+from spacy_weakner.gazetteer_ruler.terms import ID_KEYS, Term, iter_terms, make_term_list, read_terms, term_row
 
 ASPIRIN = Term("Chemical", "aspirin")
 FAILURE = Term("Disease", "heart failure")
@@ -30,7 +30,7 @@ def jsonl(*rows):
 
 FILES = [
     ("a.csv", "label,term\nChemical,aspirin\nDisease,heart failure\n", None),
-    ("a.csv", "id,Term,source, Label\n1,aspirin,x,Chemical\n2,heart failure,y,Disease\n", None),
+    ("a.csv", "number,Term,source, Label\n1,aspirin,x,Chemical\n2,heart failure,y,Disease\n", None),
     ("a.csv", "\n\nlabel,term\r\nChemical, aspirin \r\n\r\n , \r\nDisease,heart failure", None),
     ("a.csv", '\ufefflabel,term\n"Chemical","aspirin"\nDisease,"heart failure"\n', None),
     ("a.csv", "label,term\nChemical,aspirin\n,heart failure\n", "Disease"),
@@ -40,7 +40,7 @@ FILES = [
     (
         "patterns.jsonl",
         jsonl(
-            {"label": "Chemical", "pattern": "aspirin", "id": "x"},
+            {"label": "Chemical", "pattern": "aspirin", "id": ""},
             {"label": "Disease", "pattern": [{"LOWER": "heart"}, {"LOWER": "failure"}]},
         ),
         None,
@@ -70,12 +70,45 @@ def test_formats(write, name, text, label, suffix):
         ("a.TXT", "aspirin\nheart failure\n"),
         ("a.csv", "aspirin\nheart failure\n"),
         ("a.csv", "term\naspirin\nheart failure\n"),
-        ("a.tsv", "id\tterm\n1\taspirin\n2\theart failure\n"),
+        ("a.tsv", "number\tterm\n1\taspirin\n2\theart failure\n"),
     ],
 )
 def test_one_label_for_the_file(write, name, text):
     terms = list(read_terms(write(name, text), "X"))
     assert terms == [Term("X", "aspirin"), Term("X", "heart failure")]
+
+
+@pytest.mark.parametrize("key", ID_KEYS)
+def test_ids(write, key):
+    rows = [{"term": "aspirin", key: 7}, {"term": "ibuprofen", key: ["D1", "D2|D3", "D1"]}, {"term": "x", key: None}]
+    expected = [("aspirin", "7"), ("ibuprofen", "D1"), ("ibuprofen", "D2"), ("ibuprofen", "D3"), ("x", "")]
+    table = f"term,{key.upper()}\naspirin, 7 \nibuprofen,D1|D2|D3|D1\nx,\n"
+    for path in (write("a.jsonl", jsonl(*rows)), write("a.csv", table)):
+        assert [(term.text, term.id) for term in read_terms(path, "X")] == expected
+    ((first, *_), *_) = [list(iter_terms(rows, "ruler", "X"))]
+    assert first == Term("X", "aspirin", False, "7")
+
+
+def test_ids_of_patterns_and_of_a_named_column(write):
+    rows = [{"label": "A", "pattern": "a b", "id": "D1"}, {"label": "A", "pattern": [{"ORTH": "May"}], "id": "D2"}]
+    assert [term.id for term in read_terms(write("p.jsonl", jsonl(*rows)))] == ["D1", "D2"]
+    path = write("a.tsv", "id\tmesh\tterm\n1\tD1\taspirin\n")
+    assert [term.id for term in read_terms(path, "X")] == ["1"]
+    assert [term.id for term in read_terms(path, "X", "MeSH")] == ["D1"]
+    with pytest.raises(WeaknerError, match=r"line 1.*nosuch"):
+        list(read_terms(path, "X", "nosuch"))
+
+
+@pytest.mark.parametrize("bad", ["x" * 10_000, "a\nb", 1.5, True, {"a": 1}, "\ud800"])
+def test_ids_that_cannot_be(write, bad):
+    with pytest.raises(WeaknerError, match="line 2"):
+        list(read_terms(write("a.jsonl", jsonl({"term": "a", "id": "1"}, {"term": "b", "id": bad})), "X"))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_row_comes_back_with_its_id(exact):
+    term = Term("A", "New York", exact, "Q60")
+    assert list(iter_terms([term_row(term), tuple(term)], "ruler")) == [term, term]
 
 
 def test_quoted_fields(write):

@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 
 NLP = spacy.blank("en")
@@ -275,3 +276,47 @@ def test_pipes_are_refused_at_once(tmp_path, which):
     with pytest.raises(WeaknerError, match=rf"WK786.*{which} is no file but a pipe"):
         label(tmp_path / "in.jsonl", tmp_path / "out", terms=tmp_path / "terms.csv", exclude=[tmp_path / "dev.txt"])
     assert not (tmp_path / "out").exists()
+
+
+# Ids and abbreviations
+
+HEART = "label,term,id\nDIS,heart failure,D6|D7\nDIS,pain,\n"
+
+
+def test_ids_of_terms_are_kept_by_sources_aggregates_and_files(tmp_path):
+    (tmp_path / "terms.csv").write_text(HEART)
+    (tmp_path / "text.txt").write_text("Heart failure and pain.\n")
+    label(tmp_path / "text.txt", tmp_path / "labels", terms=tmp_path / "terms.csv")
+    aggregate(tmp_path / "labels", tmp_path / "weak")
+    for folder in ("labels", "weak"):
+        (doc,) = read(tmp_path / folder)
+        assert [span.kb_id_ for span in doc.spans["weak:gazetteer"]] == ["D6", ""]
+        assert weak.group_ids(doc, "weak:gazetteer") == {(0, 2, "DIS"): ("D6", "D7")}
+    assert [(ent.text, ent.kb_id_) for ent in doc.ents] == [("Heart failure", "D6"), ("pain", "")]
+
+
+def test_ids_of_a_pipeline_and_of_renamed_labels(corpus, tmp_path):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("entity_ruler")
+    nlp.get_pipe("entity_ruler").add_patterns([{"label": "CITY", "pattern": "Paris", "id": "x"}])
+    nlp.add_pipe("term_linker").initialize(nlp=nlp, terms=[{"label": "CITY", "term": "Paris", "id": "Q90"}])
+    nlp.to_disk(tmp_path / "model")
+    declared = {"m": {"pipeline": str(tmp_path / "model"), "labels": {"CITY": "LOC"}}}
+    label(corpus, tmp_path / "out", sources=declared)
+    found = {weak.get_id(doc): weak.group_ids(doc, "weak:m") for doc in read(tmp_path / "out")}
+    assert found["Paris rocks"] == {(0, 1, "LOC"): ("Q90",)}
+
+
+@pytest.mark.parametrize("abbreviations", [False, True])
+def test_short_forms_are_found_in_the_whole_document(tmp_path, abbreviations):
+    (tmp_path / "terms.csv").write_text(HEART)
+    texts = ["He had heart failure (HF). Then HF was gone.", "HF is a station."]
+    rows = [{"id": f"a{i}", "text": text} for i, text in enumerate(texts)]
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = {"terms": str(tmp_path / "terms.csv"), "abbreviations": abbreviations}
+    label(tmp_path / "text.jsonl", tmp_path / "out", sources={"list": source})
+    docs = read(tmp_path / "out")
+    assert len(docs) == 3
+    found = [[(span.text, span.kb_id_) for span in doc.spans["weak:list"]] for doc in docs]
+    long, short = ("heart failure", "D6"), ("HF", "D6")
+    assert found == ([[long, short], [short], []] if abbreviations else [[long], [], []])

@@ -5,12 +5,14 @@ import random
 
 import pytest
 import spacy
+from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
-from spacy_weakner.corpus.weak import doc_entities, group_entities, weak_group
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_ids, set_id, weak_group
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
+from spacy_weakner.project.assembling import assemble, save
 from spacy_weakner.project.lists import label_with, make_lists, term_sources
 
 from ..util import make_doc, raw
@@ -105,3 +107,47 @@ def test_a_list_that_is_given_by_its_path(tmp_path):
     assert [path.name for path in (tmp_path / "lists").iterdir()] == [made.name]
     nlp = spacy.load(made)
     assert nlp.lang == "de" and [ent.text for ent in nlp("x aa y").ents] == ["aa"]
+
+
+# Short forms and ids
+
+
+def test_short_forms_and_ids_reach_the_package(tmp_path, lists):
+    rows = [{"label": "DIS", "term": "heart failure", "id": "D6"}, {"label": "DIS", "term": "pain", "id": "D7"}]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (each,) = made = lists('[sources.drugs]\nterms = "t.jsonl"\nabbreviations = true\n')
+    nlp = spacy.load(each.pipeline)
+    doc = nlp("heart failure (HF) and HF, pains")
+    assert [(ent.text, ent.kb_id_) for ent in doc.ents] == [("heart failure", "D6"), ("HF", "D6"), ("HF", "D6")]
+
+    docs = [raw(NLP, text) for text in ("heart failure ( HF )", "so HF", "HF")]
+    for doc, name in zip(docs, ("a.1", "a.2", "b.1"), strict=True):
+        set_id(doc, name)
+    write_docs(tmp_path / "gold.spacy", docs)
+    label_with(made, tmp_path / "gold.spacy", tmp_path / "with.spacy")
+    found = [group_ids(doc, weak_group("drugs")) for doc in read_docs(tmp_path / "with.spacy", Vocab())]
+    assert found == [{(0, 2, "DIS"): ("D6",), (3, 4, "DIS"): ("D6",)}, {(1, 2, "DIS"): ("D6",)}, {}]
+
+    whole = assemble({each.source: each.pipeline}, {"gold": tiny_head(tmp_path)}, {})
+    save(whole, tmp_path / "package", {each.source: each.pipeline})
+    names = spacy.load(tmp_path / "package").pipe_names
+    assert names == ["sentencizer", "gazetteer_ruler", "short_forms_1", "gold", "abbreviations", "term_linker"]
+    nlp = spacy.load(tmp_path / "package")
+    doc = nlp.make_doc("Heart failure (HF), some pains, HF")
+    doc.ents = [doc.char_span(0, 13, "DIS"), doc.char_span(25, 30, "DIS")]
+    for name in names[-2:]:
+        doc = nlp.get_pipe(name)(doc)
+    assert [(e.text, e.kb_id_) for e in doc.ents] == [
+        ("Heart failure", "D6"),
+        ("HF", "D6"),
+        ("pains", "D7"),
+        ("HF", "D6"),
+    ]
+
+
+def tiny_head(folder):
+    """A head that was trained on nothing."""
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("crf_ner").initialize(lambda: [Example(doc, doc) for doc in [make_doc(nlp, "a b", [(0, 1, "DIS")])]])
+    nlp.to_disk(folder / "head")
+    return folder / "head"

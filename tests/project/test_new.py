@@ -440,3 +440,11 @@ def test_what_is_wrong_with_a_text_is_said(tmp_path, files, quick):
     with pytest.raises(WeaknerError, match=r"labelled.jsonl, line 2"):
         init_project(tmp_path / "one", text=files["labelled"])
     assert init_project(tmp_path / "two", text=files["labelled"], gold=files["gold"]).sources == []
+
+
+@pytest.mark.parametrize("text, found", [("Heart failure (HF) was seen.", True), ("Anna was here (in HF).", None)])
+def test_short_forms_are_looked_for_where_texts_define_abbreviations(tmp_path, files, quick, text, found):
+    files["text"].write_text(f"{text}\n")
+    init_project(tmp_path / "p", text=files["text"], terms=files["terms"])
+    (source,) = read_sources(tmp_path / "p" / "sources.cfg")
+    assert source.abbreviations is bool(found)

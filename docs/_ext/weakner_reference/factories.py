@@ -2,7 +2,7 @@
 
 import inspect
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Dict, List, get_type_hints
+from typing import Any, Dict, List
 
 import spacy
 from spacy.language import FactoryMeta
@@ -61,9 +61,7 @@ def component_class(name: str) -> Any:
     name (str): The factory.
     RETURNS (Any): The class.
     """
-    (point,) = (point for point in _points() if point.name == name)
-    make = point.load()
-    return get_type_hints(make).get("return") or inspect.getclosurevars(make).nonlocals["component"]
+    return type(spacy.blank("en").create_pipe(name))
 
 
 def methods(component: Any) -> Dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Links entities to the ids of a term list."""

@@ -1,0 +1,267 @@
+"""The component that links entities to the ids of a term list."""
+
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..abbreviations.definitions import find_definitions, short_forms
+from ..errors import Errors, WeaknerError, check_range
+from ..files import existing
+from ..gazetteer_ruler.terms import TermSource, iter_terms
+from ..training.batches import BatchPipe
+from .index import Candidate, TermIndex, compared_form
+
+# Precision 85 % on 50 abstracts of BC5CDR (docs/evidence/ids.md).
+DEFAULT_THRESHOLD = 0.7
+# Mentions whose candidates are remembered.
+CAPACITY = 100_000
+
+if not Span.has_extension("weakner_ids"):
+    Span.set_extension("weakner_ids", default=None)
+
+
+@Language.factory(
+    "term_linker",
+    requires=["doc.ents"],
+    assigns=["token.ent_kb_id", "span._.weakner_ids"],
+    default_config={"threshold": None, "n_candidates": 5, "overwrite": False},
+)
+def make_term_linker(
+    nlp: Language, name: str, threshold: Optional[float], n_candidates: int, overwrite: bool
+) -> "TermLinker":
+    """Create a `TermLinker` component."""
+    return TermLinker(name, lang=nlp.lang or "xx", threshold=threshold, n_candidates=n_candidates, overwrite=overwrite)
+
+
+class TermLinker(BatchPipe):
+    """Give entities the ids of the nearest terms: the best one as `ent.kb_id_`, where it is near enough, and
+    all candidates as `ent._.weakner_ids`, pairs of an id and its score.
+
+    An entity is compared with the terms of its label: first as it is, without case, punctuation and plural, then by its
+    character 3-grams. The short form of an abbreviation that the Doc defines is looked up by its long form. Of ids that
+    are equally near, those come first that another entity of the Doc has for certain, then those that come first in the
+    list.
+
+    name (str): Name of the component.
+    lang (str): Code of the language.
+    threshold (Optional[float]): Score from which on an id is given, in 0..1; below it `ent.kb_id_` stays empty. None:
+        fitted in `initialize` on entities that have ids, for the best F1 of the links; 0.7 if there are none.
+    n_candidates (int): Terms that are looked at per entity.
+    overwrite (bool): False: entities that have an id keep it.
+    RAISES (WeaknerError): If a setting is out of range.
+    """
+
+    def __init__(
+        self,
+        name: str = "term_linker",
+        *,
+        lang: str = "xx",
+        threshold: Optional[float] = None,
+        n_candidates: int = 5,
+        overwrite: bool = False,
+    ) -> None:
+        if threshold is not None:
+            check_range("threshold", threshold, 0.0, 1.0)
+        check_range("n_candidates", n_candidates, 1, None)
+        self.name = name
+        self.lang = lang
+        self.threshold = threshold
+        self.n_candidates = n_candidates
+        self.overwrite = overwrite
+        self._fitted = DEFAULT_THRESHOLD
+        self._indices: Dict[str, TermIndex] = {}
+        self._known: Dict[Tuple[str, str], List[Candidate]] = {}
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The labels of the terms, sorted."""
+        return tuple(sorted(self._indices))
+
+    def initialize(
+        self,
+        get_examples: Optional[Callable[[], Iterable[Example]]] = None,
+        *,
+        nlp: Optional[Language] = None,
+        terms: Optional[TermSource] = None,
+    ) -> None:
+        """Read the terms, in place of any from before, and fit the threshold if it is None.
+
+        get_examples (Optional[Callable[[], Iterable[Example]]]): Examples; reference entities with ids are used.
+        nlp (Optional[Language]): The pipeline; its language decides how case is ignored.
+        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or what the
+            `gazetteer_ruler` takes. Those without an id are passed over.
+        RAISES (WeaknerError): If no term has an id.
+        """
+        if nlp is not None:
+            self.lang = nlp.lang or "xx"
+        if terms is not None:
+            rows: Dict[str, List[Tuple[str, str]]] = {}
+            for term in iter_terms(terms, self.name):
+                if term.id:
+                    rows.setdefault(term.label, []).append((term.text, term.id))
+            self._indices = {label: TermIndex.build(rows[label], self.lang) for label in sorted(rows)}
+            self._known.clear()
+        if not self._indices:
+            raise WeaknerError(Errors.WK810.format(name=self.name))
+        self._fitted = self._fit(get_examples() if get_examples is not None else ())
+
+    def _fit(self, examples: Iterable[Example]) -> float:
+        """The threshold with which the links of entities have the best F1."""
+        scored = []
+        for example in examples:
+            doc = example.reference
+            linked = [ent for ent in doc.ents if ent.kb_id_]
+            for ent, found in zip(linked, self._candidates(doc, linked), strict=True):
+                if found:
+                    scored.append((found[0].score, found[0].id == ent.kb_id_))
+        if not any(right for _, right in scored):
+            return DEFAULT_THRESHOLD
+        best, best_f1, given, right = DEFAULT_THRESHOLD, -1.0, 0, 0
+        for score, group in groupby(sorted(scored, reverse=True), key=lambda pair: pair[0]):
+            marks = [is_right for _, is_right in group]
+            given, right = given + len(marks), right + sum(marks)
+            f1 = 2 * right / (given + len(scored))
+            if f1 > best_f1:
+                best, best_f1 = score, f1
+        return best
+
+    def annotate(self, docs: List[Doc]) -> None:
+        threshold = self._fitted if self.threshold is None else self.threshold
+        wanted = [[ent for ent in doc.ents if self.overwrite or not ent.kb_id_] for doc in docs]
+        self._remember(docs, wanted)
+        for doc, ents in zip(docs, wanted, strict=True):
+            for ent, found in zip(ents, self._candidates(doc, ents), strict=True):
+                ent._.weakner_ids = [(candidate.id, candidate.score) for candidate in found]
+                identifier = found[0].id if found and found[0].score >= threshold else ""
+                for token in ent:
+                    token.ent_kb_id_ = identifier
+
+    def _remember(self, docs: Sequence[Doc], ents: Sequence[Sequence[Span]]) -> None:
+        """Look up all entities of a batch together, which is faster than one by one."""
+        keys = {key for doc, some in zip(docs, ents, strict=True) for key in self._keys(doc, some)}
+        if len(self._known) > CAPACITY:
+            self._known.clear()
+        unknown = sorted(keys - self._known.keys())
+        for label, group in groupby(unknown, key=lambda key: key[0]):
+            forms = [form for _, form in group]
+            index = self._indices.get(label)
+            found = [[]] * len(forms) if index is None else index.nearest(forms, self.n_candidates)
+            self._known.update(zip([(label, form) for form in forms], found, strict=True))
+
+    def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
+        """Label and compared form of entities; of short forms, those of what they stand for."""
+        long: Dict[Tuple[str, ...], str] = {}
+        for definition in find_definitions(doc) if ents else ():
+            for form in short_forms(doc, definition):
+                long.setdefault(form, doc[slice(*definition.long)].text)
+        words = [tuple(token.text for token in ent if not token.is_space) for ent in ents]
+        return [
+            (ent.label_, compared_form(long.get(form, ent.text), self.lang))
+            for ent, form in zip(ents, words, strict=True)
+        ]
+
+    def _candidates(self, doc: Doc, ents: Sequence[Span]) -> List[List[Candidate]]:
+        """The candidates of entities; equally near ones in the order that the document makes likely."""
+        self._remember([doc], [ents])
+        found = [self._known[key] for key in self._keys(doc, ents)]
+        certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
+        certain |= {some[0].id for some in found if some and _n_best(some) == 1 and some[0].score == 1.0}
+        return [sorted(some, key=lambda c: (-c.score, c.id not in certain)) for some in found]
+
+    # Storage
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialise the terms and the fitted threshold.
+
+        exclude (Iterable[str]): What to leave out: "cfg", "index".
+        RETURNS (bytes): The data.
+        """
+        data: bytes = util.to_bytes({"cfg": self._dump_cfg, "index": self._dump_index}, exclude)
+        return data
+
+    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
+        """Write the terms and the fitted threshold to a folder.
+
+        path (Union[str, Path]): The folder.
+        exclude (Iterable[str]): What to leave out: "cfg", "index".
+        """
+        writers: Dict[str, Callable[[Path], Any]] = {
+            "cfg": lambda p: p.write_bytes(self._dump_cfg()),
+            "index": lambda p: p.write_bytes(self._dump_index()),
+        }
+        util.to_disk(path, writers, exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TermLinker":
+        """Load what `to_bytes` gave.
+
+        bytes_data (bytes): The data.
+        exclude (Iterable[str]): What to leave as it is: "cfg", "index".
+        RETURNS (TermLinker): The component itself.
+        RAISES (WeaknerError): If the data are damaged.
+        """
+        util.from_bytes(bytes_data, {"cfg": self._load_cfg, "index": self._load_index}, exclude)
+        return self
+
+    def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "TermLinker":
+        """Load a folder that `to_disk` wrote.
+
+        path (Union[str, Path]): The folder.
+        exclude (Iterable[str]): What to leave as it is: "cfg", "index".
+        RETURNS (TermLinker): The component itself.
+        RAISES (WeaknerError): If a file is missing or damaged.
+        """
+        readers: Dict[str, Callable[[Path], Any]] = {
+            "cfg": lambda p: self._load_cfg(existing(p).read_bytes()),
+            "index": lambda p: self._load_index(existing(p).read_bytes()),
+        }
+        util.from_disk(path, readers, exclude)
+        return self
+
+    def _dump_cfg(self) -> bytes:
+        return srsly.json_dumps({"threshold": self._fitted}).encode("utf-8")
+
+    def _load_cfg(self, data: bytes) -> None:
+        with self._reading():
+            self._fitted = float(srsly.json_loads(data.decode("utf-8"))["threshold"])
+
+    def _dump_index(self) -> bytes:
+        from safetensors.numpy import save
+
+        terms = {label: {"forms": index.forms, "ids": index.ids} for label, index in self._indices.items()}
+        arrays = {label: save(index.to_arrays()) for label, index in self._indices.items()}
+        data: bytes = srsly.msgpack_dumps({"terms": terms, "arrays": arrays})
+        return data
+
+    def _load_index(self, data: bytes) -> None:
+        from safetensors.numpy import load
+
+        with self._reading():
+            stored = srsly.msgpack_loads(data)
+            indices: Dict[str, TermIndex] = {}
+            for label, terms in sorted(stored["terms"].items()):
+                ids, arrays = list(map(tuple, terms["ids"])), load(stored["arrays"][label])
+                indices[label] = TermIndex.from_parts(terms["forms"], ids, arrays)
+            self._indices = indices
+            self._known.clear()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Whatever is wrong with stored data is one kind of error."""
+        from safetensors import SafetensorError
+
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"{error}")) from error
+
+
+def _n_best(candidates: Sequence[Candidate]) -> int:
+    """How many candidates are as near as the nearest one."""
+    return sum(candidate.score == candidates[0].score for candidate in candidates)

@@ -1,0 +1,158 @@
+"""The terms of a list that are nearest to a mention: by the cosine of TF-IDF weights of their character 3-grams, as in
+scispaCy's candidate generator."""
+
+import re
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+
+from ..gazetteer_ruler.forms import normal_form
+
+# Hashed 3-grams; scikit-learn's own default. A 3-gram is kept as a number, so that no vocabulary has to be stored.
+N_FEATURES = 2**20
+# Mentions that are compared with all terms together.
+BATCH = 64
+_GAPS = re.compile(r"[\W_]+")
+Floats1d = NDArray[numpy.float32]
+Ints1d = NDArray[numpy.int32]
+
+
+class Candidate(NamedTuple):
+    """An id that a mention may have, and how near its nearest term is, in 0..1; 1: equal but for case, punctuation,
+    plural and the order of words that a comma turns round."""
+
+    id: str
+    score: float
+
+
+def compared_form(text: str, lang: str) -> str:
+    """What is compared of a term or a mention: "Anemias, Hemolytic" is "hemolytic anemia"."""
+    form = normal_form(text, lang)
+    if form.count(", ") == 1:
+        form = " ".join(reversed(form.split(", ")))
+    return " ".join(map(_singular, _GAPS.sub(" ", form).split()))
+
+
+def _singular(word: str) -> str:
+    # English mostly; elsewhere it is the same loss of a letter on both sides.
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+class TermIndex:
+    """Finds the terms of one label that are nearest to a mention.
+
+    forms (Sequence[str]): Compared forms, each once.
+    ids (Sequence[Tuple[str, ...]]): The ids of each, in the order of the list.
+    weights (Floats1d): Shape (N_FEATURES,): inverse document frequencies of the 3-grams.
+    matrix (Any): Sparse, shape (N_FEATURES, n_forms): normalised weights of the forms' 3-grams.
+    """
+
+    def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], weights: Floats1d, matrix: Any) -> None:
+        self.ids = list(ids)
+        self.weights = weights
+        self.matrix = matrix
+        self.numbers: Dict[str, int] = {form: number for number, form in enumerate(forms)}
+
+    @classmethod
+    def build(cls, terms: Iterable[Tuple[str, str]], lang: str) -> "TermIndex":
+        """Make the index of one label.
+
+        terms (Iterable[Tuple[str, str]]): Terms and their ids.
+        lang (str): Code of the language.
+        RETURNS (TermIndex): The index.
+        """
+        ids: Dict[str, Dict[str, None]] = {}
+        for term, identifier in terms:
+            ids.setdefault(compared_form(term, lang), {}).setdefault(identifier)
+        counts = _counts(list(ids))
+        frequencies = numpy.bincount(counts.indices, minlength=N_FEATURES)
+        weights = (numpy.log((1 + len(ids)) / (1 + frequencies)) + 1).astype("float32")
+        return cls(list(ids), [tuple(own) for own in ids.values()], weights, _weighted(counts, weights).T.tocsr())
+
+    @property
+    def forms(self) -> List[str]:
+        """RETURNS (List[str]): Compared forms."""
+        return list(self.numbers)
+
+    def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
+        """Find the terms that are nearest to some mentions.
+
+        mentions (Sequence[str]): Compared forms of the mentions.
+        limit (int): How many terms of each.
+        RETURNS (List[List[Candidate]]): Ids, the best first; equally near ones in the order of the list.
+        """
+        found: List[List[Candidate]] = []
+        for begin in range(0, len(mentions), BATCH):
+            some = mentions[begin : begin + BATCH]
+            scores = (_weighted(_counts(some), self.weights) @ self.matrix).tocsr()
+            for row, mention in enumerate(some):
+                span = slice(scores.indptr[row], scores.indptr[row + 1])
+                found.append(self._candidates(mention, scores.indices[span], scores.data[span], limit))
+        return found
+
+    def _candidates(self, mention: str, numbers: Ints1d, scores: Floats1d, limit: int) -> List[Candidate]:
+        if len(scores) > limit:
+            best = numpy.argpartition(-scores, limit - 1)[:limit]
+            numbers, scores = numbers[best], scores[best]
+        equal = self.numbers.get(mention)
+        scored = [(1.0 if n == equal else min(float(s), 1.0), n) for n, s in zip(numbers, scores, strict=True)]
+        if equal is not None and equal not in numbers:
+            scored.append((1.0, equal))  # words of one or two characters have no 3-grams of their own
+        ids: Dict[str, float] = {}
+        for score, number in sorted(scored, key=lambda item: (-item[0], item[1] != equal, item[1])):
+            for identifier in self.ids[number]:
+                ids.setdefault(identifier, score)
+        return [Candidate(identifier, round(score, 4)) for identifier, score in ids.items()]
+
+    # Storage
+
+    def to_arrays(self) -> Dict[str, NDArray[Any]]:
+        """RETURNS (Dict[str, NDArray]): The numbers of the index, as `from_parts` takes them."""
+        return {
+            "weights": self.weights,
+            "data": self.matrix.data,
+            "indices": self.matrix.indices,
+            "indptr": self.matrix.indptr,
+        }
+
+    @classmethod
+    def from_parts(
+        cls, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], arrays: Dict[str, NDArray[Any]]
+    ) -> "TermIndex":
+        """Put a stored index together.
+
+        RAISES (ValueError): If its parts do not fit each other.
+        """
+        from scipy.sparse import csr_matrix
+
+        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(N_FEATURES, len(forms)))
+        matrix.check_format()
+        if len(arrays["weights"]) != N_FEATURES or len(forms) != len(ids):
+            raise ValueError("the parts of the index are of different sizes")
+        return cls(forms, ids, arrays["weights"], matrix)
+
+
+def _counts(forms: Sequence[str]) -> Any:
+    """How often each form has each 3-gram of its words: sparse, shape (n_forms, N_FEATURES)."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    vectorizer = HashingVectorizer(
+        analyzer="char_wb",
+        ngram_range=(3, 3),
+        n_features=N_FEATURES,
+        norm=None,
+        alternate_sign=False,
+        lowercase=False,
+        dtype=numpy.float32,
+    )
+    return vectorizer.transform(forms)
+
+
+def _weighted(counts: Any, weights: Floats1d) -> Any:
+    """Rows of counts, weighted and of length 1."""
+    from sklearn.preprocessing import normalize
+
+    weighted = counts.copy()
+    weighted.data *= weights[weighted.indices]
+    return normalize(weighted, copy=False)

@@ -1,0 +1,171 @@
+"""The component: ids and candidates of entities, its settings, and how it is stored."""
+
+import subprocess
+import sys
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.terms import Term
+
+TERMS = [
+    Term("DISEASE", "heart failure", id="D1"),
+    Term("DISEASE", "cardiac failure", id="D1"),
+    Term("DISEASE", "cold", id="D2"),
+    Term("DISEASE", "cold", id="D3"),
+    Term("DISEASE", "chilblain", id="D3"),
+    Term("DRUG", "aspirin", id="C1"),
+    Term("DRUG", "without an id"),
+]
+
+
+def make_nlp(terms=TERMS, examples=(), **settings):
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("term_linker", config=settings)
+    linker.initialize(lambda: examples, nlp=nlp, terms=terms)
+    return nlp
+
+
+def make_doc(nlp, text, *ents):
+    doc = nlp.make_doc(text)
+    doc.ents = [Span(doc, start, end, label, kb_id=kb_id) for start, end, label, kb_id in ents]
+    return doc
+
+
+def ids(doc):
+    return [ent.kb_id_ for ent in doc.ents]
+
+
+@pytest.mark.parametrize(
+    "text, label, expected",
+    [
+        ("Heart Failures", "DISEASE", "D1"),
+        ("failure, cardiac", "DISEASE", "D1"),
+        ("hart failure", "DISEASE", "D1"),
+        ("broken leg", "DISEASE", ""),
+        ("aspirin", "DISEASE", ""),
+        ("aspirin", "DRUG", "C1"),
+        ("aspirin", "OTHER", ""),
+        ("without an id", "DRUG", ""),
+    ],
+)
+def test_the_nearest_term_of_the_label(text, label, expected):
+    nlp = make_nlp(threshold=0.6)
+    doc = nlp.make_doc(text)
+    assert ids(nlp(make_doc(nlp, text, (0, len(doc), label, "")))) == [expected]
+
+
+def test_candidates_are_listed_with_their_scores():
+    nlp = make_nlp(threshold=0.99)
+    (ent,) = nlp(make_doc(nlp, "cardiac failur", (0, 2, "DISEASE", ""))).ents
+    assert ent.kb_id_ == ""
+    ((identifier, score), *_) = ent._.weakner_ids
+    assert identifier == "D1" and 0.5 < score < 0.99
+
+
+def test_of_several_ids_the_one_that_the_document_names_comes_first():
+    nlp = make_nlp()
+    assert ids(nlp(make_doc(nlp, "a cold", (1, 2, "DISEASE", "")))) == ["D2"]
+    doc = nlp(make_doc(nlp, "a cold chilblain", (1, 2, "DISEASE", ""), (2, 3, "DISEASE", "")))
+    assert ids(doc) == ["D3", "D3"]
+    doc = nlp(make_doc(nlp, "a cold thing", (1, 2, "DISEASE", ""), (2, 3, "DISEASE", "D3")))
+    assert ids(doc) == ["D3", "D3"]
+
+
+def test_short_forms_are_looked_up_by_their_long_forms():
+    nlp = make_nlp()
+    doc = make_doc(nlp, "heart failure (HF), so HF", *[(a, b, "DISEASE", "") for a, b in ((0, 2), (3, 4), (7, 8))])
+    assert ids(nlp(doc)) == ["D1", "D1", "D1"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_ids_that_are_there(overwrite):
+    nlp = make_nlp(overwrite=overwrite)
+    assert ids(nlp(make_doc(nlp, "aspirin", (0, 1, "DRUG", "X")))) == ["C1" if overwrite else "X"]
+
+
+def test_the_threshold_is_fitted_on_gold_with_ids():
+    nlp = spacy.blank("en")
+    good = make_doc(nlp, "heart failure", (0, 2, "DISEASE", "D1"))
+    bad = make_doc(nlp, "heart chilblain attack", (0, 3, "DISEASE", "D9"))
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in (good, bad)]
+    fitted, plain = make_nlp(examples=examples), make_nlp()
+    doc = make_doc(fitted, "cardiac failures of hearts", (0, 4, "DISEASE", ""))
+    (candidate, *_) = fitted(doc).ents[0]._.weakner_ids
+    assert candidate[1] < 1.0 and ids(fitted(doc)) == [""]
+    assert ids(plain(make_doc(plain, "heart failure", (0, 2, "DISEASE", "")))) == ["D1"]
+    fixed = make_nlp(examples=examples, threshold=0.1)
+    assert ids(fixed(make_doc(fixed, "cardiac failures of hearts", (0, 4, "DISEASE", "")))) == ["D1"]
+
+
+def test_n_candidates():
+    for n in (1, 2):
+        nlp = make_nlp(n_candidates=n)
+        (ent,) = nlp(make_doc(nlp, "failure", (0, 1, "DISEASE", ""))).ents
+        assert len(ent._.weakner_ids) <= n
+
+
+def test_pipe_equals_one_by_one_and_empty_docs_are_no_trouble():
+    nlp = make_nlp()
+    words = ["", "aspirin", "", "heart failure", "cold"]
+
+    def docs():
+        return [make_doc(nlp, text, *([(0, len(text.split()), "DISEASE", "")] if text else [])) for text in words]
+
+    together = [(ids(doc), [ent._.weakner_ids for ent in doc.ents]) for doc in nlp.pipe(docs())]
+    assert together == [(ids(doc), [ent._.weakner_ids for ent in doc.ents]) for doc in map(nlp, docs())]
+
+
+def test_it_returns_from_bytes_and_disk(tmp_path):
+    nlp = make_nlp()
+    nlp.to_disk(tmp_path)
+    doc = make_doc(nlp, "hart failure and cold", (0, 2, "DISEASE", ""), (3, 4, "DISEASE", ""))
+    data = doc.to_bytes()
+    expected = [(ent.kb_id_, ent._.weakner_ids) for ent in nlp(doc).ents]
+    empty = spacy.blank("en")
+    empty.add_pipe("term_linker")
+    for again in (spacy.load(tmp_path), empty.from_bytes(nlp.to_bytes())):
+        found = again(Doc(again.vocab).from_bytes(data))
+        assert [(ent.kb_id_, ent._.weakner_ids) for ent in found.ents] == expected
+        assert again.get_pipe("term_linker").labels == ("DISEASE", "DRUG")
+
+
+def test_damaged_files_are_one_error(tmp_path):
+    make_nlp().to_disk(tmp_path)
+    for name, data in (("index", b"\x81"), ("index", b"{}"), ("cfg", b"[]"), ("cfg", b"\xff")):
+        path = tmp_path / "term_linker" / name
+        before = path.read_bytes()
+        path.write_bytes(data)
+        with pytest.raises(WeaknerError):
+            spacy.load(tmp_path)
+        path.write_bytes(before)
+    (tmp_path / "term_linker" / "index").unlink()
+    with pytest.raises(WeaknerError):
+        spacy.load(tmp_path)
+
+
+def test_terms_without_ids_are_refused():
+    with pytest.raises(WeaknerError, match="WK810"):
+        make_nlp([Term("A", "x")])
+
+
+@pytest.mark.parametrize("settings", [{"threshold": 1.5}, {"n_candidates": 0}])
+def test_settings_out_of_range(settings):
+    with pytest.raises(WeaknerError):
+        spacy.blank("en").add_pipe("term_linker", config=settings)
+
+
+@pytest.mark.slow
+def test_ids_in_a_new_process(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": True}).add_terms(TERMS)
+    nlp.add_pipe("abbreviations")
+    nlp.add_pipe("term_linker").initialize(nlp=nlp, terms=TERMS)
+    nlp.to_disk(tmp_path)
+    code = "import sys, spacy; print([ent.kb_id_ for ent in spacy.load(sys.argv[1])(sys.argv[2]).ents])"
+    command = [sys.executable, "-c", code, str(tmp_path), "Heart failure (HF), HF, aspirin"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['D1', 'D1', 'D1', 'C1']"
