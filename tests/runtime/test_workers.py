@@ -1,5 +1,6 @@
 import gzip
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -273,7 +274,7 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
         # Only who is killed outright cannot tidy up; the next run does it.
         assert bool(leftovers(long)) == (signal_ == signal.SIGKILL)
     done = len(list(out.glob("*.spacy")))
-    killer = threading.Thread(target=kill_a_worker, args=(out, done + 3, children(os.getpid())))
+    killer = threading.Thread(target=kill_a_worker, args=(out, done + 3))
     killer.start()
     with pytest.raises(WeaknerError, match="WK313"):
         run(long, "out", workers=2)
@@ -291,9 +292,9 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
     assert contents(out) == contents(long / "again")
 
 
-def kill_a_worker(out, goal, others):
+def kill_a_worker(out, goal):
     wait_for(lambda: len(list(out.glob("*.spacy"))) >= goal)
-    os.kill(next(pid for pid in children(os.getpid()) if pid not in others), signal.SIGKILL)
+    os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
 
 
 def test_scratch_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path):
