@@ -4,11 +4,12 @@ import inspect
 from dataclasses import dataclass
 from typing import Any, Protocol, Tuple, runtime_checkable
 
-from thinc.api import get_array_module
+import numpy
+from numpy.typing import NDArray
 
 from .errors import Errors, WeaknerError, check_range
 
-Array = Any  # numpy or CuPy: floats
+Array = NDArray[Any]  # of floats, on the host; shapes are in the docstrings
 
 
 @runtime_checkable
@@ -37,10 +38,13 @@ def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Arra
     """
     shape = tuple(truths.shape)
     try:
-        inspect.signature(loss).bind(log_probabilities, truths)
-    except TypeError as error:
-        raise _wrong_form(loss, f"cannot be called so ({error})", shape) from None
-    result = loss(log_probabilities, truths)
+        result = loss(log_probabilities, truths)
+    except TypeError:
+        try:
+            inspect.signature(loss).bind(log_probabilities, truths)
+        except TypeError as error:
+            raise _wrong_form(loss, f"cannot be called so ({error})", shape) from None
+        raise
     if not isinstance(result, tuple) or len(result) != 2:
         raise _wrong_form(loss, f"gives {type(result).__name__}", shape)
     shapes = [getattr(part, "shape", None) for part in result]
@@ -78,8 +82,7 @@ class KLDivergence:
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
-        xp = get_array_module(truths)
-        logs = xp.log(xp.where(truths > 0.0, truths, 1.0))
+        logs = numpy.log(numpy.where(truths > 0.0, truths, 1.0))
         return _expected(truths, logs - log_probabilities), -truths
 
 
@@ -93,10 +96,9 @@ class MeanAbsoluteError:
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
-        xp = get_array_module(truths)
-        probabilities = xp.exp(log_probabilities)
+        probabilities = numpy.exp(log_probabilities)
         difference = probabilities - truths
-        return 0.5 * xp.abs(difference).sum(-1), 0.5 * xp.sign(difference) * probabilities
+        return 0.5 * numpy.abs(difference).sum(-1), 0.5 * numpy.sign(difference) * probabilities
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,7 @@ class MeanSquaredError:
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
-        xp = get_array_module(truths)
-        probabilities = xp.exp(log_probabilities)
+        probabilities = numpy.exp(log_probabilities)
         difference = probabilities - truths
         return (difference**2).sum(-1), 2.0 * difference * probabilities
 
@@ -134,10 +135,9 @@ class GeneralizedCrossEntropy:
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
         if self.q == 0.0:
             return CategoricalCrossentropy()(log_probabilities, truths)
-        xp = get_array_module(truths)
         # (1 - p^q) / q, also where q is next to 0
-        values = -xp.expm1(self.q * log_probabilities) / self.q
-        return _expected(truths, values), -truths * xp.exp(self.q * log_probabilities)
+        values = -numpy.expm1(self.q * log_probabilities) / self.q
+        return _expected(truths, values), -truths * numpy.exp(self.q * log_probabilities)
 
 
 def log_softmax(scores: Array, temperature: float = 1.0) -> Array:
@@ -147,10 +147,9 @@ def log_softmax(scores: Array, temperature: float = 1.0) -> Array:
     temperature (float): Divides the scores.
     RETURNS (Array): Same shape, float64.
     """
-    xp = get_array_module(scores)
-    cooled = xp.asarray(scores, dtype="float64") / temperature
+    cooled = numpy.asarray(scores, dtype="float64") / temperature
     shifted = cooled - cooled.max(-1, keepdims=True)
-    return shifted - xp.log(xp.exp(shifted).sum(-1, keepdims=True))
+    return shifted - numpy.log(numpy.exp(shifted).sum(-1, keepdims=True))
 
 
 def log_softmax_gradient(log_probabilities: Array, gradient: Array) -> Array:
@@ -160,8 +159,7 @@ def log_softmax_gradient(log_probabilities: Array, gradient: Array) -> Array:
     gradient (Array): Same shape.
     RETURNS (Array): Same shape.
     """
-    xp = get_array_module(log_probabilities)
-    return gradient - xp.exp(log_probabilities) * gradient.sum(-1, keepdims=True)
+    return gradient - numpy.exp(log_probabilities) * gradient.sum(-1, keepdims=True)
 
 
 def sigmoid(scores: Array) -> Array:
@@ -170,8 +168,7 @@ def sigmoid(scores: Array) -> Array:
     scores (Array): Any shape.
     RETURNS (Array): Same shape and type.
     """
-    xp = get_array_module(scores)
-    return xp.exp(-xp.logaddexp(0.0, -scores))
+    return numpy.exp(-numpy.logaddexp(0.0, -scores))
 
 
 def binary_cross_entropy(scores: Array, truths: Array) -> Tuple[Array, Array]:
@@ -181,14 +178,12 @@ def binary_cross_entropy(scores: Array, truths: Array) -> Tuple[Array, Array]:
     truths (Array): Same shape: the wanted probabilities y, or what is true.
     RETURNS (Tuple[Array, Array]): Values, and their gradient with respect to the scores; same shape, float64.
     """
-    xp = get_array_module(scores)
-    wide = xp.asarray(scores, dtype="float64")
+    wide = numpy.asarray(scores, dtype="float64")
     # log(1 + exp(s)) - y s, in parts that are all at least 0 where y is 0 or 1, so that nothing cancels.
-    values = xp.logaddexp(0.0, -xp.abs(wide)) + (xp.maximum(wide, 0.0) - truths * wide)
+    values = numpy.logaddexp(0.0, -numpy.abs(wide)) + (numpy.maximum(wide, 0.0) - truths * wide)
     return values, sigmoid(wide) - truths
 
 
 def _expected(truths: Array, values: Array) -> Array:
     # 0 times infinity is 0 here.
-    xp = get_array_module(truths)
-    return (truths * xp.where(truths > 0.0, values, 0.0)).sum(-1)
+    return (truths * numpy.where(truths > 0.0, values, 0.0)).sum(-1)

@@ -2,8 +2,9 @@
 
 from typing import Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
+import numpy
+from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.types import Floats2d
 
 # (start, end, label): token offsets, end exclusive.
 Entity = Tuple[int, int, str]
@@ -45,25 +46,13 @@ class PathScore(NamedTuple):
     log_probability: float
 
 
-@runtime_checkable
-class TokenDistributions(Protocol):
-    """A pipe that gives a distribution over tags for every token."""
-
-    @property
-    def distribution_labels(self) -> Tuple[str, ...]:
-        """The columns of the distributions: contains "O"."""
-
-    @property
-    def tag_scheme(self) -> str:
-        """Name of the scheme that the columns are written in."""
-
-    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Per Doc float32 (n_tokens, n_labels), on the host; rows sum to 1."""
+# The best tag sequence of a Doc; and float32 (n_tokens, n_tags), on the host: a distribution over tags for each token.
+TagScores = Tuple[PathScore, NDArray[numpy.float32]]
 
 
 @runtime_checkable
-class PathScorer(Protocol):
-    """A pipe that scores whole tag sequences."""
+class TagScorer(Protocol):
+    """A pipe that scores tags: whole sequences, and those of each token."""
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -73,16 +62,13 @@ class PathScorer(Protocol):
     def tag_scheme(self) -> str:
         """Name of the scheme that its tags are written in."""
 
-    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
-        """Best path per Doc with its score and log-probability."""
+    @property
+    def distribution_labels(self) -> Tuple[str, ...]:
+        """The columns of the distributions: contains "O"."""
 
-
-@runtime_checkable
-class TagScorer(Protocol):
-    """A pipe that does what a `PathScorer` and `TokenDistributions` do in one pass of its model."""
-
-    def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
-        """Per Doc what `score_paths` and `distributions` say."""
+    def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
+        """Per Doc the best sequence with its score and log-probability, and the distributions. The Docs are not
+        changed."""
 
 
 @runtime_checkable

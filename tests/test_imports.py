@@ -48,7 +48,7 @@ ROWS = [
         "span_ner",
         "token_ner",
     },
-    {"cofee", "needle", "roster", "term_linker"},
+    {"cofee", "joint", "needle", "roster", "term_linker"},
     {"conversion", "encoder_tools", "labeling", "runs"},
     {"calibration", "relabel"},
     {"active_learning", "evaluation"},

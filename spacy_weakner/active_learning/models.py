@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import doc_entities, weak_group, weak_sources
 from ..pipelines import default_component, load_pipeline, run_before
-from ..ty import CandidateScorer, Entity, TokenDistributions
+from ..ty import CandidateScorer, Entity, TagScorer
 from .uncertainty import UncertainSpan, spans_of_candidates, spans_of_tokens
 
 
@@ -35,7 +35,7 @@ class Model:
         copies = run_before(self.nlp, name, [self._copy(doc) for doc in docs])
         if isinstance(pipe, CandidateScorer):
             return [spans_of_candidates(candidates) for candidates in pipe.score_candidates(copies)]
-        return [spans_of_tokens(rows, pipe.distribution_labels) for rows in pipe.distributions(copies)]
+        return [spans_of_tokens(rows, pipe.distribution_labels) for _, rows in pipe.score_tags(copies)]
 
     def entities(self, docs: List[Doc]) -> List[List[Tuple[Entity, Optional[float]]]]:
         """Per Doc its entities with their probabilities; None where there is none."""
@@ -51,4 +51,4 @@ class Model:
 
 
 def _gives_probabilities(pipe: Any) -> bool:
-    return isinstance(pipe, (CandidateScorer, TokenDistributions))
+    return isinstance(pipe, (CandidateScorer, TagScorer))

@@ -18,7 +18,9 @@ class FineTyping:
         L = L_MRC + gamma * mean over the sentence's entities of alpha_{y_i} (-log P(y_i | e_i))
 
     where e_i is the sum of the vectors of an entity's tokens, and y_i its group by the teacher's vector: the model as
-    it was at the renewal.
+    it was at the renewal. alpha_k is proportional to exp(1 / V_k), where V_k is the mean squared distance of a group's
+    entities from its center, per dimension. (The paper sums; the authors' code has another form.) The exponential can
+    give nearly all weight to one group: spreads of 0.05 and 0.06 have weights of 28 to 1.
 
     n_types (int): The number of groups, K.
     gamma (float): Weight of this loss beside that of the boundaries. The weights alpha have a mean of 1 here, where

@@ -1,6 +1,6 @@
 """Named-entity recognition with a conditional random field that understands missing labels."""
 
-from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -19,14 +19,13 @@ from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss
 from ..heads.layers import to_device, to_host
-from ..heads.tagging import TaggingHead
+from ..heads.tagging import TaggingHead, TagScores
 from ..losses import Array
 from ..ty import PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
-_NO_PATH = PathScore([], 0.0, 0.0)
 _NO_TAGS = numpy.zeros(0, dtype="int64")
 
 
@@ -162,67 +161,30 @@ class CRFNer(TaggingHead[Target]):
             ]
         return result
 
-    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Marginal distribution over the tags of every token.
+    def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
+        """The best tag sequence of every Doc with its Viterbi score and its log-probability, and the marginal
+        distribution over the tags of every token.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
+        RETURNS (List[TagScores]): One pair per Doc; the empty Doc has score 0 and log-probability 0.
         """
+        return self.map_sentences(docs, self._score_tags, self.no_tags, self.merge_tags)
 
-        def marginals(_: List[Doc], emissions: List[Floats2d]) -> List[Floats2d]:
-            batch = pad(self._biased(emissions))
-            return self._marginals(batch, self._lattice(self._parameters(), batch))
-
-        return self.map_sentences(docs, marginals, self._no_marginals, self._merge_rows)
-
-    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
-        """Best tag sequence of every Doc, with its Viterbi score and its log-probability.
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
-        """
-
-        def score(_: List[Doc], emissions: List[Floats2d]) -> List[PathScore]:
-            parameters, batch = self._parameters(), pad(self._biased(emissions))
-            return self._path_scores(parameters, batch, self._lattice(parameters, batch))
-
-        return self.map_sentences(docs, score, _NO_PATH, self._merge_paths)
-
-    def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
-        """What `score_paths` and `distributions` say, in one pass of the model.
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[Tuple[PathScore, Floats2d]]): One pair per Doc.
-        """
-
-        def both(_: List[Doc], emissions: List[Floats2d]) -> List[Tuple[PathScore, Floats2d]]:
-            parameters, batch = self._parameters(), pad(self._biased(emissions))
-            lattice = self._lattice(parameters, batch)
-            return list(
-                zip(self._path_scores(parameters, batch, lattice), self._marginals(batch, lattice), strict=True)
-            )
-
-        return self.map_sentences(docs, both, (_NO_PATH, self._no_marginals), self._merge_tags)
-
-    @property
-    def _no_marginals(self) -> Any:
-        return numpy.zeros((0, self.n_outputs), dtype="float32")
-
-    def _marginals(self, batch: Batch, lattice: Lattice) -> List[Floats2d]:
-        return [rows.astype("float32") for rows in batch.unpad(lattice.token_marginals())]
-
-    def _path_scores(self, parameters: CRFParameters, batch: Batch, lattice: Lattice) -> List[PathScore]:
-        tags, log_z, result = self.scheme.tags, lattice.log_z[numpy.argsort(batch.order)], []
-        for path, total in zip(viterbi(parameters, batch), log_z, strict=True):
-            log_probability = min(0.0, path.score / self.temperature - float(total))
-            result.append(PathScore([tags[t] for t in path.tags], path.score, log_probability))
-        return result
+    def _score_tags(self, docs: List[Doc], emissions: List[Array]) -> List[TagScores]:
+        parameters, batch = self._parameters(), pad(self._biased(emissions))
+        lattice = self._lattice(parameters, batch)
+        rows = [rows.astype("float32") for rows in batch.unpad(lattice.token_marginals())]
+        tags, log_z, paths = self.scheme.tags, lattice.log_z[numpy.argsort(batch.order)], []
+        for path, total in zip(viterbi(parameters, batch), log_z.tolist(), strict=True):
+            log_probability = min(0.0, path.score / self.temperature - total)
+            paths.append(PathScore([tags[t] for t in path.tags], path.score, log_probability))
+        return list(zip(paths, rows, strict=True))
 
     def _parameters(self) -> CRFParameters:
         parameters = crf_parameters(self.model)
         return parameters.constrained(*self.scheme.allowed_transitions()) if self.constrain else parameters
 
-    def _biased(self, emissions: List[Floats2d], bias: Optional[float] = None) -> List[Floats2d]:
+    def _biased(self, emissions: Sequence[Any], bias: Optional[float] = None) -> Sequence[Any]:
         bias = self.bias if bias is None else bias
         towards_outside: Any = bias * (numpy.arange(self.n_outputs) == 0)
         return [scores + towards_outside for scores in emissions] if bias else emissions

@@ -11,7 +11,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.types import Floats2d
 
 from ..corpus.gold import find_gold
 from ..corpus.parts import Parts
@@ -22,7 +21,7 @@ from ..files import existing
 from ..heads.entities import Prediction, checked_thresholds, write_entities
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, takes_settings_of
 from ..training.batches import BatchPipe
-from ..ty import Entity, PathScore
+from ..ty import Entity, TagScores
 from .candidates import Candidates, Scored, Sentences, choose, read_candidates
 from .features import FeatureSpace, WordCounts, read_words
 from .fitting import COMBINED, FitReport, choose_alone, fit, read_fit_doc
@@ -55,7 +54,7 @@ class EntCombiner(BatchPipe):
     threshold (Optional[float]): Probability from which on a candidate is worth choosing; None: chosen in `fit`.
     penalty (Optional[float]): Penalty of the squared weights; None: chosen in `fit`.
     folds (int): Into how many parts the Docs of `fit` are split to choose these.
-    scheme (str): Tag scheme of `distributions`: "IO", "BIO" or "IOBES".
+    scheme (str): Tag scheme of `score_tags`: "IO", "BIO" or "IOBES".
     overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
         others fill the rest.
     scorer (Optional[Callable]): The scoring method.
@@ -294,22 +293,17 @@ class EntCombiner(BatchPipe):
         """RETURNS (Tuple[str, ...]): The columns of the distributions."""
         return self._scheme.tags
 
-    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Distribution over the tags of every token: those of the sets of candidates, weighted by their probabilities.
+    def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
+        """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its log-probability;
+        and a distribution over the tags of every token, that of all sets weighted by their probabilities. (What is
+        written to `doc.ents` is the set with the best expected F1.)
 
         docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
+        RETURNS (List[TagScores]): One pair per Doc; columns of distributions as in `distribution_labels`.
         """
-        return self._score(list(docs)).distributions(self._scheme)
-
-    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
-        """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its
-        log-probability. (What is written to `doc.ents` is the set with the best expected F1.)
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[PathScore]): One per Doc.
-        """
-        return self._score(list(docs)).paths(self._scheme)
+        scored = self._score(list(docs))
+        rows: List[Any] = scored.distributions(self._scheme)
+        return list(zip(scored.paths(self._scheme), rows, strict=True))
 
     @property
     def _scheme(self) -> TagScheme:

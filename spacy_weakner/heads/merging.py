@@ -1,14 +1,13 @@
-"""What was found in the parts of a Doc, put together."""
+"""Results of the parts of a Doc, put together."""
 
-from typing import Any, List, Tuple
+from typing import Any, List, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
-from thinc.types import Floats2d
 
 from ..corpus.parts import Part
 from ..corpus.tags import TagScheme
-from ..ty import Entity, PathScore
+from ..ty import Entity, PathScore, TagScores
 
 
 def merge_candidates(
@@ -24,16 +23,23 @@ def merge_candidates(
     return [(part.entity(e), score) for part, found in zip(parts, candidates, strict=True) for e, score in found]
 
 
-def merge_rows(doc: Doc, parts: List[Part], rows: List[Floats2d], n_tags: int) -> Floats2d:
-    """Distributions over tags. White space is "O".
+def merge_tags(doc: Doc, parts: List[Part], found: List[TagScores], scheme: TagScheme) -> TagScores:
+    """Tag sequences and distributions of independent sentences: the scores of sequences add up. White space is "O", but
+    inside an entity it belongs to that.
 
     doc (Doc): The Doc.
     parts (List[Part]): Its parts.
-    rows (List[Floats2d]): Of each part, shape (n_tokens, n_tags); "O" is the first column.
-    n_tags (int): The number of tags.
-    RETURNS (Floats2d): Shape (n_tokens, n_tags).
+    found (List[TagScores]): Those of each part.
+    scheme (TagScheme): The tags; "O" is the first.
+    RETURNS (TagScores): Those of the Doc.
     """
-    result: Any = numpy.zeros((len(doc), n_tags), dtype="float32")
+    rows = merge_rows(doc, parts, [rows for _, rows in found], len(scheme))
+    return merge_paths(doc, parts, [path for path, _ in found], scheme), rows
+
+
+def merge_rows(doc: Doc, parts: List[Part], rows: Sequence[Any], n_tags: int) -> Any:
+    """The second half of `merge_tags`: shape (n_tokens, n_tags)."""
+    result = numpy.zeros((len(doc), n_tags), dtype="float32")
     result[:, 0] = 1.0
     for part, given in zip(parts, rows, strict=True):
         result[part.tokens] = given
@@ -41,14 +47,7 @@ def merge_rows(doc: Doc, parts: List[Part], rows: List[Floats2d], n_tags: int) -
 
 
 def merge_paths(doc: Doc, parts: List[Part], paths: List[PathScore], scheme: TagScheme) -> PathScore:
-    """Tag sequences of independent sentences: their scores add up. White space inside an entity belongs to it.
-
-    doc (Doc): The Doc.
-    parts (List[Part]): Its parts.
-    paths (List[PathScore]): That of each part.
-    scheme (TagScheme): The tags.
-    RETURNS (PathScore): One tag per token.
-    """
+    """The first half of `merge_tags`."""
     tags = ["O"] * len(doc)
     for part, path in zip(parts, paths, strict=True):
         before = None

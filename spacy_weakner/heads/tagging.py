@@ -1,7 +1,9 @@
 """What heads share that give every token a tag."""
 
-from typing import List, Sequence, Tuple
+from abc import abstractmethod
+from typing import Iterable, List, Sequence, Tuple
 
+import numpy
 from spacy.tokens import Doc
 from thinc.types import Floats2d
 
@@ -9,12 +11,10 @@ from ..corpus.parts import Part
 from ..corpus.tags import TagScheme, make_scheme
 from ..losses import Array
 from ..sources.strengths import Strength, starting_weights
-from ..ty import PathScore
+from ..ty import PathScore, TagScores
 from .entities import EntityHead
 from .head import TargetT
-from .merging import merge_paths, merge_rows
-
-TagScores = Tuple[PathScore, Floats2d]
+from .merging import merge_tags
 
 
 class TaggingHead(EntityHead[List[Floats2d], TargetT]):
@@ -39,19 +39,29 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
         """Weights of the votes, towards the tags of the sources' own reading."""
         return starting_weights(self.scheme, strengths)
 
-    def _merge_rows(self, doc: Doc, parts: List[Part], rows: List[Floats2d]) -> Floats2d:
-        return merge_rows(doc, parts, rows, self.n_outputs)
+    @property
+    def no_tags(self) -> TagScores:
+        """RETURNS (TagScores): Those of a Doc without tokens."""
+        return PathScore([], 0.0, 0.0), numpy.zeros((0, self.n_outputs), dtype="float32")
 
-    def _merge_paths(self, doc: Doc, parts: List[Part], paths: List[PathScore]) -> PathScore:
-        return merge_paths(doc, parts, paths, self.scheme)
+    def merge_tags(self, doc: Doc, parts: List[Part], found: List[TagScores]) -> TagScores:
+        """Put the scores of the parts of a Doc together."""
+        return merge_tags(doc, parts, found, self.scheme)
 
-    def _merge_tags(self, doc: Doc, parts: List[Part], found: List[TagScores]) -> TagScores:
-        return (
-            self._merge_paths(doc, parts, [path for path, _ in found]),
-            self._merge_rows(doc, parts, [rows for _, rows in found]),
-        )
+    @abstractmethod
+    def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
+        """Per Doc its best tag sequence, and float32 (n_tokens, n_tags): the distribution over the tags of each token,
+        columns as in `distribution_labels`."""
+
+    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
+        """The first of what `score_tags` gives."""
+        return [path for path, _ in self.score_tags(docs)]
+
+    def distributions(self, docs: Iterable[Doc]) -> List[Array]:
+        """The second of what `score_tags` gives."""
+        return [rows for _, rows in self.score_tags(docs)]
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The columns of `distributions`: the tags."""
+        """RETURNS (Tuple[str, ...]): The columns of distributions: the tags."""
         return self.scheme.tags

@@ -23,10 +23,10 @@ class NoiseRobustLearning:
 
         L = sum_i w_i loss(f_i, y_i),   w_i = 1 if the teacher's probability of y_i is above the threshold
 
-    where loss(f_i, y_i) is that of both heads, as in `HardLabels`, summed over tokens. (The authors' code takes the
-    mean of each head over its own tokens, so that tags count more.) The teacher is the model itself as it was at the
-    last renewal; until the first one nothing is removed. Of minority tags nothing is removed, while more than
-    `minority` of their tokens would be.
+    where loss(f_i, y_i) is that of both heads, as in `HardLabels`, summed over tokens (unless `whole_tag`). In the
+    authors' code it is the mean of each head over its own tokens, so that tags count more. The teacher is the model as
+    it was at the last renewal; until the first one nothing is removed. Of minority tags nothing is removed, while more
+    than `minority` of their tokens would be.
 
     Tokens without a label must be "O", not missing (`aggregate --unmatched outside`): else nothing ever says what is no
     entity.
@@ -41,6 +41,8 @@ class NoiseRobustLearning:
         that a token belongs to an entity. Else (the paper) one probability, that of the whole tag, decides on both.
     minority (float): See above.
     seed (int): Seed of the dropping; each member of an ensemble wants its own.
+    whole_tag (bool): Apply the loss to the probability f of the whole tag, as Equations 3 and 5 are written. Else it is
+        applied to the entity head and to the tag head, each by itself, as in the authors' code.
     RAISES (WeaknerError): If a share or a probability is none, or the seed is negative.
     """
 
@@ -50,6 +52,7 @@ class NoiseRobustLearning:
     separate: bool = False
     minority: float = 0.9
     seed: int = 0
+    whole_tag: bool = False
     _minorities: BoolMask = field(init=False, repr=False, compare=False)
     _counts: Dict[str, float] = field(init=False, repr=False, compare=False)
 
@@ -105,14 +108,14 @@ class NoiseRobustLearning:
         tags: IntTags = batch.targets
         known = tags != MISSING
         if batch.teacher is None or self.threshold is None:
-            return hard_label_loss(self.loss, batch.outputs, tags, known, known)
+            return hard_label_loss(self.loss, batch.outputs, tags, known, known, self.whole_tag)
         entity, types = self._trusted(read_scores(batch.teacher), tags)
         if len(self._minorities):
             minority = (tags > 0) & self._minorities[numpy.maximum(tags, 0)]
             entity, types = entity | minority, types | minority
         self._count("entity", types[tags > 0])
         self._count("outside", entity[tags == 0])
-        return hard_label_loss(self.loss, batch.outputs, tags, known & entity, known & types)
+        return hard_label_loss(self.loss, batch.outputs, tags, known & entity, known & types, self.whole_tag)
 
     def _trusted(self, scores: TokenScores, tags: IntTags) -> Tuple[BoolMask, BoolMask]:
         # Tokens that the teacher agrees with, for the entity head and for the tag head.

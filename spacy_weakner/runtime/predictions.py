@@ -12,9 +12,9 @@ from ..corpus.tags import TagScheme, make_scheme
 from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError
 from ..pipelines import default_component, load_pipeline, run_before
-from ..ty import Entity, PathScore, PathScorer, TagScorer, TokenDistributions
+from ..ty import Entity, PathScore, TagScorer
 
-_DISTRIBUTIONS = "gives distributions over tags"
+_TAGS = "scores tags"
 
 
 class Predictor:
@@ -79,7 +79,7 @@ class PathPredictor(Predictor):
     """
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
-        super().__init__(model, component, lambda pipe: isinstance(pipe, PathScorer), "scores tag sequences")
+        super().__init__(model, component, _scores_tags, _TAGS)
 
     def __call__(self, docs: List[Doc]) -> List[PathScore]:
         """Score Docs.
@@ -87,8 +87,7 @@ class PathPredictor(Predictor):
         docs (List[Doc]): The Docs.
         RETURNS (List[PathScore]): One per Doc.
         """
-        scores: List[PathScore] = self.pipe.score_paths(self.bare(docs))
-        return scores
+        return [path for path, _ in self.pipe.score_tags(self.bare(docs))]
 
     def with_distributions(
         self, docs: List[Doc], schemes: List[TagScheme]
@@ -99,19 +98,11 @@ class PathPredictor(Predictor):
         schemes (List[TagScheme]): Per Doc the tags that are the columns; see `scheme`.
         RETURNS (List[Tuple[PathScore, NDArray[numpy.float64]]]): Per Doc its score, and (n_tokens, n_tags), whose rows
             sum to 1.
-        RAISES (WeaknerError): If the component gives no distributions.
         """
-        pipe: Any = self.pipe
-        if not isinstance(pipe, TokenDistributions):
-            raise self._no_pipe(_DISTRIBUTIONS, self.name)
-        bare, result = self.bare(docs), []
-        if isinstance(pipe, TagScorer):
-            said = pipe.score_tags(bare)
-        else:
-            said = list(zip(self.pipe.score_paths(bare), pipe.distributions(bare), strict=True))
-        for (path, own), scheme in zip(said, schemes, strict=True):
-            rows = numpy.zeros((len(own), len(scheme.tags)))
-            rows[:, [scheme.index[tag] for tag in pipe.distribution_labels]] = own
+        result = []
+        for (path, given), scheme in zip(self.pipe.score_tags(self.bare(docs)), schemes, strict=True):
+            rows = numpy.zeros((len(given), len(scheme.tags)))
+            rows[:, [scheme.index[tag] for tag in self.pipe.distribution_labels]] = given
             result.append((path, rows))
         return result
 
@@ -134,7 +125,7 @@ class TokenPredictor(Predictor):
     def __init__(
         self, model: Union[str, Path], component: Optional[str] = None, *, sources: Sequence[str] = ()
     ) -> None:
-        super().__init__(model, component, _gives_distributions, _DISTRIBUTIONS, sources=sources)
+        super().__init__(model, component, _scores_tags, _TAGS, sources=sources)
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -152,8 +143,8 @@ class TokenPredictor(Predictor):
         docs (List[Doc]): The Docs.
         RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_labels); rows sum to 1.
         """
-        return [rows.astype("float64") for rows in self.pipe.distributions(self.bare(docs))]
+        return [rows.astype("float64") for _, rows in self.pipe.score_tags(self.bare(docs))]
 
 
-def _gives_distributions(pipe: Any) -> bool:
-    return isinstance(pipe, TokenDistributions)
+def _scores_tags(pipe: Any) -> bool:
+    return isinstance(pipe, TagScorer)

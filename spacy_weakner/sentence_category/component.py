@@ -147,7 +147,8 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         sentences, outputs, backprop = self.begin_update(examples)
         if not sentences:
             return 0.0, lambda: backprop([])
-        ops, truths = self.model.ops, numpy.stack(self.encode_targets(sentences))
+        ops: Any = self.model.ops
+        truths = numpy.stack(self.encode_targets(sentences))
         loss = exclusive_loss if self.exclusive_classes else independent_loss
         values, gradient = loss(ops.to_numpy(outputs), truths)
         n_known = int((~numpy.isnan(truths)).any(axis=1).sum())

@@ -3,6 +3,7 @@
 from typing import Tuple
 
 import numpy
+from numpy.typing import NDArray
 
 from ..losses import Array, CategoricalCrossentropy, binary_cross_entropy, log_softmax, log_softmax_gradient
 
@@ -14,7 +15,7 @@ def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
     truths (Array): Same shape: 1 for the category of the sentence and 0 for the others; NaN if it is not known.
     RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
     """
-    known = ~numpy.isnan(truths).any(axis=1)
+    known: NDArray[numpy.bool_] = numpy.isfinite(truths.sum(axis=1))
     log_probabilities = log_softmax(scores)
     values, slope = CategoricalCrossentropy()(log_probabilities, numpy.where(known[:, None], truths, 0.0))
     return values, numpy.where(known[:, None], log_softmax_gradient(log_probabilities, slope), 0.0)

@@ -114,7 +114,8 @@ def start_votes(votes: Model, labels: Sequence[str], weights: Array) -> None:
     weights (Array): Shape (n_features, n_outputs).
     """
     votes.attrs["labels"], votes.attrs["sources"] = list(labels), list(votes.attrs["settings"].sources)
-    votes.set_param("W", votes.ops.asarray2f(weights.astype("float32")))
+    given: Any = weights.astype("float32")
+    votes.set_param("W", votes.ops.asarray2f(given))
 
 
 def n_token_features(n_labels: int) -> int:

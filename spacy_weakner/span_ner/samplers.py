@@ -121,7 +121,9 @@ class WeightedNegativeSampler:
     ratio (float): λ: negatives per token.
     exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
     n_epochs (Optional[float]): C: the larger, the more uniform the sampling starts. None (the paper): the number of
-        epochs of the training, at least 1.
+        epochs of the training, at least 1. Where the training clock has `total_steps`, that is not known before the
+        first epoch ends: until then C is what it would be if the epoch ended now, so that T starts at the root of
+        `total_steps`.
     include_outside (bool): Whether the maximum is over "O" too.
     exclude (float): Candidates whose probability of "O" is lower by the oracle are not drawn; 0: there is no oracle.
     """

@@ -1,6 +1,6 @@
 """Named-entity recognition by classifying tokens."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -10,7 +10,6 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..corpus.parts import Merge
 from ..corpus.tags import MISSING, make_scheme, same_tokens
 from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
@@ -18,15 +17,13 @@ from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss
 from ..heads.layers import split_rows, to_host
-from ..heads.tagging import TaggingHead
+from ..heads.tagging import TaggingHead, TagScores
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
 from ..sources.strengths import Strength
 from ..ty import PathScore
 from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch
-
-T = TypeVar("T")
 
 
 class TokenTarget(NamedTuple):
@@ -115,8 +112,8 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         result = self.objective(batch)
         gradients = [result.outputs]
         if batch.augmented is not None:
-            unused = result.augmented is None
-            gradients.append(numpy.zeros_like(batch.augmented.outputs) if unused else result.augmented)
+            unused = numpy.zeros_like(batch.augmented.outputs)
+            gradients.append(unused if result.augmented is None else result.augmented)
         whole = numpy.concatenate(gradients).astype("float32")
         n_sentences = sum(len(eg.predicted) > 0 for eg in sentences)
         return result.loss / max(1, n_sentences), lambda: backprop(split_rows(ops.asarray2f(whole), scores))
@@ -190,46 +187,23 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         sums = numpy.add.reduceat(numpy.append(cooled, 0.0), places.reshape(-1))[::2]
         return make_predictions(len(docs), spans, self.labels, numpy.exp(sums))
 
-    def distributions(self, docs: Iterable[Doc]) -> List[Floats2d]:
-        """Distribution over the tags of every token.
+    def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
+        """The best tags of every Doc, with the sum of their log-probabilities before and after calibration, and the
+        distribution over the tags of every token.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[Floats2d]): Per Doc float32 (n_tokens, n_tags), columns as in `distribution_labels`.
+        RETURNS (List[TagScores]): One pair per Doc; the empty Doc has score 0 and log-probability 0.
         """
-        return self._of_sentences(docs, self._distribution, self._merge_rows)
-
-    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
-        """The best tags of every Doc, with the sum of their log-probabilities, before and after calibration.
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[PathScore]): One per Doc; the empty Doc has score 0 and log-probability 0.
-        """
-        return self._of_sentences(docs, self._path_score, self._merge_paths)
-
-    def score_tags(self, docs: Iterable[Doc]) -> List[Tuple[PathScore, Floats2d]]:
-        """What `score_paths` and `distributions` say, in one pass of the model.
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[Tuple[PathScore, Floats2d]]): One pair per Doc.
-        """
-        return self._of_sentences(
-            docs, lambda scores: (self._path_score(scores), self._distribution(scores)), self._merge_tags
+        return self.map_sentences(
+            docs, lambda _, outputs: list(map(self._score_tags, outputs)), self.no_tags, self.merge_tags
         )
 
-    def _of_sentences(self, docs: Iterable[Doc], read: Callable[[Floats2d], T], merge: Merge[T]) -> List[T]:
-        empty: Any = numpy.zeros((0, self.n_outputs), dtype="float32")
-        nothing = read(empty)
-        return self.map_sentences(docs, lambda _, outputs: list(map(read, outputs)), nothing, merge)
-
-    def _distribution(self, scores: Floats2d) -> Any:
-        return numpy.exp(read_scores(scores, self.temperature, self.bias).joint()).astype("float32")
-
-    def _path_score(self, scores: Floats2d) -> PathScore:
-        names, joint = self.scheme.tags, read_scores(scores, bias=self.bias).joint()
-        tags = joint.argmax(axis=1)
-        rows = numpy.arange(len(tags))
-        cooled = read_scores(scores, self.temperature, self.bias).joint()[rows, tags].sum()
-        return PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled))
+    def _score_tags(self, outputs: Array) -> TagScores:
+        names, joint = self.scheme.tags, read_scores(outputs, bias=self.bias).joint()
+        cooled = read_scores(outputs, self.temperature, self.bias).joint()
+        tags, rows = joint.argmax(axis=1), numpy.arange(len(joint))
+        path = PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled[rows, tags].sum()))
+        return path, numpy.exp(cooled).astype("float32")
 
 
 def _concatenate(targets: List[TokenTarget]) -> Tuple[Array, Optional[Array]]:

@@ -22,9 +22,12 @@ class HardLabels(Plain):
 
     loss (ProbabilityLoss): For example `spacy_weakner.CategoricalCrossentropy.v1`. (Under cross-entropy the sum is that
         of the joint distribution; under others the two are bounded each for itself, as in the authors' code.)
+    whole_tag (bool): Apply the loss to the probability of the whole tag instead, as the paper writes it:
+        L = sum_i loss(P_i(y_i)).
     """
 
     loss: ProbabilityLoss
+    whole_tag: bool = False
 
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
@@ -34,11 +37,11 @@ class HardLabels(Plain):
 
     def __call__(self, batch: TokenBatch) -> TokenGradient:
         known = batch.targets != MISSING
-        return hard_label_loss(self.loss, batch.outputs, batch.targets, known, known)
+        return hard_label_loss(self.loss, batch.outputs, batch.targets, known, known, self.whole_tag)
 
 
 def hard_label_loss(
-    loss: ProbabilityLoss, outputs: Array, tags: Array, entity: BoolMask, types: BoolMask
+    loss: ProbabilityLoss, outputs: Array, tags: Array, entity: BoolMask, types: BoolMask, whole_tag: bool = False
 ) -> TokenGradient:
     """The loss of both heads.
 
@@ -47,9 +50,18 @@ def hard_label_loss(
     tags (Array): Shape (n_tokens,): tag ids.
     entity (BoolMask): Tokens that teach whether they belong to an entity.
     types (BoolMask): Tokens that teach their tag, if that is not "O".
+    whole_tag (bool): Take the loss of the whole tag; "O" is learned by the tokens of `entity`, others by those of
+        `types`.
     RETURNS (TokenGradient): Summed over tokens.
     """
     scores = read_scores(outputs)
+    if whole_tag:
+        rows, joint = numpy.flatnonzero(numpy.where(tags > 0, types, entity)), scores.joint()
+        d_joint = numpy.zeros_like(joint)
+        if not len(rows):
+            return TokenGradient(0.0, d_joint)
+        values, d_joint[rows] = loss_of_tokens(loss, joint[rows], one_hot(tags[rows], joint.shape[1]))
+        return TokenGradient(float(values.sum()), scores.joint_gradient(d_joint))
     d_entity, d_types = numpy.zeros_like(scores.entity), numpy.zeros_like(scores.types)
     total = 0.0
     rows = numpy.flatnonzero(entity)

@@ -10,7 +10,7 @@ from spacy_weakner.crf_ner.component import make_crf_ner
 from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.crf_ner.model import crf_module
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.ty import PathScorer, TokenDistributions
+from spacy_weakner.ty import TagScorer
 
 from ..util import (
     GOLD,
@@ -252,8 +252,7 @@ def test_small_docs_in_distributions_and_paths(trained, texts):
 
 def test_protocols(nlp):
     ner = nlp.get_pipe("crf_ner")
-    assert isinstance(ner, TokenDistributions)
-    assert isinstance(ner, PathScorer)
+    assert isinstance(ner, TagScorer)
 
 
 def test_distributions_are_distributions(nlp):

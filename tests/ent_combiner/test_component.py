@@ -15,7 +15,7 @@ from spacy_weakner.corpus.gold import set_gold
 from spacy_weakner.corpus.weak import doc_entities, set_weak
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.ty import PathScorer, TokenDistributions
+from spacy_weakner.ty import TagScorer
 
 from .util import NLP, borders, doc_of, f1, labels, noisy, without_gold
 
@@ -251,9 +251,9 @@ def test_docs_that_fail_go_to_the_error_handler(fitted):
 
 
 def test_it_is_a_teacher(fitted):
-    assert isinstance(fitted, TokenDistributions) and isinstance(fitted, PathScorer)
+    assert isinstance(fitted, TagScorer)
     docs = [without_gold(doc) for doc in noisy(10, seed=4)] + [doc_of([])]
-    for doc, rows, path in zip(docs, fitted.distributions(docs), fitted.score_paths(docs), strict=True):
+    for doc, (path, rows) in zip(docs, fitted.score_tags(docs), strict=True):
         assert rows.shape == (len(doc), 3) and rows.dtype == "float32"
         numpy.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-6)
         assert len(path.tags) == len(doc) and path.log_probability <= 0.0

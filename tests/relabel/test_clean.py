@@ -36,10 +36,12 @@ class Oracle:
     def __call__(self, doc):
         return doc
 
-    def distributions(self, docs):
+    labels = ("LOC", "PER")
+
+    def score_tags(self, docs):
         default = [1.0] + [0.0] * (len(self.distribution_labels) - 1)
         found = ([self.words.get(token.text, default) for token in doc] for doc in docs)
-        return [numpy.asarray(rows, "float32").reshape(-1, len(default)) for rows in found]
+        return [(None, numpy.asarray(rows, "float32").reshape(-1, len(default))) for rows in found]
 
 
 @Language.factory("clean_oracle", default_config={"tags": TAGS})

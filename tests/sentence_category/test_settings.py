@@ -5,7 +5,7 @@ import spacy
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads.entities import EntityHead
-from spacy_weakner.ty import PathScorer, TokenDistributions
+from spacy_weakner.ty import TagScorer
 
 from .util import LABELS, NAME, empty_pipeline
 
@@ -28,4 +28,4 @@ def test_protocols(nlp):
     """Stages that look for taggers do not find it."""
     pipe = nlp.get_pipe(NAME)
     assert callable(pipe.tick) and callable(pipe.on_next_update)
-    assert not isinstance(pipe, (EntityHead, TokenDistributions, PathScorer))
+    assert not isinstance(pipe, (EntityHead, TagScorer))

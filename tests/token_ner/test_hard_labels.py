@@ -75,6 +75,27 @@ def test_under_cross_entropy_it_is_the_loss_of_the_joint_distribution():
     assert HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, TAGS)).loss == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("loss", [CategoricalCrossentropy(), GeneralizedCrossEntropy(0.7)])
+def test_the_loss_of_the_whole_tag(loss):
+    """Equations 3 and 5 as they are written: on the probability of the tag, "O" or not."""
+    random = numpy.random.RandomState(3)
+    outputs, tags = random.normal(size=(6, 4)), numpy.asarray([0, 1, 3, 0, 2, MISSING])
+    known = tags != MISSING
+
+    def value(outputs):
+        return hard_label_loss(loss, outputs, tags, known, known, whole_tag=True).loss
+
+    entity = 1.0 / (1.0 + numpy.exp(-outputs[:, 0]))
+    types = numpy.exp(outputs[:, 1:]) / numpy.exp(outputs[:, 1:]).sum(axis=1, keepdims=True)
+    f = numpy.concatenate([1.0 - entity[:, None], entity[:, None] * types], axis=1)[known, tags[known]]
+    expected = -numpy.log(f) if isinstance(loss, CategoricalCrossentropy) else (1.0 - f**0.7) / 0.7
+    assert value(outputs) == pytest.approx(expected.sum())
+    found = hard_label_loss(loss, outputs, tags, known, known, whole_tag=True).outputs
+    numpy.testing.assert_allclose(found, numeric_gradient(value, outputs), atol=1e-6)
+    two = hard_label_loss(loss, outputs, tags, known, known).loss
+    assert (value(outputs) == pytest.approx(two)) is isinstance(loss, CategoricalCrossentropy)
+
+
 def test_missing_tags_teach_nothing():
     outputs = random_outputs(len(TAGS))
     result = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, TAGS))

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.ty import PathScorer, TokenDistributions
+from spacy_weakner.ty import TagScorer
 
 from ..util import GOLD, TEXTS, head_config, make_doc, make_example, make_examples, raw, train
 from .util import joint, schemes, token_pipeline
@@ -140,5 +140,5 @@ def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
 
 def test_protocols(nlp):
     ner = nlp.get_pipe("token_ner")
-    assert isinstance(ner, TokenDistributions) and isinstance(ner, PathScorer)
+    assert isinstance(ner, TagScorer)
     assert callable(ner.renew) and callable(ner.training_statistics)

@@ -3,8 +3,16 @@
 import pytest
 import spacy
 
+from ..sentence_category.util import (
+    NAME,
+    TITLES,
+    best,
+    category_example,
+    category_examples,
+    joint_examples,
+    joint_pipeline,
+)
 from ..util import all_zero, entities_of, gradients, gradients_with_and_without, reload_disk, same, train
-from .util import NAME, TITLES, best, category_example, category_examples, joint_examples, joint_pipeline
 
 BILSTM = {
     "@architectures": "spacy_weakner.BiLSTMEncoder.v1",

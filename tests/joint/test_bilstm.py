@@ -7,12 +7,12 @@ import torch
 from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
 
-from spacy_weakner.encoders.bilstm import build_bilstm_encoder
-from spacy_weakner.encoders.torch_model import BiLSTM
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.joint.bilstm import build_bilstm_encoder
+from spacy_weakner.joint.torch_model import BiLSTM
 
+from ..encoders.sequences import module_of, random_vectors
 from ..util import SENTENCES, TEXTS, crf_pipeline, entities_of, gradients, make_examples, same, train, weights
-from .sequences import module_of, random_vectors
 
 NLP = spacy.blank("xx")
 EMBED = {

@@ -1,15 +1,15 @@
 """Attention over the token vectors of any encoder."""
 
 from functools import partial
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 from spacy.tokens import Doc
 from thinc.api import Model, chain
 from thinc.api import residual as add_input
 from thinc.types import Floats2d
 
+from ..encoders.sequences import learned_gate, locked_dropout, skip_empty, torch_sequences
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from .sequences import learned_gate, locked_dropout, skip_empty, torch_sequences
 
 SOFT = "soft"
 SCALES = ("scaled", "unscaled", "learned")
@@ -23,6 +23,8 @@ def build_attention_encoder(
     residual: bool = True,
     init_range: Optional[float] = None,
     gate: bool = False,
+    bias: bool = False,
+    weight_dropout: float = 0.0,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Let the tokens of a sentence look at each other (Kruengkrai et al. 2020, Section 2.2):
 
@@ -44,21 +46,29 @@ def build_attention_encoder(
     heads (int): Number n of heads, which divides d_h; no effect on "soft".
     dropout (float): Rate of locked dropout on what attention gives, with one mask for all tokens of a sentence.
     residual (bool): Whether H is added.
-    init_range (Optional[float]): The weights of the attention begin with draws from U(-init_range, init_range). None:
-        as torch does by default.
+    init_range (Optional[float]): The weights of the attention begin with draws from U(-init_range, init_range); in the
+        paper all parameters of the model do, with 0.1. None: as torch does by default.
     gate (bool): Multiply what attention gives with a learned number that begins at 0. Then H' begins as H, and an
-        encoder that an earlier stage has trained is not disturbed by attention that knows nothing yet. Not in the
-        paper; docs/evidence/joint.md has what it is worth.
+        encoder that an earlier stage has trained is not disturbed by attention that is untrained. Not in the paper;
+        docs/evidence/joint.md has what it is worth.
+    bias (bool): Queries, keys, values and outputs have biases; no effect on "soft", which has them. In the paper they
+        have, since it takes "The Annotated Transformer" with its defaults (Section 3.2).
+    weight_dropout (float): Rate of dropout on the weights of the attention, those of the softmax; no effect on "soft".
+        In the paper 0.1, for the same reason.
     RETURNS (Model[List[Doc], List[Floats2d]]): H', per Doc (n_tokens, d_h).
     RAISES (WeaknerError): For settings that cannot be.
     """
     check_choice("kind", kind, (SOFT, *SCALES))
     check_range("heads", heads, 1, None)
     check_range("dropout", dropout, 0.0, 1.0)
+    check_range("weight_dropout", weight_dropout, 0.0, 1.0)
     if init_range is not None:
         check_range("init_range", init_range, 0.0, None)
     make = partial(_make_soft if kind == SOFT else _make_heads, init_range=init_range)
-    settings = {} if kind == SOFT else {"heads": heads, "scale": kind}
+    settings: Dict[str, Any] = {}
+    if kind != SOFT:
+        settings = {"heads": heads, "scale": kind, "bias": bias}
+        make = partial(make, dropout=weight_dropout)
     attention = torch_sequences("attention", make, tok2vec.maybe_get_dim("nO"), **settings)
     if gate and not residual:
         raise WeaknerError(Errors.WK005.format(setting="gate", value=gate, expected="false where nothing is added to"))
@@ -75,10 +85,10 @@ def _make_soft(input_width: int, init_range: Optional[float] = None) -> Any:
     return draw_weights(SoftAttention(input_width), init_range)
 
 
-def _make_heads(input_width: int, heads: int, scale: str, init_range: Optional[float] = None) -> Any:
+def _make_heads(input_width: int, heads: int, init_range: Optional[float] = None, **settings: Any) -> Any:
     from .torch_model import SelfAttention, draw_weights
 
     if input_width % heads:
         expected = f"a number that divides the width of the encoder, {input_width}"
         raise WeaknerError(Errors.WK005.format(setting="heads", value=heads, expected=expected))
-    return draw_weights(SelfAttention(input_width, heads, scale), init_range)
+    return draw_weights(SelfAttention(input_width, heads, **settings), init_range)

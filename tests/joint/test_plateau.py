@@ -11,7 +11,7 @@ from thinc.api import Adam, warmup_linear
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.plateau import ReduceOnPlateau
+from spacy_weakner.joint.plateau import ReduceOnPlateau
 
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples
 

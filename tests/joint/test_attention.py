@@ -10,10 +10,11 @@ from spacy.ml.models.tok2vec import build_hash_embed_cnn_tok2vec
 from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
 
-from spacy_weakner.encoders.attention import build_attention_encoder
-from spacy_weakner.encoders.torch_model import SelfAttention, SoftAttention
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.joint.attention import build_attention_encoder
+from spacy_weakner.joint.torch_model import SelfAttention, SoftAttention
 
+from ..encoders.sequences import Vectors, module_of, random_vectors
 from ..util import (
     ENTITY_HEADS,
     SENTENCES,
@@ -33,7 +34,6 @@ from ..util import (
     train,
     weights,
 )
-from .sequences import Vectors, module_of, random_vectors
 
 GOLD = [entities for _, entities in SENTENCES]
 KINDS = ("soft", "scaled", "unscaled", "learned")
@@ -341,8 +341,24 @@ def test_weights_of_another_kind_are_refused():
 
 def test_the_module_alone():
     module = SelfAttention(input_width=4, heads=2, scale="scaled")
-    assert module.kwargs == {"input_width": 4, "heads": 2, "scale": "scaled"}
+    assert module.kwargs == {"input_width": 4, "heads": 2, "scale": "scaled", "bias": False}
     assert module(torch.zeros(7, 4), [2, 5]).shape == (7, 4)
+
+
+def test_maps_with_biases():
+    names = {name for name, _ in SelfAttention(4, 2, "scaled", bias=True).named_parameters()}
+    assert {f"{name}.bias" for name in ("query", "key", "value", "output")} <= names
+    with pytest.raises(ValueError, match=r"'bias': True.* here, .*'bias': False"):
+        make(bias=True)[0].from_bytes(make()[0].to_bytes())
+
+
+def test_dropout_on_the_weights_is_on_in_training_alone():
+    module = SelfAttention(4, 2, "scaled", dropout=0.5)
+    vectors = torch.ones(6, 4)  # equal weights: all rows are alike without dropout
+    rows = module(vectors, [6])
+    assert not torch.allclose(rows[0], rows[1])
+    rows = module.eval()(vectors, [6])
+    assert torch.allclose(rows[0], rows[1])
 
 
 # In pipelines
@@ -368,7 +384,7 @@ def test_it_returns_from_bytes_and_disk(tmp_path, reload, kind, gate):
 
 def test_another_dropout_may_load_the_weights(tmp_path):
     head_pipeline("crf_ner", CONFIG).to_disk(tmp_path)
-    model = {"tok2vec": {"dropout": 0.9}}
+    model = {"tok2vec": {"dropout": 0.9, "weight_dropout": 0.5}}
     assert spacy.load(tmp_path, config={"components": {"crf_ner": {"model": model}}})
 
 

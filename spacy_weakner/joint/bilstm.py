@@ -8,8 +8,8 @@ from thinc.api import Dropout, Linear, Model, chain, with_array
 from thinc.initializers import uniform_init
 from thinc.types import Floats2d
 
+from ..encoders.sequences import locked_dropout, skip_empty, torch_sequences
 from ..errors import Errors, WeaknerError, check_range
-from .sequences import locked_dropout, skip_empty, torch_sequences
 
 
 def build_bilstm_encoder(

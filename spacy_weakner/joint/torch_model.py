@@ -69,18 +69,22 @@ class SelfAttention(nn.Module):
     heads (int): Number n of heads.
     scale (str): The temperature delta: "learned" as above, one for each token that looks; "scaled": sqrt(d_h / n);
         "unscaled": 1.
+    bias (bool): The four maps have biases.
+    dropout (float): Rate of dropout on the weights, those of the softmax.
     """
 
-    def __init__(self, input_width: int, heads: int, scale: str) -> None:
+    def __init__(self, input_width: int, heads: int, scale: str, bias: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
-        self.kwargs: Dict[str, Any] = {"input_width": input_width, "heads": heads, "scale": scale}
+        # Not the dropout: the weights are those of a module with any.
+        self.kwargs: Dict[str, Any] = {"input_width": input_width, "heads": heads, "scale": scale, "bias": bias}
         self.width = input_width
         self.heads = heads
         self.scale = scale
-        self.query = nn.Linear(input_width, input_width, bias=False)
-        self.key = nn.Linear(input_width, input_width, bias=False)
-        self.value = nn.Linear(input_width, input_width, bias=False)
-        self.output = nn.Linear(input_width, input_width, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.query = nn.Linear(input_width, input_width, bias=bias)
+        self.key = nn.Linear(input_width, input_width, bias=bias)
+        self.value = nn.Linear(input_width, input_width, bias=bias)
+        self.output = nn.Linear(input_width, input_width, bias=bias)
         if scale == "learned":
             self.temperature = nn.Linear(input_width, 1)  # w_4, b_4
 
@@ -92,7 +96,7 @@ class SelfAttention(nn.Module):
         scores = Q @ K.transpose(-1, -2) / self._delta(H)
         weights = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(-1)
         # shape: (n_sentences, length, d_h)
-        heads = (weights @ V).transpose(1, 2).flatten(2)
+        heads = (self.dropout(weights) @ V).transpose(1, 2).flatten(2)
         return self.output(heads[mask])
 
     def _split(self, vectors: Tensor) -> Tensor:
