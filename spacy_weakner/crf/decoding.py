@@ -1,15 +1,10 @@
 """Best paths through a CRF, and probabilities of entities. Arrays only, no torch, no spaCy."""
 
-from contextlib import contextmanager
-from typing import Iterator, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy
-from numpy.lib.stride_tricks import sliding_window_view
 
-from .kernel import Array, Batch, CRFParameters, Lattice, empty, logsumexp
-
-# Pairs of tags of all sequences of a step, at most: their scores and transitions fit into a cache of 1 MB.
-_CACHED = 45_000
+from .kernel import Array, Batch, CRFParameters, Lattice, logsumexp
 
 
 class Path(NamedTuple):
@@ -21,17 +16,6 @@ class Path(NamedTuple):
 
     tags: numpy.ndarray
     score: float
-
-
-@contextmanager
-def _small_buffers() -> Iterator[None]:
-    """Keep numpy from copying broadcast or reversed operands through a buffer of 8192 elements, as it does where these
-    are not one piece of memory for so long. Those of a batch are shorter, and as fast where they are."""
-    size = numpy.setbufsize(1024)
-    try:
-        yield
-    finally:
-        numpy.setbufsize(size)
 
 
 def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
@@ -105,24 +89,20 @@ def _turns(parameters: CRFParameters, batch: Batch, best: Array, tags: Array) ->
     return scores
 
 
-@_small_buffers()
 def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
     """The scores of the best ways up to and with each tag.
 
     RETURNS (Array): Shape of the emissions; anything but NaN in the padding.
     """
-    n_rows, n_tags = batch.emissions.shape[1:]
-    best = empty(batch.emissions.shape)
-    best.fill(0.0)
+    best = numpy.zeros(batch.emissions.shape)
     best[0] = parameters.start + batch.emissions[0]
-    # So many sequences at a time that what a step works on stays in the cache.
-    at_once = max(1, min(n_rows, _CACHED // n_tags**2))
-    step = _Step(parameters.transitions, at_once)
-    for first in range(0, n_rows, at_once):
-        # Sequences that end before the first of them go on over padding.
-        rows = slice(first, first + at_once)
-        for t in range(1, batch.lengths[first]):
-            step(best[t - 1, rows], batch.emissions[t, rows], best[t, rows])
+    # shape: (n_tags, n_tags, 1), from and to: the largest of the first axis is found fastest
+    transitions = parameters.transitions[:, :, None]
+    ways = numpy.empty((*parameters.transitions.shape, len(batch.lengths)))
+    for t, n in enumerate(batch.n_running[1:], start=1):
+        some = ways[:, :, :n]
+        numpy.add(best[t - 1, :n].T[:, None, :], transitions, out=some)
+        best[t, :n] = some.max(0).T + batch.emissions[t, :n]
     return best
 
 
@@ -179,37 +159,3 @@ def entity_log_probabilities(
     log_z = lattice.log_z[rows]
     dead = log_z == -numpy.inf
     return numpy.where(dead, -numpy.inf, numpy.minimum(0.0, before + within + after - numpy.where(dead, 0.0, log_z)))
-
-
-class _Step:
-    """One step of Viterbi, laid out for arithmetic on whole arrays: sequences last, and pairs of tags by how far
-    `from` is behind `to`, so that the scores of all `from` at one distance are one piece of memory.
-
-    transitions (Array): Shape (n_tags, n_tags).
-    n_rows (int): Number of sequences, at most.
-    """
-
-    def __init__(self, transitions: Array, n_rows: int) -> None:
-        n_tags = len(transitions)
-        to = numpy.arange(n_tags)
-        distances = (to[:, None] + to) % n_tags
-        self.transitions = empty((n_tags, n_tags * n_rows))
-        self.transitions.reshape(n_tags, n_tags, n_rows)[...] = transitions[distances, to][:, :, None]
-        self.twice = numpy.zeros((2, n_tags, n_rows))
-        self.shifted = sliding_window_view(self.twice.reshape(-1), n_tags * n_rows)[:-1:n_rows]
-        self.scores = empty((n_tags, n_tags * n_rows))
-        self.result = empty((n_tags, n_rows))
-        self.flat_result = self.result.reshape(-1)
-
-    def __call__(self, before: Array, emissions: Array, out: Array) -> None:
-        """Write the scores of the best ways up to and with each tag.
-
-        before (Array): The scores before, shape (n_rows, n_tags).
-        emissions (Array): Same shape.
-        out (Array): Same shape; is written to.
-        """
-        n = len(before)
-        self.twice[:, :, :n] = before.T
-        numpy.add(self.shifted, self.transitions, out=self.scores)
-        numpy.maximum.reduce(self.scores, axis=0, out=self.flat_result)
-        numpy.add(self.result.T[:n], emissions, out=out)
