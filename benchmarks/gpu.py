@@ -3,9 +3,11 @@
     python benchmarks/gpu.py --data DIR --transformer FOLDER [--seconds 480] [--write]
     python benchmarks/gpu.py --devices cpu --sizes cnn --heads crf_ner --updates 1 --sentences 16
 
-Each head is trained and predicts on each device in a process of its own, so that memory is its own and a failure is one
-row; what would begin after `--seconds` is left out, and said. `--write` keeps docs/evidence/gpu.md. Without `--data`
-sentences of random words are read. What a GPU has trained has to predict the same on the CPU.
+First every head runs through its tests on the GPU (`tests/heads/test_device.py`): training, prediction and storage
+give there what they give on the CPU. Then each head is trained and predicts on each device in a process of its own, so
+that memory is its own and a failure is one row; what would begin after `--seconds` is left out, and said. `--write`
+keeps docs/evidence/gpu.md. Without `--data` sentences of random words are read. What a GPU has trained has to predict
+the same on the CPU.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from spacy_weakner.files import write_text
 from spacy_weakner.labeling.label import label
 from spacy_weakner.runtime.devices import on_device
 
+ROOT = Path(__file__).resolve().parent.parent
 DEVICES = {"gpu": 0, "cpu": -1}
 HEADS = ("crf_ner", "token_ner", "span_ner", "mrc_ner")
 LABEL = "label"  # the stage, with a pipeline of the size as its source
@@ -45,7 +48,7 @@ PAGE = """# GPU and CPU
 that of the GPU. `same`: how many entities the trained pipeline finds on the CPU too, of all that it finds here or
 there.
 
-{table}
+{matrix}{table}
 
 {notes}{conditions}
 """
@@ -70,14 +73,16 @@ def main() -> None:
         return
     if "gpu" in arguments.devices.split(",") and not prefer_gpu():
         raise SystemExit("Thinc finds no GPU here: give --devices cpu, or install the extra of your CUDA version.")
+    started = time.monotonic()
     sizes = [size for size in arguments.sizes.split(",") if arguments.transformer or size != "transformer"]
     asked = [(size, head, device) for size in sizes for head in arguments.heads.split(",") for device in DEVICES]
+    matrix = run_matrix(arguments.seconds) if "gpu" in arguments.devices.split(",") else ""
     rows: List[Dict[str, Any]] = []
     late: List[str] = []
     with TemporaryDirectory() as folder:
         sentences = Path(folder) / "sentences.json"
         write_text(sentences, json.dumps(make_rows(arguments)))
-        ends = time.monotonic() + arguments.seconds
+        ends = started + arguments.seconds
         for size, head, device in asked:
             if device not in arguments.devices.split(","):
                 continue
@@ -90,12 +95,29 @@ def main() -> None:
             told.update({"transformer": arguments.transformer, "updates": arguments.updates})
             rows.append({"name": name, **told, **run(told, left)})
             print(json.dumps({key: rows[-1][key] for key in ("name", *COLUMNS) if key in rows[-1]}), flush=True)
-    page = PAGE.format(batch=BATCH, table=table(rows), notes=notes(rows, late), conditions=conditions())
+    page = PAGE.format(matrix=matrix, batch=BATCH, table=table(rows), notes=notes(rows, late), conditions=conditions())
     print(page)
     if arguments.write:
         write_text(EVIDENCE / "gpu.md", page)
     if any("failed" in row for row in rows):
         raise SystemExit(1)
+
+
+def run_matrix(seconds: float) -> str:
+    """RETURNS (str): How many of the heads' tests pass on the GPU, with the names of those that fail."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/heads/test_device.py"]
+    environment = {**os.environ, "WEAKNER_DEVICE": "gpu"}
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=seconds / 2, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "The tests of the heads took too long.\n\n"
+    lines = done.stdout.strip().splitlines()
+    print(done.stdout[-3000:], flush=True)
+    failed = [line.split(" - ")[0].split("::")[-1] for line in lines if line.startswith("FAILED")]
+    told = f" Failed: {', '.join(failed)}." if failed else ""
+    return f"Tests of the heads on the GPU: {lines[-1] if lines else 'none'}.{told}\n\n"
 
 
 def make_rows(arguments: argparse.Namespace) -> Dict[str, Rows]:

@@ -19,13 +19,14 @@ from functools import cached_property
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+from numpy.typing import NDArray
 
 # Sums below this may have lost terms to underflow and are computed again, exactly.
 TINY = 1e-280
 LOWEST = -1e300
 CACHE_LINE = 64  # bytes
 
-Array = Any  # numpy array; shapes are in the docstrings
+Array = NDArray[Any]  # shapes are in the docstrings
 
 
 class CRFParameters(NamedTuple):
@@ -89,7 +90,7 @@ class Batch:
 
     def unpad(self, padded: Array) -> List[Array]:
         """Split a time-major array into one array per given sequence, in the order they were given in."""
-        result: List[Array] = [None] * len(self.order)
+        result: List[Any] = [None] * len(self.order)
         for row, given, length in zip(padded.swapaxes(0, 1), self.order.tolist(), self.lengths.tolist(), strict=True):
             result[given] = row[:length]
         return result

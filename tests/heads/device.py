@@ -2,10 +2,11 @@
 
 An array holds a numpy array and hands it out through two doors alone, `ops.to_numpy` and DLPack (to torch); nothing
 computes with numpy arrays but `asarray`, which copies them to the device. What runs here mixes no arrays of host and
-device.
+device. With the environment variable WEAKNER_DEVICE=gpu the tests run on a GPU instead.
 """
 
 import operator
+import os
 import sys
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
@@ -16,7 +17,7 @@ import numpy
 import thinc.backends
 import thinc.util
 import torch
-from thinc.api import NumpyOps, Ops, get_current_ops, set_current_ops, torch2xp
+from thinc.api import NumpyOps, Ops, get_current_ops, require_cpu, require_gpu, set_current_ops, torch2xp
 
 HOST = NumpyOps()
 # True while indices of the host are taken, as other packages use them.
@@ -211,6 +212,13 @@ def _to_device(tensor: Any, *, ops: Any = None) -> Any:
 def device(lenient: bool = False) -> Iterator[Ops]:
     """All models that are made meanwhile are on the device; Thinc takes its arrays for CuPy's. `lenient`: indices of
     the host are taken."""
+    if os.environ.get("WEAKNER_DEVICE") == "gpu":  # one that is there
+        require_gpu()
+        try:
+            yield get_current_ops()
+        finally:
+            require_cpu()
+        return
     before, ops = get_current_ops(), DeviceOps()
     users = [module for module in sys.modules.values() if vars(module).get("torch2xp") is torch2xp]
     with ExitStack() as patches:

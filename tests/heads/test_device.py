@@ -1,5 +1,7 @@
 """Every head on a device whose arrays are not numpy's: it trains, predicts and is stored there as on the CPU."""
 
+import os
+
 import numpy
 import pytest
 import spacy
@@ -146,16 +148,18 @@ def on_device_and_host(build, folder, lenient=False):
         nlp, batch = build()
         nodes = [node for _, pipe in nlp.pipeline for node in pipe.model.walk()]
         params = [node.get_param(name) for node in nodes for name in node.param_names if node.has_param(name)]
-        assert params and {type(array) for array in params} == {DeviceArray}
-        assert {type(node.ops) for node in nodes} == {type(ops)} == {DeviceOps}
+        assert params and not any(isinstance(array, numpy.ndarray) for array in params)
+        assert {type(node.ops) for node in nodes} == {type(ops)}
         history, found = run(nlp, batch, folder / "device")
     assert history == pytest.approx(expected[0], rel=1e-3, abs=1e-5)
     assert same_predictions(found, expected[1])
 
 
+@pytest.mark.skipif("WEAKNER_DEVICE" in os.environ, reason="it is not that device")
 def test_the_device_refuses_arrays_of_the_host():
     with device() as ops:
         array, host = ops.alloc2f(2, 3), numpy.ones((2, 3), dtype="float32")
+        assert isinstance(array, DeviceArray) and isinstance(ops, DeviceOps)
         for mix in (
             lambda: numpy.asarray(array),
             lambda: numpy.exp(array),
