@@ -195,7 +195,7 @@ def weights(model: Model) -> Iterator[NDArray]:
     for node in model.walk():
         yield from (numpy.array(node.get_param(name)) for name in node.param_names if node.has_param(name))
         for shim in node.shims:
-            yield from (tensor.detach().numpy().copy() for tensor in shim._model.state_dict().values())
+            yield from (tensor.detach().cpu().numpy().copy() for tensor in shim._model.state_dict().values())
 
 
 if __name__ == "__main__":

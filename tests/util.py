@@ -250,7 +250,7 @@ def gradients(model: Model) -> List[numpy.ndarray]:
             result.append(node.get_grad(name).copy() if node.has_grad(name) else None)
         for shim in node.shims:
             for parameter in shim._model.parameters():
-                result.append(None if parameter.grad is None else parameter.grad.detach().numpy().copy())
+                result.append(None if parameter.grad is None else parameter.grad.detach().cpu().numpy().copy())
     return result
 
 
@@ -280,7 +280,7 @@ def weights(model: Model) -> List[numpy.ndarray]:
     for node in model.walk():
         result.extend(node.get_param(name).copy() for name in node.param_names if node.has_param(name))
         for shim in node.shims:
-            result.extend(parameter.detach().numpy().copy() for parameter in shim._model.parameters())
+            result.extend(parameter.detach().cpu().numpy().copy() for parameter in shim._model.parameters())
     return result
 
 

@@ -1,5 +1,7 @@
 """What heads of entities write to Docs, and entities that are there already."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -127,6 +129,21 @@ def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
     expected = {text: run([text], 1)[text] for text in texts}
     assert any(entities for entities, _, _ in expected.values())
     assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected
+
+
+def test_two_threads_may_predict(load, head):
+    """Predictions, also under other biases, change nothing that they share."""
+    nlp = stir(load(**TALKATIVE[head]), head)
+    ner, docs = nlp.get_pipe(head), [raw(nlp, text) for text in [*TEXTS, "Anna likes Paris", "Bob " * 30]]
+    before = {**ner.cfg}
+
+    def predict(n):
+        return ner.predict(docs) if n % 2 else ner.entities_under(docs, [-2.0, 0.0, 2.0])
+
+    expected = [predict(0), predict(1)]
+    with ThreadPoolExecutor(2) as executor:
+        assert list(executor.map(predict, range(12))) == expected * 6
+    assert ner.cfg == before
 
 
 # Tokens
