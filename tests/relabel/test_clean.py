@@ -202,10 +202,10 @@ def test_the_corpus_is_predicted_once(tmp_path, model, monkeypatch):
 
     def watch(self, docs):
         seen.extend(doc.text for doc in docs)
-        return distributions(self, docs)
+        return score_tags(self, docs)
 
-    distributions = Oracle.distributions
-    monkeypatch.setattr(Oracle, "distributions", watch)
+    score_tags = Oracle.score_tags
+    monkeypatch.setattr(Oracle, "score_tags", watch)
     # Equal Docs may have equal names.
     _, docs = run(tmp_path, [*corpus_docs(), *corpus_docs()], model)
     assert sorted(seen) == sorted(2 * [text for text, _ in LABELLED if text])
