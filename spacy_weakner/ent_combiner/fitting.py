@@ -28,9 +28,10 @@ MAIN_PENALTY = 0.3
 # As good as any where there are no Docs to choose by.
 DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
 COMBINED = "combined"
-# Points of F1 by which a component must be better to be used alone: less may be chance, and it is part of the
-# combination. A list is used alone if it is better at all.
-CLEARLY = 1.0
+# Points of F1 by which a component must be better than the combination to be used alone: less may be chance, and it is
+# part of the combination. Fewer Docs than that cannot fit a combination reliably, which must then be the better one by
+# some points (best.md). A list is used alone if it is better at all.
+CLEARLY, CLEARLY_WITH_FEW, FEW_DOCS = 1.0, -2.0, 75
 
 
 class FitDoc(NamedTuple):
@@ -136,7 +137,8 @@ def fit(
         error = _calibration_error(every, probabilities, least)
     choice = COMBINED
     if f1 is not None and alone:
-        needed = {name: f1 + (CLEARLY if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
+        margin = CLEARLY_WITH_FEW if len(docs) < FEW_DOCS else CLEARLY
+        needed = {name: f1 + (margin if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
         single = max(alone, key=lambda name: alone[name] - needed[name])
         choice = single if alone[single] > needed[single] else COMBINED
     weights = fit_weights(every.features, every.right, every.partition, penalties(main, chosen))

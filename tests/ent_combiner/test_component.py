@@ -76,6 +76,13 @@ def test_a_text_gives_what_its_sentences_give():
     assert found(pipe(text)) == [entity for doc in sentences for entity in found(pipe(doc))]
 
 
+@pytest.mark.parametrize("n, choice", [(40, "pred:crf"), (120, "combined")])
+def test_with_few_docs_a_component_that_is_as_good_is_used_alone(n, choice):
+    entities = [(1, 2, "X"), (0, 1, "X")]
+    docs = [doc_of(["a", "b"], entities[i % 2 :][:1], pred__crf=[(*entities[i % 2], 0.9)]) for i in range(n)]
+    assert make(docs).choice == choice
+
+
 def test_a_source_is_believed_for_the_label_that_it_is_right_about():
     pipe = make(labels(30))
     assert decide(pipe, labels(1)) == [[(1, 2, "A")], [], [], [(1, 2, "B")]]
