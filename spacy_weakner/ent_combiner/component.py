@@ -326,40 +326,26 @@ class EntCombiner(BatchPipe):
     # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize what was fitted.
-
-        exclude (Iterable[str]): What to leave out: "model".
-        RETURNS (bytes): The data.
-        """
+        """Serialize what was fitted; `exclude` may name "model"."""
         data: bytes = util.to_bytes({"model": lambda: srsly.msgpack_dumps(self._state())}, exclude)
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "EntCombiner":
-        """Load what was fitted.
+        """Load what `to_bytes` gave.
 
-        bytes_data (bytes): What `to_bytes` gave.
-        exclude (Iterable[str]): What to leave as it is: "model".
-        RETURNS (EntCombiner): The component itself.
-        RAISES (WeaknerError): If what is stored is damaged.
+        RAISES (WeaknerError): If it is damaged.
         """
         util.from_bytes(bytes_data, {"model": self._load}, exclude)
         return self
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write what was fitted to a folder.
-
-        path (Union[str, Path]): The folder.
-        exclude (Iterable[str]): What to leave out: "model".
-        """
+        """Write what was fitted to a folder; `exclude` may name "model"."""
         util.to_disk(path, {"model": lambda p: srsly.write_msgpack(p, self._state())}, exclude)
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "EntCombiner":
-        """Load what was fitted.
+        """Load what `to_disk` wrote.
 
-        path (Union[str, Path]): A folder that `to_disk` wrote.
-        exclude (Iterable[str]): What to leave as it is: "model".
-        RETURNS (EntCombiner): The component itself.
-        RAISES (WeaknerError): If what is stored is damaged.
+        RAISES (WeaknerError): If it is damaged.
         """
         util.from_disk(path, {"model": lambda p: self._load(existing(p).read_bytes())}, exclude)
         return self

@@ -214,11 +214,7 @@ class GazetteerRuler(BatchPipe):
                 annotate_entities(doc, spans, self.policy, self.overwrite)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Score the entities, if the component writes any.
-
-        examples (Iterable[Example]): The examples.
-        RETURNS (Dict[str, Any]): The scores.
-        """
+        """Score the entities, if the component writes any."""
         scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
         return scores
 
@@ -331,11 +327,7 @@ class GazetteerRuler(BatchPipe):
     # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise the terms.
-
-        exclude (Iterable[str]): What to leave out: "cfg", "terms".
-        RETURNS (bytes): The compiled table with the terms, and the labels.
-        """
+        """Serialize the terms, their table and the labels; `exclude` may name "cfg" and "terms"."""
         serializers = {
             "cfg": lambda: srsly.json_dumps(self._cfg()),
             "terms": lambda: self._table.to_bytes(),
@@ -344,11 +336,8 @@ class GazetteerRuler(BatchPipe):
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
-        """Load terms, in place of any from before.
+        """Load what `to_bytes` gave, in place of any terms from before.
 
-        bytes_data (bytes): What `to_bytes` gave.
-        exclude (Iterable[str]): What to leave as it is: "cfg", "terms".
-        RETURNS (GazetteerRuler): The component itself.
         RAISES (WeaknerError): If the data are damaged, or were made for another `attr`.
         """
         loaded: Dict[str, Any] = {}
@@ -360,20 +349,14 @@ class GazetteerRuler(BatchPipe):
         return self._load(**loaded)
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write the terms to a folder: the compiled table, and the terms as a list.
-
-        path (Union[str, Path]): The folder.
-        exclude (Iterable[str]): What to leave out: "cfg", "terms".
-        """
+        """Write a folder with the compiled table, the terms as a list, and the labels; `exclude` may name "cfg" and
+        "terms"."""
         serializers = {"cfg": lambda p: srsly.write_json(p, self._cfg()), TABLE_FILE: self._write_terms}
         util.to_disk(path, serializers, exclude)
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
-        """Load terms, in place of any from before. The table is mapped into memory, not read.
+        """Load what `to_disk` wrote, in place of any terms from before. The table is mapped into memory, not read.
 
-        path (Union[str, Path]): A folder that `to_disk` wrote.
-        exclude (Iterable[str]): What to leave as it is: "cfg", "terms".
-        RETURNS (GazetteerRuler): The component itself.
         RAISES (WeaknerError): If a file is missing or damaged, the list of terms was changed since the table was
             compiled, or the terms were tokenized for another `attr`.
         """
