@@ -257,8 +257,8 @@ def _with_gold(
         path = pipeline_of(on_weak, select=dev is not None)
         heads.append(Head(WEAK, WEAK_ALONE, path, [path] * len(folds), reads_lists=False))
         trainings.insert(0, on_weak)
-    draws = [context.corpora.gold] * DRAWS if dev else [fold.rest for fold in folds]
-    evaluated_on = [dev] * DRAWS if dev else [fold.held_out for fold in folds]
+    draws = [context.corpora.gold] * DRAWS if dev else [fold.rest for fold in folds[:DRAWS]]
+    evaluated_on = [dev] * DRAWS if dev else [fold.held_out for fold in folds[:DRAWS]]
     parts = plan_curve(context, draws, evaluated_on, by_dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 

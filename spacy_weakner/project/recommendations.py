@@ -25,8 +25,8 @@ from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts
 from .selection import Point
 
-# Shares of the gold that gold alone is trained on for the learning curve, and how often each is drawn: once per fold,
-# or, with dev, so often.
+# Shares of the gold that gold alone is trained on for the learning curve, and how often each is drawn: each time in
+# another fold, or, with dev, anew.
 SHARES, DRAWS = (0.25, 0.5), 3
 # Smaller parts are too small to tell.
 MIN_PART = 10
