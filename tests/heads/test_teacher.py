@@ -15,7 +15,7 @@ from spacy_weakner.heads.teacher import Teacher, require_own_encoder
 from spacy_weakner.ty import Tick
 
 from ..crf_ner.test_transformer import POOLING, transformer
-from ..encoders.test_bilstm import CONFIG as BILSTM
+from ..joint.test_bilstm import CONFIG as BILSTM
 from ..util import (
     LISTENER,
     TEXTS,
