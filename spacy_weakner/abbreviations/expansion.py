@@ -5,7 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple, TypeVar
 
 from spacy.tokens import Doc
 
-from ..corpus.weak import document_of
+from ..corpus.weak import document_of, get_id
 from ..ty import Entity
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds, Definition, find_definitions, short_forms
 
@@ -66,7 +66,7 @@ def expand_documents(docs: Sequence[Doc], found: Sequence[Mapping[Entity, T]]) -
     RETURNS (List[Dict[Entity, T]]): All entities, sorted.
     """
     result: List[Dict[Entity, T]] = []
-    for _, group in groupby(range(len(docs)), lambda n: document_of(docs[n]) or n):
+    for _, group in groupby(range(len(docs)), lambda n: document_of(get_id(docs[n])) or n):
         numbers = list(group)
         entities = [list(found[n]) for n in numbers]
         for n, expansion in zip(numbers, expand([docs[n] for n in numbers], entities), strict=True):

@@ -256,10 +256,10 @@ def set_id(doc: Doc, identifier: Optional[str]) -> None:
     _set(doc, _ID, identifier)
 
 
-def document_of(doc: Doc) -> Optional[str]:
+def document_of(identifier: Optional[str]) -> Optional[str]:
     """Identifier of the document that a sentence belongs to: the sentences of a text "a7" are called a7.1, a7.2 and so
     on. None if the sentence's identifier does not tell."""
-    found = _SENTENCE.fullmatch(get_id(doc) or "")
+    found = _SENTENCE.fullmatch(identifier or "")
     return None if found is None else found[1]
 
 

@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 
 from ..corpus.formats.reading import Reading, sentence_keys
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import document_of, weak_group
+from ..corpus.weak import document_of, get_id, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..pipelines import blank_pipeline, load_pipeline
@@ -264,7 +264,7 @@ class Label(Stage[LabelCounts]):
 def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
     """Batches in which documents are whole."""
     batch: List[Doc] = []
-    for document, sentences in groupby(docs, document_of):
+    for document, sentences in groupby(docs, lambda doc: document_of(get_id(doc))):
         if document is None:
             for sentence in sentences:
                 batch.append(sentence)

@@ -5,7 +5,7 @@ from typing import Dict, List, NamedTuple, Sequence
 from spacy.tokens import Doc
 
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, document_of
+from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, document_of, get_id
 from ..runtime.hashes import hash_text
 
 # Tokens up to which a sentence ("METHODS :") may well occur in two documents by chance.
@@ -22,7 +22,7 @@ class FoldDocs(NamedTuple):
 
 def count_documents(docs: Sequence[Doc]) -> int:
     """Number of documents; 0 where identifiers do not tell."""
-    named = [name for name in (document_of(doc) for doc in docs) if name is not None]
+    named = [name for name in (document_of(get_id(doc)) for doc in docs) if name is not None]
     known = len(set(named))
     # Only if a document has several sentences do its identifiers say more than the texts.
     return known if known < len(named) else 0
@@ -38,7 +38,7 @@ def group_docs(docs: Sequence[Doc], seed: str, *, least: int = 1) -> List[List[D
     by_document = count_documents(docs) >= max(1, least)
     groups: Dict[str, List[Doc]] = {}
     for doc in sorted(docs, key=lambda doc: doc.text):
-        document = document_of(doc) if by_document else None
+        document = document_of(get_id(doc)) if by_document else None
         key = f"text {sentence_key(doc.text)}" if document is None else f"document {document}"
         groups.setdefault(hash_text(f"{seed} {key}"), []).append(doc)
     return [groups[key] for key in sorted(groups)]

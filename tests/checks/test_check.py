@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from spacy_weakner.checks import check as module
 from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
+from spacy_weakner.cli import check as command
 from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.files import write_text
@@ -107,7 +108,7 @@ def test_every_option_is_passed_on(monkeypatch):
         seen.update(vars(files), **vars(settings))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "examine", fake)
+    monkeypatch.setattr(command, "examine", fake)
     options = (
         "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --transformer m "
     )

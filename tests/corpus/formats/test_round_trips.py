@@ -199,6 +199,6 @@ def test_labels_that_no_tag_can_hold_are_refused(tmp_path, suffix):
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
     output = tmp_path / f"out.{suffix}"
-    with pytest.raises(WeaknerError, match="is no tag"):
+    with pytest.raises(WeaknerError, match="as a tag"):
         write_corpus(output, docs({"tokens": ["Anna"], "ents": [[0, 1, "P\r\nER"]]}), "huggingface")
     assert not output.exists()
