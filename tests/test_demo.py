@@ -16,6 +16,8 @@ import pytest
 import spacy
 from spacy.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.slow
+
 DEMO = Path(__file__).resolve().parent.parent / "assets" / "demo"
 NAMES = ("gold", "dev", "test", "text-gold")
 LANGUAGES = ("en", "de", "fr")

@@ -4,7 +4,11 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import spacy_weakner
+
+pytestmark = pytest.mark.slow
 
 PACKAGE = Path(spacy_weakner.__file__).parent
 LINES = 10

@@ -23,6 +23,8 @@ from spacy_weakner.runs.train import read_folds
 from spacy_weakner.runs.training import flat_config
 from spacy_weakner.runtime.receipts import Receipt
 
+pytestmark = pytest.mark.slow
+
 DEEP, LONG, HALF = "[" * 100_000, "1" * 5000, '{"a": "\\ud800"}'
 
 

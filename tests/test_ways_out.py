@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 import spacy_weakner
 from spacy_weakner.cli.app import app
 
+pytestmark = pytest.mark.slow
+
 NLP = spacy.blank("en")
 TEXT = "Anna met Bob in Paris."
 GOLD = [{"tokens": ["Anna", "met", "Bob", str(i)], "ents": [[0, 1, "PER"], [2, 3, "PER"]]} for i in range(60)]

@@ -21,6 +21,8 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.needle.binning import Steps
 from spacy_weakner.needle.confidence import Calibration
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 # Modules of the functions that the commands call.
 MODULES = {

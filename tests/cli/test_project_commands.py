@@ -17,6 +17,8 @@ from spacy_weakner.project.selection import read_scores
 
 from ..project.util import PEOPLE, gold_rows, make_selection, write_gold, write_rows, write_ruler
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
     "--spans-key sc --seed 3",

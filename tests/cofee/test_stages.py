@@ -12,6 +12,8 @@ from spacy_weakner.relabel.pick import pick
 from ..test_cli_train import spacy_cli
 from ..util import SENTENCES, make_doc, weights
 
+pytestmark = pytest.mark.slow
+
 CONFIGS = Path(__file__).parent.parent.parent / "configs"
 NLP = spacy.blank("xx")
 QUERIES = '{"PER": "Which people?", "LOC": "Which places?"}'

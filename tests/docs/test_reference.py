@@ -19,6 +19,7 @@ from .reference import DOCS, ROOT
 pytest.importorskip("sphinx")
 from weakner_reference import DIRECTIVES, api, commands, docstrings, factories, messages, registered
 
+pytestmark = pytest.mark.slow
 REFERENCE = DOCS / "reference"
 DIRECTIVE = re.compile(r"^```\{(\w+)\}(?: (\S+))?\n```$", re.MULTILINE)
 PAGES = sorted(REFERENCE.rglob("*.md"))

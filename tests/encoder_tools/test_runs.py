@@ -12,7 +12,7 @@ from spacy_weakner.runtime.lock import locked
 
 from .util import equal, needs_accelerate, run, weights
 
-pytestmark = needs_accelerate
+pytestmark = [needs_accelerate, pytest.mark.slow]
 
 
 def stop_at(monkeypatch, step):

@@ -14,6 +14,8 @@ from spacy_weakner.joint.torch_model import BiLSTM
 from ..encoders.sequences import module_of, random_vectors
 from ..util import SENTENCES, TEXTS, crf_pipeline, entities_of, gradients, make_examples, same, train, weights
 
+pytestmark = pytest.mark.slow
+
 NLP = spacy.blank("xx")
 EMBED = {
     "@architectures": "spacy.MultiHashEmbed.v2",

@@ -31,6 +31,8 @@ from ..util import (
 )
 from .util import QUERIES, conditioned, mrc_pipeline, together
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def bert_path(tiny_bert, tmp_path_factory):

@@ -9,6 +9,8 @@ from spacy_weakner.errors import WeaknerError
 
 from ..util import crf_config, crf_pipeline, entities_of, loss_with, make_example, make_examples, train
 
+pytestmark = pytest.mark.slow
+
 NOISE_AWARE = {"@losses": "spacy_weakner.NoiseAwareCRF.v1"}
 BROKEN = ["B-LOC", "I-PER", "O", "O"]
 

@@ -18,6 +18,8 @@ from spacy_weakner.relabel.soft import predict_soft_labels
 from ..util import make_doc
 from .util import NLP, PEOPLE, make_corpora, sentences
 
+pytestmark = pytest.mark.slow
+
 TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", WEAK_ALONE, LIST_AND_HEAD, COMBINED]
 
 

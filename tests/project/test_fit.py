@@ -20,6 +20,8 @@ from spacy_weakner.project.selection import Selection
 from ..util import make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, write_ruler
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"p": 90.0, "r": 60.0, "f1": 72.0}
 WITH_LIST = "transformer with list"
 

@@ -27,6 +27,8 @@ from spacy_weakner.scratch import wanted
 
 from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, fix_seed, make_doc, make_examples, train
 
+pytestmark = pytest.mark.slow
+
 CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 

@@ -25,6 +25,8 @@ from spacy_weakner.scratch import wanted
 
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
 
+pytestmark = pytest.mark.slow
+
 CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 NLP = spacy.blank("xx")
 SCORES = "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"

@@ -28,6 +28,8 @@ from spacy_weakner.runtime.pool import Pool
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, needs_transformers
 
+pytestmark = pytest.mark.slow
+
 NLP = spacy.blank("xx")
 N = 5
 

@@ -22,6 +22,8 @@ from spacy_weakner.runtime.pool import processes
 from spacy_weakner.runtime.shards import Part
 from spacy_weakner.scratch import remove_leftovers, scratch_folder
 
+pytestmark = pytest.mark.slow
+
 NLP = spacy.blank("xx")
 SIZE = 4
 N = 22  # lines, so 6 shards

@@ -30,6 +30,8 @@ from ..util import (
 )
 from .util import UNIFORM, span_config
 
+pytestmark = pytest.mark.slow
+
 TRANSFORMER_LISTENER = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
     "pooling": POOLING,

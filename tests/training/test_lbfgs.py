@@ -38,6 +38,8 @@ from ..util import (
     weights,
 )
 
+pytestmark = pytest.mark.slow
+
 ENCODER = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 2000}
 HOLES = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.5}
 

@@ -9,6 +9,8 @@ from spacy_weakner.labeling.anchors.markup import WIKITEXT, PageParser, Titles, 
 
 from .util import HTML, SENTENCE, dump, page, run
 
+pytestmark = pytest.mark.slow
+
 N = 100_000
 
 

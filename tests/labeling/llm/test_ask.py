@@ -19,6 +19,8 @@ from spacy_weakner.labeling.llm.config import AskConfig, max_request_tokens
 from .conftest import rows
 from .server import asked_text, find_names, reply
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-very-secret-1234567890"
 
 
