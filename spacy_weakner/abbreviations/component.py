@@ -7,7 +7,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from ..corpus.entities import blocked_tokens
-from ..corpus.weak import get_definitions, group_entities, set_definitions, set_spans, weak_group
+from ..corpus.weak import get_definitions, set_definitions, set_spans, weak_group
 from ..errors import check_range
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
 from .expansion import Origin, expand
@@ -96,12 +96,16 @@ class Abbreviations(Pipe):
         # What the group has for each span, such as scores and ids.
         keys = [key for key in ("scores", "ids") if key in attrs]
         rows = list(zip(spans, *(attrs[key] for key in keys), strict=True))
-        known = set(group_entities(doc, group))
         kept = [row for row in rows if not self._is_vetoed(row[0], short)]
+        places = {(row[0].start, row[0].end, row[0].label_): i for i, row in enumerate(kept)}
         for bounds, origins in short.items():
             for span, *values in (rows[origin.entity] for origin in origins):
-                if (*bounds, span.label_) not in known:
-                    kept.append((Span(doc, *bounds, label=span.label, kb_id=span.kb_id), *values))
+                row = (Span(doc, *bounds, label=span.label, kb_id=span.kb_id), *values)
+                place = places.get((*bounds, span.label_))
+                if place is None:
+                    kept.append(row)
+                elif span.kb_id and not kept[place][0].kb_id:
+                    kept[place] = row
         kept.sort(key=lambda row: (row[0].start, row[0].end, row[0].label_))
         for number, key in enumerate(keys, start=1):
             attrs[key] = [row[number] for row in kept]
@@ -110,20 +114,23 @@ class Abbreviations(Pipe):
     def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
         """A short form replaces shorter entities, and one of another label; a longer one stays."""
         kept = [ent for ent in ents if not self._is_vetoed(ent, short)]
+        blocked = blocked_tokens(doc)
+        is_blocked = {span.start for span in blocked}
         added = []
         for (start, end), origins in short.items():
             touched = [ent for ent in kept if ent.start < end and start < ent.end]
-            labels = [(ents[origin.entity].label, ents[origin.entity].kb_id) for origin in origins]
-            if not origins or any(len(ent) > end - start for ent in touched):
+            if not origins or any(len(ent) > end - start for ent in touched) or is_blocked & {*range(start, end)}:
                 continue
-            if any((ent.start, ent.end) == (start, end) and (ent.label, ent.kb_id) in labels for ent in touched):
+            long = ents[origins[0].entity]
+            if any((ent.start, ent.end, ent.label) == (start, end, long.label) and ent.kb_id for ent in touched):
                 continue
             kept = [ent for ent in kept if ent not in touched]
-            ent = Span(doc, start, end, label=labels[0][0], kb_id=labels[0][1])
+            ent = Span(doc, start, end, label=long.label, kb_id=long.kb_id)
             if ent.has_extension(_SCORE):
-                ent._.set(_SCORE, ents[origins[0].entity]._.get(_SCORE))
+                ent._.set(_SCORE, long._.get(_SCORE))
             added.append(ent)
         entities = sorted([*kept, *added], key=lambda ent: ent.start)
         if entities != ents:
-            gone = [ent for ent in ents if ent not in entities and self._is_vetoed(ent, short)]
-            doc.set_ents(entities, blocked=blocked_tokens(doc), outside=gone, default="unmodified")
+            inside = {i for ent in entities for i in range(ent.start, ent.end)}
+            gone = [doc[i : i + 1] for ent in ents for i in range(ent.start, ent.end) if i not in inside]
+            doc.set_ents(entities, blocked=blocked, outside=gone, default="unmodified")

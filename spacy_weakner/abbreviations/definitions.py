@@ -32,16 +32,21 @@ def find_definitions(doc: Doc, min_length: int = MIN_LENGTH, max_length: int = M
     max_length (int): Characters of the longest one.
     RETURNS (List[Definition]): The definitions, in the order of their short forms.
     """
+    # As far as a long form may reach: twice as many words as the short form has characters, and signs between them.
+    reach = 8 * max_length
     found = []
     for first, last in _brackets(doc):
+        if last - first > reach:
+            continue
         end = next((i for i in range(first, last) if doc[i].text in _SEPARATORS), last)
-        inside, before = (first, end), (_sentence_start(doc, first - 1), first - 1)
+        inside = _trimmed(doc, first, end)
+        before = _trimmed(doc, _sentence_start(doc, first - 1, reach), first - 1)
         if is_short_form(doc, inside, min_length, max_length):
             long = _long_form(doc, inside, before)
             if long is not None:
                 found.append(Definition(inside, long))
                 continue
-        short = (_word_start(doc, *before), first - 1)
+        short = (_word_start(doc, *before), before[1])
         if is_short_form(doc, short, min_length, max_length):
             long = _long_form(doc, short, inside)
             # All of what the brackets hold: else they tell more than what the short form stands for.
@@ -91,10 +96,19 @@ def _brackets(doc: Doc) -> Iterator[Bounds]:
             opened.clear()
 
 
-def _sentence_start(doc: Doc, i: int) -> int:
-    """The first token of the sentence, or of the brackets, that a token stands in."""
-    depth = 0
-    while i > 0:
+def _trimmed(doc: Doc, start: int, end: int) -> Bounds:
+    """Tokens without white space at their ends."""
+    while start < end and doc[start].is_space:
+        start += 1
+    while start < end and doc[end - 1].is_space:
+        end -= 1
+    return start, end
+
+
+def _sentence_start(doc: Doc, i: int, reach: int) -> int:
+    """The first token of the sentence, or of the brackets, that a token stands in; at most `reach` tokens before it."""
+    depth, least = 0, max(i - reach, 0)
+    while i > least:
         text = doc[i - 1].text
         depth += (text in _BRACKETS) - (text in _BRACKETS.values())
         if depth < 0 or (doc[i].is_sent_start and not depth):

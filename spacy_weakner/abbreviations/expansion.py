@@ -74,7 +74,9 @@ def expand_documents(docs: Sequence[Doc], found: Sequence[Mapping[Entity, T]]) -
             for bounds, origins in expansion.short.items():
                 for origin in origins:
                     entity = entities[origin.doc][origin.entity]
-                    every.setdefault((*bounds, entity[2]), found[numbers[origin.doc]][entity])
+                    key = (*bounds, entity[2])
+                    # What was found without definitions keeps its own id, if it has any.
+                    every[key] = every.get(key) or found[numbers[origin.doc]][entity]
             result.append(dict(sorted(every.items(), key=lambda item: item[0])))
     return result
 

@@ -102,7 +102,7 @@ def calibrate(
     precision (float): The wanted precision, in (0, 1).
     delta (float): The chance that the threshold of a label promises too much, in (0, 0.25].
     min_entities (int): Labels of which fewer entities are predicted in the gold are taken together.
-    component (Optional[str]): Name of the component; None: see `pipelines.default_component`.
+    component (Optional[str]): Name of the component; None: the last one that is able to.
     overwrite (bool): Replace a folder that exists.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.

@@ -4,6 +4,7 @@ What stands before `*` in the signature is an argument, what stands behind it an
 its line in the docstring. So nothing is declared twice, and the Python API takes what the command takes.
 """
 
+import copy
 import inspect
 import re
 import sys
@@ -129,6 +130,7 @@ def _option(parameter: inspect.Parameter, hint: Any, help_: str) -> inspect.Para
     elif elsewhere is not None and elsewhere[1]:
         help_ = parameter_docs(locate(f"spacy_weakner.{elsewhere[1]}"))[parameter.name]
     type_, info = get_args(hint) if get_origin(hint) is Annotated else (_simple_type(hint), None)
+    info = copy.copy(info)  # several parameters may share it
     is_option = parameter.kind is parameter.KEYWORD_ONLY or isinstance(info, typer.models.OptionInfo)
     if info is None:
         flag = [f"--{parameter.name.replace('_', '-')}"] if type_ is bool and parameter.default is False else []

@@ -70,11 +70,14 @@ def complete_cli(
         del options["folds"], options["figure"]
         if folds:
             from ..calibration.confidence import calibrate_confidence
+            from ..runtime.executor import Executor
 
             if figure is not None:
                 check_json(figure, [input_path])
+            # On a cluster this process needs no GPU.
+            here = Executor(workers, ray, gpu_id).gpu_here
             pairs = [pair for text in folds for pair in _parse(text)]
-            calibrated = calibrate_confidence(pairs, component=component, **how, gpu_id=gpu_id, progress=True)
+            calibrated = calibrate_confidence(pairs, component=component, **how, gpu_id=here, progress=True)
             _show(calibrated, figure)
             options["calibration"] = calibrated.calibration
         report = complete(**options, progress=True)

@@ -13,7 +13,10 @@ from ._util import listing, new_app, show_shards
 app = new_app()
 # Settings of the source that --terms or --pipeline make.
 _SETTINGS = {
-    TermSource: ["attr", "acronym_length", "stop", "min_length", "ambiguity", "term_label", "reliability"],
+    TermSource: [
+        *("attr", "acronym_length", "stop", "min_length", "ambiguity", "term_label", "reliability"),
+        *("id_column", "abbreviations"),
+    ],
     PipelineSource: ["spans_key"],
 }
 

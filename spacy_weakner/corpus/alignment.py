@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..ty import Entity
 from .tags import same_tokens
-from .weak import copy_group, group_scores, set_spans, weak_group
+from .weak import PER_SPAN, copy_group, set_spans, weak_group
 
 
 def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
@@ -58,9 +58,10 @@ def copy_sources(example: Example, sources: Sequence[str]) -> None:
         if same_tokens(predicted, reference):
             copy_group(reference, predicted, name)
             continue
-        scored = zip(reference.spans[name], group_scores(reference, name), strict=True)
-        rows = [(entity, score) for span, score in scored for entity in project(example, [span])]
+        spans = list(reference.spans[name])
+        rows = [(i, entity) for i, span in enumerate(spans) for entity in project(example, [span])]
         attrs = dict(reference.spans[name].attrs)
-        if "scores" in attrs:
-            attrs["scores"] = [score for _, score in rows]
-        set_spans(predicted, name, [Span(predicted, *entity) for entity, _ in rows], attrs)
+        for key in PER_SPAN:
+            if key in attrs:
+                attrs[key] = [attrs[key][i] for i, _ in rows]
+        set_spans(predicted, name, [Span(predicted, *entity, kb_id=spans[i].kb_id_) for i, entity in rows], attrs)

@@ -7,7 +7,7 @@ from spacy.attrs import ENT_IOB
 from spacy.tokens import Doc
 
 from ..ty import Entities, Entity
-from .weak import GOLD_GROUP, doc_entities, group_entities, is_weak, set_group
+from .weak import GOLD_GROUP, Ids, doc_entities, doc_ids, group_entities, is_weak, set_group
 
 
 class Gold(NamedTuple):
@@ -31,13 +31,13 @@ def keep_gold(doc: Doc) -> bool:
     """Move the gold of a Doc to the span group "gold", before weak labels are written to `doc.ents`."""
     if is_weak(doc) or not doc.has_annotation("ENT_IOB"):
         return False
-    set_gold(doc, doc_entities(doc), missing_tokens(doc))
+    set_gold(doc, doc_entities(doc), missing_tokens(doc), doc_ids(doc))
     return True
 
 
-def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = ()) -> None:
+def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = (), ids: Optional[Ids] = None) -> None:
     """Write gold beside weak labels, to the span group "gold"."""
-    group = set_group(doc, GOLD_GROUP, entities)
+    group = set_group(doc, GOLD_GROUP, entities, ids=ids)
     if missing:
         group.attrs["missing"] = list(missing)
 

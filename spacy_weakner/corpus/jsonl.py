@@ -104,8 +104,12 @@ def row_from_doc(doc: Doc) -> Row:
     for token in doc:
         place.append(place[-1] + (not token.text.isspace()))
 
-    def moved(entities: Iterable[Entity]) -> List[List[Any]]:
-        return [[place[s], place[e], label] for s, e, label in entities if place[s] < place[e]]
+    def moved(entities: Iterable[Entity], ids: weak.Ids = {}) -> List[List[Any]]:  # noqa: B006
+        return [
+            [place[s], place[e], label, *ids.get((s, e, label), ())[:1]]
+            for s, e, label in entities
+            if place[s] < place[e]
+        ]
 
     row: Row = {}
     if weak.get_id(doc) is not None:
@@ -117,11 +121,7 @@ def row_from_doc(doc: Doc) -> Row:
     if not all(spaces):
         row["spaces"] = spaces
     missing = [token.ent_iob == 0 for token in visible]
-    row["ents"] = None if all(missing) else moved(weak.doc_entities(doc))
-    for entity, ent in zip(
-        row["ents"] or (), (ent for ent in doc.ents if place[ent.start] < place[ent.end]), strict=True
-    ):
-        entity += [ent.kb_id_] * bool(ent.kb_id)
+    row["ents"] = None if all(missing) else moved(weak.doc_entities(doc), weak.doc_ids(doc))
     if row["ents"] is not None and any(missing):
         row["missing"] = _ranges(missing)
     if weak.WRONG_GROUP in doc.spans:
@@ -133,7 +133,7 @@ def row_from_doc(doc: Doc) -> Row:
         row["cats"] = dict(doc.cats)
     gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
     if gold is not None:
-        row["gold"] = moved(sorted(gold.entities))
+        row["gold"] = moved(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP))
         if gold.missing:
             row["gold_missing"] = _ranges([token.i in gold.missing for token in visible])
     if weak.is_weak(doc):

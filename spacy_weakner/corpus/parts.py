@@ -30,7 +30,7 @@ from spacy.training import Example
 from ..ty import Entity
 from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
-from .weak import select_tokens, set_spans
+from .weak import PER_SPAN, select_tokens, set_spans
 
 T = TypeVar("T")
 Tokens = NDArray[numpy.int64]
@@ -246,7 +246,7 @@ def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
 
 def _select_attrs(attrs: Dict[str, Any], spans: List[int], tokens: Tokens) -> Dict[str, Any]:
     """What a group carries: scores and ids of its spans, and tokens without annotation."""
-    for key in ("scores", "ids"):
+    for key in PER_SPAN:
         if key in attrs:
             attrs[key] = [attrs[key][i] for i in spans]
     if "missing" in attrs:

@@ -90,7 +90,7 @@ def doc_from_row(
     for name, group in weak_lists(row.get("weak_ents"), source):
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
-        ids = {(m.start, m.end, m.label): [m.id] for m in marked if m.id}
+        ids = _ids(marked)
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores, ids)
     if row.get("wrong"):
         wrong = spans.read_marked(row["wrong"], "wrong", unlabeled=True)
@@ -98,8 +98,9 @@ def doc_from_row(
     spans.take_dropped()
     if row.get("gold") is not None:
         gold = spans.read(row["gold"], "gold")
+        ids = spans.ids
         unknown = [*spans.take_dropped(), *spans.read_ranges(row.get("gold_missing") or [], "gold_missing")]
-        set_gold(doc, gold, sorted({i for start, end in unknown for i in range(start, end)}))
+        set_gold(doc, gold, sorted({i for start, end in unknown for i in range(start, end)}), ids)
     doc.cats = _cats(row.get("cats"))
     weak.set_id(doc, read_identifier(row.get("id")))
     weak.set_weak(doc, _flag(row.get("weak"), "weak"))
@@ -159,7 +160,7 @@ class _SpanReader:
 
     def read(self, items: Any, what: str) -> List[Entity]:
         marked = self.read_marked(items, what)
-        self.ids = {(m.start, m.end, m.label): [m.id] for m in marked if m.id}
+        self.ids = _ids(marked)
         exact = [(m.start, m.end, m.label) for m in marked if not m.moved]
         check_overlaps(exact, what)
         # What was expanded gives way to what it meets now.
@@ -306,6 +307,15 @@ def _parts(item: Any, what: str, scored: bool, unlabeled: bool) -> Tuple[Any, An
         raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
     score = None if score is None else _number(score, f"{what}: the score")
     return start, end, label, score, _concept(identifier, what)
+
+
+def _ids(marked: Sequence[_Marked]) -> Dict[Entity, List[str]]:
+    """Ids of concepts by entity, in the order of the row."""
+    ids: Dict[Entity, List[str]] = {}
+    for m in marked:
+        own = ids.setdefault((m.start, m.end, m.label), [])
+        own += [m.id] if m.id and m.id not in own else []
+    return {entity: own for entity, own in ids.items() if own}
 
 
 def _concept(value: Any, what: str) -> str:

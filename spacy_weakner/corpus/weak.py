@@ -18,7 +18,7 @@ means "O", and, if it is a term list, by which token attribute its terms are com
 import math
 import re
 from numbers import Real
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ _DEFINITIONS = "weakner.definitions"
 _STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED, _META)
 
 
+# What a group has for each of its spans, in its `attrs`.
+PER_SPAN = ("scores", "ids")
 # Ids of concepts by entity, the best first.
 Ids = Mapping[Entity, Sequence[str]]
 
@@ -88,7 +90,7 @@ def set_group(
     RETURNS (SpanGroup): The group.
     """
     given = ids or {}
-    carried = {key: value for key, value in (attrs or {}).items() if key not in ("scores", "ids")}
+    carried = {key: value for key, value in (attrs or {}).items() if key not in PER_SPAN}
     if scores is not None:
         carried["scores"] = [None if s is None else float(s) for s in scores]
     if any(given.values()):
@@ -112,6 +114,18 @@ def copy_group(doc: Doc, other: Doc, name: str) -> None:
     if name in doc.spans:
         spans = [Span(other, span.start, span.end, label=span.label_, kb_id=span.kb_id_) for span in doc.spans[name]]
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
+
+
+def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
+    """Keep some entities of a span group, each with its score and ids."""
+    wanted, group = set(entities), doc.spans[name]
+    kept = [i for i, entity in enumerate(group_entities(doc, name)) if entity in wanted]
+    attrs = dict(group.attrs)
+    for key in PER_SPAN:
+        if key in attrs:
+            attrs[key] = [attrs[key][i] for i in kept]
+    spans = list(group)
+    set_spans(doc, name, [spans[i] for i in kept], attrs)
 
 
 def is_known_group(name: str) -> bool:
@@ -214,6 +228,11 @@ def group_ids(doc: Doc, name: str) -> Dict[Entity, Tuple[str, ...]]:
     every = group.attrs.get("ids", [[span.kb_id_] if span.kb_id else [] for span in group])
     entities = group_entities(doc, name)
     return {entity: tuple(ids) for entity, ids in zip(entities, every, strict=True) if ids}
+
+
+def doc_ids(doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
+    """Ids of concepts of the entities in `doc.ents` that have one."""
+    return {(ent.start, ent.end, ent.label_): (ent.kb_id_,) for ent in doc.ents if ent.kb_id}
 
 
 def add_ids(doc: Doc, sources: Sequence[str]) -> None:

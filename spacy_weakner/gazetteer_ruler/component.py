@@ -45,8 +45,8 @@ class GazetteerRuler(BatchPipe):
     conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
 
     A term that is given as a token pattern of ORTH or TEXT matches in exact case only.
-    A match has the first id of its term as `span.kb_id_`, if it has any; the `attrs` of the group list all ids of each
-    match under "ids".
+    Of the ids of a term, a match has the one that stands first in the whole list as `span.kb_id_`; the `attrs` of the
+    group list all of them under "ids" (with `ambiguity` "first": that one alone).
 
     Terms are tokenized like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
     The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)

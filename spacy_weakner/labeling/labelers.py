@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Dict, Generic, Iterable, Iterator, List, Optional, TypeVar
+from typing import Any, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 from spacy.language import Language
 from spacy.matcher import Matcher
@@ -13,6 +13,7 @@ from ..corpus.docbin import bare_copy
 from ..corpus.parts import merge_entities, split_doc
 from ..corpus.weak import (
     doc_entities,
+    doc_ids,
     get_reliability,
     group_entities,
     group_ids,
@@ -94,9 +95,9 @@ class Labeler(ABC, Generic[S]):
                 self._write(doc, found, stats)
 
     def _write(self, doc: Doc, found: Alignment, stats: SourceCounts) -> None:
-        entities, scores = found.entities, None
+        entities, scores, ids = found.entities, None, found.ids
         if self.source.labels is not None or any(score is not None for score in found.scores):
-            best = self._selected(found, stats)
+            best, ids = self._selected(found, stats)
             entities = sorted(best)
             scores = [best[entity] for entity in entities]
         elif not isinstance(self.source, TermSource):  # whose matches are in order, each once
@@ -107,17 +108,19 @@ class Labeler(ABC, Generic[S]):
         # Where something was lost, silence may stand for that.
         is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
         declared["complete"] = declared["complete"] and is_whole
-        labels = self.source.labels or {}
-        ids = {(start, end, labels.get(label, label)): own for (start, end, label), own in found.ids.items()}
         set_source(doc, self.source.name, entities, scores, ids=ids, **declared)
         stats.spans.update(label for _, _, label in entities)
 
-    def _selected(self, found: Alignment, stats: SourceCounts) -> Dict[Entity, Optional[float]]:
-        """Spans that labels and scores allow, by the names that labels are to have, each with its best score."""
+    def _selected(
+        self, found: Alignment, stats: SourceCounts
+    ) -> Tuple[Dict[Entity, Optional[float]], Dict[Entity, List[str]]]:
+        """Spans that labels and scores allow, by the names that labels are to have: best scores, and ids."""
         labels = self.source.labels
         min_score = self.source.min_score if isinstance(self.source, ScoredSource) else None
         best: Dict[Entity, Optional[float]] = {}
-        for (start, end, label), score in zip(found.entities, found.scores, strict=True):
+        ids: Dict[Entity, List[str]] = {}
+        for given, score in zip(found.entities, found.scores, strict=True):
+            start, end, label = given
             if labels is not None and label not in labels:
                 stats.left_out[label] += 1
             elif score is not None and min_score is not None and score < min_score:
@@ -126,7 +129,8 @@ class Labeler(ABC, Generic[S]):
                 entity = (start, end, label if labels is None else labels[label])
                 known = best.get(entity)
                 best[entity] = score if known is None else known if score is None else max(known, score)
-        return best
+                ids[entity] = list(dict.fromkeys([*ids.get(entity, ()), *found.ids.get(given, ())]))
+        return best, ids
 
 
 class TermLabeler(Labeler[TermSource]):
@@ -220,8 +224,7 @@ class PipelineLabeler(Labeler[PipelineSource]):
                 continue
             has_scores = Span.has_extension("weakner_score")
             scores = [ent._.weakner_score if has_scores else None for ent in doc.ents]
-            ids = {(ent.start, ent.end, ent.label_): (ent.kb_id_,) for ent in doc.ents if ent.kb_id}
-            yield Alignment(doc_entities(doc), scores, ids=ids)
+            yield Alignment(doc_entities(doc), scores, ids=doc_ids(doc))
 
 
 class CorpusLabeler(Labeler[CorpusSource]):

@@ -107,7 +107,7 @@ class TermSource(Source):
     term_label (Optional[str]): The label of terms that come without one.
     id_column (Optional[str]): Column or key of the ids of concepts; None: see `gazetteer_ruler.terms.ID_KEYS`.
     abbreviations (bool): True: where a document defines an abbreviation of a match, its short form is one too; see the
-        component `abbreviations`.
+        component `abbreviations`. Rows of one document ("a7.1", "a7.2") must stand in one shard.
     """
 
     kind = "terms"

@@ -1,4 +1,4 @@
-"""A linear layer over indicator features, see `encoders.indicators`."""
+"""A linear layer over indicator features, see `linear.indicators`."""
 
 from typing import Any, Callable, List, Optional, Tuple
 

@@ -1,13 +1,14 @@
 """One pipeline of several: term lists, heads, and perhaps a combiner."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_config
 
+from ..abbreviations.component import Abbreviations
 from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
@@ -65,6 +66,12 @@ def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
     with atomic_path(output) as temporary:
         nlp.to_disk(temporary)
     return output
+
+
+def short_forms(lists: Mapping[str, Path]) -> Callable[[Doc], Doc]:
+    """What `save` puts behind the entities, for predictions that are scored: short forms, if a list looks for them."""
+    configs = (load_config(path / "config.cfg") for path in lists.values())
+    return Abbreviations() if any(ABBREVIATIONS in config["nlp"]["pipeline"] for config in configs) else lambda doc: doc
 
 
 def predict_docs(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:

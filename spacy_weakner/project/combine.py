@@ -19,7 +19,7 @@ from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.weak import PREDICTED_PREFIX, copy_group
 from ..runs.training import Training
 from ..training.readers import make_example
-from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save
+from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
 from .context import TrainingContext, pipeline_of
 from .evaluator import Fold
 
@@ -125,8 +125,8 @@ class Combination:
 
     def decide(self, docs: Sequence[Doc], folds: Sequence[Sequence[Doc]]) -> List[Doc]:
         """Entities of Docs with candidates, by a combiner that was fitted on some folds."""
-        combiner = self._add_combiner(spacy.blank("xx"), folds)
-        return [combiner(copy_with_groups(doc, doc.spans)) for doc in docs]
+        combiner, add_short = self._add_combiner(spacy.blank("xx"), folds), short_forms(self.lists)
+        return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with a combiner that was fitted on all folds."""

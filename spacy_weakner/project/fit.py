@@ -17,7 +17,7 @@ from ..progress import Progress
 from ..runs.config import words_per_update
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
-from .assembling import ON_PUBLIC_DATA, list_and_head
+from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
 from .context import ALONE, WITH_LISTS, TrainingContext, config_name, pipeline_of
 from .evaluator import Evaluator, all_folds, make_folds
@@ -274,7 +274,8 @@ def _with_gold(
             held_out = [head.predict(path, fold.held_out) for path, fold in zip(head.folds, folds, strict=False)]
             scored = held_out if dev is None else [head.predict(head.whole, dev)]
             alone = save_alone(head, sources, scored, models / f"{head.name}-alone")
-            evaluator.add(head.title, alone, [doc for part in scored for doc in part.docs])
+            add_short = short_forms(sources if head.reads_lists else {})
+            evaluator.add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
             # Without models, which may be large.
             on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
             evaluated[head.name] = [part._replace(nlp=None) for part in scored]

@@ -4,12 +4,20 @@ import random
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..abbreviations.expansion import expand_documents
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
-from ..corpus.weak import copy_group, doc_entities, group_entities, group_ids, set_group, set_spans, weak_group
+from ..corpus.weak import (
+    copy_group,
+    doc_entities,
+    group_entities,
+    group_ids,
+    keep_entities,
+    set_group,
+    weak_group,
+)
 from ..evaluation.terms.collected import Collected, Key
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
@@ -105,7 +113,7 @@ def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 
                     or (source, entity[2]) not in collected
                     or rng.random() < collected[source, entity[2]].kept
                 ]
-                set_spans(doc, group, [Span(doc, *entity) for entity in kept], dict(doc.spans[group].attrs))
+                keep_entities(doc, group, kept)
         docs.append(doc)
     write_docs(output, docs)
     return output

@@ -75,7 +75,8 @@ def init_project(
     folder (Path): The folder; must not exist, or be empty.
     text (Optional[Path]): Text without labels: raw text, one a line, or JSONL. If its rows hold labels of weak sources
         (`weak_ents`; the first 1,000 tell), these are sources too.
-    terms (Optional[Path]): A term list.
+    terms (Optional[Path]): A term list: CSV, TSV or JSONL with label and term (and perhaps id), plain text, or patterns
+        of spaCy's rulers.
     sources (Optional[Path]): A file that declares sources of labels, beside the term list.
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the text itself.
     gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
@@ -83,11 +84,10 @@ def init_project(
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer: See `make_config`.
-    size (Optional[str]): Size of the encoder: a key of `PACES`; None: "linear", or with a Transformer "linear-static".
-    transformer (Optional[str]): Name or folder of a Transformer. For "linear-static" its subword vectors are
-        used.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags; see
-        `corpus.formats.reading.Reading`.
+    size (Optional[str]): Size of the encoder: linear, linear-static, transformer or gpu; None: linear, or with a
+        Transformer linear-static.
+    transformer (Optional[str]): Name or folder of a Transformer; linear-static uses its subword vectors.
+    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags, from 1 on; -1 is the last.
     RETURNS (Project): The project.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
         no such language, tokenizer or size.

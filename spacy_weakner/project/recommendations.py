@@ -6,12 +6,12 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.docbin import read_docs, write_docs
 from ..corpus.gold import Gold, find_gold
-from ..corpus.weak import doc_entities, set_spans, weak_group
+from ..corpus.weak import doc_entities, keep_entities, weak_group
 from ..evaluation.bootstrap import Bootstrap, Difference
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES
@@ -179,7 +179,7 @@ def _without(doc: Doc, source: str, settings: Any) -> Doc:
     group, copy = weak_group(source), doc.copy()
     if group in doc.spans:
         kept = [match.candidate.entity for match in settings.apply(read_sentence(doc, _gold(doc), source).matches)]
-        set_spans(copy, group, [Span(copy, *entity) for entity in kept], dict(doc.spans[group].attrs))
+        keep_entities(copy, group, kept)
     return copy
 
 

@@ -64,7 +64,7 @@ def pick(
     model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
     threshold (float): The picking rate delta, a probability that starts and ends must be above. Of entities that
         overlap the more probable stays.
-    pairing (Optional[str]): Which ends go with a start: "probable" or "nearest", see `MRCNer`. None: as the component
+    pairing (Optional[str]): Which ends go with a start: "probable" or "nearest". None: as the component
         is set.
     union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
     component (Optional[str]): Name of the component; None: the last `mrc_ner`.
@@ -120,6 +120,7 @@ class Pick(Stage[PickReport]):
         if weak.MATCHED_GROUP not in doc.spans:
             weak.set_group(doc, weak.MATCHED_GROUP, given)
         set_entities(doc, entities, [True] * len(doc))
+        weak.add_ids(doc, weak.weak_sources(doc))
         weak.set_weak(doc)
         # Of the former labels.
         weak.set_tags(doc, None)

@@ -21,7 +21,7 @@ class Predictor:
     """A component that is asked.
 
     model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
-    component (Optional[str]): Name of the component; None: see `pipelines.default_component`.
+    component (Optional[str]): Name of the component; None: the last one that is able to.
     is_one (Callable[[Any], bool]): Whether a component is of the kind.
     what (str): What it does, for messages.
     heads (str): Which components do that.

@@ -1,4 +1,4 @@
-"""What sources say of spans, as additive votes: as `training.votes` of tokens, for the scorer of spans.
+"""What sources say of spans, as additive votes: as `sources.votes` of tokens, for the scorer of spans.
 
 The features of a span and a source with n labels:
 

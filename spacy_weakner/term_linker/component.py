@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import srsly
 from spacy import util
@@ -12,6 +12,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..abbreviations.definitions import find_definitions, short_forms
+from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..gazetteer_ruler.terms import TermSource, iter_terms
@@ -22,6 +23,8 @@ from .index import Candidate, TermIndex, compared_form
 DEFAULT_THRESHOLD = 0.7
 # Mentions whose candidates are remembered.
 CAPACITY = 100_000
+# Entities with ids from which on a threshold is fitted.
+MIN_LINKS = 20
 
 if not Span.has_extension("weakner_ids"):
     Span.set_extension("weakner_ids", default=None)
@@ -42,7 +45,7 @@ def make_term_linker(
 
 class TermLinker(BatchPipe):
     """Give entities the ids of the nearest terms: the best one as `ent.kb_id_`, where it is near enough, and
-    all candidates as `ent._.weakner_ids`, pairs of an id and its score.
+    all candidates as `ent._.weakner_ids`, lists of an id and its score.
 
     An entity is compared with the terms of its label: first as it is, without case, punctuation and plural, then by its
     character 3-grams. The short form of an abbreviation that the Doc defines is looked up by its long form. Of ids that
@@ -52,7 +55,7 @@ class TermLinker(BatchPipe):
     name (str): Name of the component.
     lang (str): Code of the language.
     threshold (Optional[float]): Score from which on an id is given, in 0..1; below it `ent.kb_id_` stays empty. None:
-        fitted in `initialize` on entities that have ids, for the best F1 of the links; 0.7 if there are none.
+        fitted in `initialize` on gold entities that have ids, for the best F1 of the links; 0.7 if fewer than 20 have.
     n_candidates (int): Terms that are looked at per entity.
     overwrite (bool): False: entities that have an id keep it.
     RAISES (WeaknerError): If a setting is out of range.
@@ -107,53 +110,67 @@ class TermLinker(BatchPipe):
                 if term.id:
                     rows.setdefault(term.label, []).append((term.text, term.id))
             self._indices = {label: TermIndex.build(rows[label], self.lang) for label in sorted(rows)}
-            self._known.clear()
+            self._known = {}
         if not self._indices:
             raise WeaknerError(Errors.WK810.format(name=self.name))
         self._fitted = self._fit(get_examples() if get_examples is not None else ())
 
     def _fit(self, examples: Iterable[Example]) -> float:
-        """The threshold with which the links of entities have the best F1."""
-        scored = []
+        """The threshold with which the links of gold entities have the best F1."""
+        scored: List[Tuple[float, bool]] = []
+        n_linked = 0
         for example in examples:
             doc = example.reference
-            linked = [ent for ent in doc.ents if ent.kb_id_]
-            for ent, found in zip(linked, self._candidates(doc, linked), strict=True):
-                if found:
-                    scored.append((found[0].score, found[0].id == ent.kb_id_))
-        if not any(right for _, right in scored):
+            linked = [] if is_weak(doc) else [ent for ent in doc.ents if ent.kb_id_]
+            n_linked += len(linked)
+            known = self._look_up({*self._keys(doc, linked)})
+            for ent, key in zip(linked, self._keys(doc, linked), strict=True):
+                if known[key]:
+                    scored.append((known[key][0].score, known[key][0].id == ent.kb_id_))
+        if n_linked < MIN_LINKS or not any(right for _, right in scored):
             return DEFAULT_THRESHOLD
         best, best_f1, given, right = DEFAULT_THRESHOLD, -1.0, 0, 0
         for score, group in groupby(sorted(scored, reverse=True), key=lambda pair: pair[0]):
             marks = [is_right for _, is_right in group]
             given, right = given + len(marks), right + sum(marks)
-            f1 = 2 * right / (given + len(scored))
+            f1 = 2 * right / (given + n_linked)
             if f1 > best_f1:
                 best, best_f1 = score, f1
         return best
 
     def annotate(self, docs: List[Doc]) -> None:
         threshold = self._fitted if self.threshold is None else self.threshold
-        wanted = [[ent for ent in doc.ents if self.overwrite or not ent.kb_id_] for doc in docs]
-        self._remember(docs, wanted)
-        for doc, ents in zip(docs, wanted, strict=True):
-            for ent, found in zip(ents, self._candidates(doc, ents), strict=True):
-                ent._.weakner_ids = [(candidate.id, candidate.score) for candidate in found]
-                identifier = found[0].id if found and found[0].score >= threshold else ""
+        # Entities of other labels are left to another linker.
+        linkable = [[ent for ent in doc.ents if ent.label_ in self._indices] for doc in docs]
+        wanted = [[ent for ent in ents if self.overwrite or not ent.kb_id_] for ents in linkable]
+        keys = [self._keys(doc, ents) for doc, ents in zip(docs, wanted, strict=True)]
+        known = self._look_up({key for some in keys for key in some})
+        for doc, ents, own in zip(docs, wanted, keys, strict=True):
+            found = [known[key] for key in own]
+            # Ids that the document names for certain.
+            certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
+            certain |= {some[0].id for some in found if some and _n_best(some) == 1 and some[0].score == 1.0}
+            for ent, some in zip(ents, found, strict=True):
+                ranked = sorted(some, key=lambda candidate: (-candidate.score, candidate.id not in certain))
+                ent._.weakner_ids = [[candidate.id, candidate.score] for candidate in ranked]
+                identifier = ranked[0].id if ranked and ranked[0].score >= threshold else ""
                 for token in ent:
                     token.ent_kb_id_ = identifier
 
-    def _remember(self, docs: Sequence[Doc], ents: Sequence[Sequence[Span]]) -> None:
-        """Look up all entities of a batch together, which is faster than one by one."""
-        keys = {key for doc, some in zip(docs, ents, strict=True) for key in self._keys(doc, some)}
-        if len(self._known) > CAPACITY:
-            self._known.clear()
-        unknown = sorted(keys - self._known.keys())
+    def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[Candidate]]:
+        """The candidates of labels and compared forms, all of a batch together, which is faster than one by one."""
+        known = self._known
+        if len(known) > CAPACITY:
+            known = self._known = {}
+        unknown = sorted(keys - known.keys())
         for label, group in groupby(unknown, key=lambda key: key[0]):
             forms = [form for _, form in group]
             index = self._indices.get(label)
-            found = [[]] * len(forms) if index is None else index.nearest(forms, self.n_candidates)
-            self._known.update(zip([(label, form) for form in forms], found, strict=True))
+            found: List[List[Candidate]] = [[] for _ in forms]
+            if index is not None:
+                found = index.nearest(forms, self.n_candidates)
+            known.update(zip([(label, form) for form in forms], found, strict=True))
+        return known
 
     def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
         """Label and compared form of entities; of short forms, those of what they stand for."""
@@ -166,14 +183,6 @@ class TermLinker(BatchPipe):
             (ent.label_, compared_form(long.get(form, ent.text), self.lang))
             for ent, form in zip(ents, words, strict=True)
         ]
-
-    def _candidates(self, doc: Doc, ents: Sequence[Span]) -> List[List[Candidate]]:
-        """The candidates of entities; equally near ones in the order that the document makes likely."""
-        self._remember([doc], [ents])
-        found = [self._known[key] for key in self._keys(doc, ents)]
-        certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
-        certain |= {some[0].id for some in found if some and _n_best(some) == 1 and some[0].score == 1.0}
-        return [sorted(some, key=lambda c: (-c.score, c.id not in certain)) for some in found]
 
     # Storage
 
@@ -249,7 +258,7 @@ class TermLinker(BatchPipe):
                 ids, arrays = list(map(tuple, terms["ids"])), load(stored["arrays"][label])
                 indices[label] = TermIndex.from_parts(terms["forms"], ids, arrays)
             self._indices = indices
-            self._known.clear()
+            self._known = {}
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -44,12 +44,16 @@ class TermIndex:
 
     forms (Sequence[str]): Compared forms, each once.
     ids (Sequence[Tuple[str, ...]]): The ids of each, in the order of the list.
-    weights (Floats1d): Shape (N_FEATURES,): inverse document frequencies of the 3-grams.
-    matrix (Any): Sparse, shape (N_FEATURES, n_forms): normalised weights of the forms' 3-grams.
+    grams (Ints1d): Shape (n_grams,): the 3-grams that occur, as numbers, ascending.
+    weights (Floats1d): Shape (n_grams,): their inverse document frequencies.
+    matrix (Any): Sparse, shape (n_grams, n_forms): normalised weights of the forms' 3-grams.
     """
 
-    def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], weights: Floats1d, matrix: Any) -> None:
+    def __init__(
+        self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], grams: Ints1d, weights: Floats1d, matrix: Any
+    ) -> None:
         self.ids = list(ids)
+        self.grams = grams
         self.weights = weights
         self.matrix = matrix
         self.numbers: Dict[str, int] = {form: number for number, form in enumerate(forms)}
@@ -58,17 +62,24 @@ class TermIndex:
     def build(cls, terms: Iterable[Tuple[str, str]], lang: str) -> "TermIndex":
         """Make the index of one label.
 
-        terms (Iterable[Tuple[str, str]]): Terms and their ids.
+        terms (Iterable[Tuple[str, str]]): Terms and their ids. Terms of punctuation alone are left out.
         lang (str): Code of the language.
         RETURNS (TermIndex): The index.
         """
+        from scipy.sparse import csr_matrix
+
         ids: Dict[str, Dict[str, None]] = {}
         for term, identifier in terms:
-            ids.setdefault(compared_form(term, lang), {}).setdefault(identifier)
+            form = compared_form(term, lang)
+            if form:
+                ids.setdefault(form, {}).setdefault(identifier)
         counts = _counts(list(ids))
-        frequencies = numpy.bincount(counts.indices, minlength=N_FEATURES)
-        weights = (numpy.log((1 + len(ids)) / (1 + frequencies)) + 1).astype("float32")
-        return cls(list(ids), [tuple(own) for own in ids.values()], weights, _weighted(counts, weights).T.tocsr())
+        grams, columns = numpy.unique(counts.indices, return_inverse=True)
+        weights = _idf(len(ids), numpy.bincount(columns, minlength=len(grams)))
+        data = counts.data * weights[columns]
+        data /= _lengths(data, counts.indptr)
+        matrix = csr_matrix((data, columns, counts.indptr), shape=(len(ids), len(grams)))
+        return cls(list(ids), [tuple(own) for own in ids.values()], grams.astype("int32"), weights, matrix.T.tocsr())
 
     @property
     def forms(self) -> List[str]:
@@ -82,10 +93,23 @@ class TermIndex:
         limit (int): How many terms of each.
         RETURNS (List[List[Candidate]]): Ids, the best first; equally near ones in the order of the list.
         """
+        from scipy.sparse import csr_matrix
+
         found: List[List[Candidate]] = []
         for begin in range(0, len(mentions), BATCH):
             some = mentions[begin : begin + BATCH]
-            scores = (_weighted(_counts(some), self.weights) @ self.matrix).tocsr()
+            counts = _counts(some)
+            columns = numpy.searchsorted(self.grams, counts.indices)
+            columns[columns == len(self.grams)] = 0
+            is_known = (self.grams[columns] == counts.indices) if len(self.grams) else numpy.zeros(len(columns), bool)
+            # A 3-gram that no term has makes a mention longer, and no term nearer.
+            weights = numpy.full(len(columns), _idf(len(self.ids), numpy.zeros(1))[0])
+            weights[is_known] = self.weights[columns[is_known]]
+            data = counts.data * weights
+            data /= _lengths(data, counts.indptr)
+            rows = numpy.repeat(numpy.arange(len(some)), numpy.diff(counts.indptr))[is_known]
+            known = csr_matrix((data[is_known], (rows, columns[is_known])), shape=(len(some), len(self.grams)))
+            scores = (known @ self.matrix).tocsr()
             for row, mention in enumerate(some):
                 span = slice(scores.indptr[row], scores.indptr[row + 1])
                 found.append(self._candidates(mention, scores.indices[span], scores.data[span], limit))
@@ -93,7 +117,8 @@ class TermIndex:
 
     def _candidates(self, mention: str, numbers: Ints1d, scores: Floats1d, limit: int) -> List[Candidate]:
         if len(scores) > limit:
-            best = numpy.argpartition(-scores, limit - 1)[:limit]
+            # Of equally near ones, those that stand first in the list.
+            best = numpy.lexsort((numbers, -scores))[:limit]
             numbers, scores = numbers[best], scores[best]
         equal = self.numbers.get(mention)
         scored = [(1.0 if n == equal else min(float(s), 1.0), n) for n, s in zip(numbers, scores, strict=True)]
@@ -110,6 +135,7 @@ class TermIndex:
     def to_arrays(self) -> Dict[str, NDArray[Any]]:
         """RETURNS (Dict[str, NDArray]): The numbers of the index, as `from_parts` takes them."""
         return {
+            "grams": self.grams,
             "weights": self.weights,
             "data": self.matrix.data,
             "indices": self.matrix.indices,
@@ -126,11 +152,12 @@ class TermIndex:
         """
         from scipy.sparse import csr_matrix
 
-        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(N_FEATURES, len(forms)))
+        grams = arrays["grams"]
+        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(grams), len(forms)))
         matrix.check_format()
-        if len(arrays["weights"]) != N_FEATURES or len(forms) != len(ids):
+        if len(arrays["weights"]) != len(grams) or len(forms) != len(ids):
             raise ValueError("the parts of the index are of different sizes")
-        return cls(forms, ids, arrays["weights"], matrix)
+        return cls(forms, ids, grams, arrays["weights"], matrix)
 
 
 def _counts(forms: Sequence[str]) -> Any:
@@ -149,10 +176,14 @@ def _counts(forms: Sequence[str]) -> Any:
     return vectorizer.transform(forms)
 
 
-def _weighted(counts: Any, weights: Floats1d) -> Any:
-    """Rows of counts, weighted and of length 1."""
-    from sklearn.preprocessing import normalize
+def _idf(n_forms: int, frequencies: Any) -> Floats1d:
+    """Inverse document frequencies of 3-grams that so many forms have, smoothed as scikit-learn does it."""
+    weights: Floats1d = (numpy.log((1 + n_forms) / (1 + frequencies)) + 1).astype("float32")
+    return weights
 
-    weighted = counts.copy()
-    weighted.data *= weights[weighted.indices]
-    return normalize(weighted, copy=False)
+
+def _lengths(data: Floats1d, indptr: Any) -> Floats1d:
+    """Of each value the length of its row."""
+    rows = numpy.repeat(numpy.arange(len(indptr) - 1), numpy.diff(indptr))
+    lengths: Floats1d = numpy.sqrt(numpy.bincount(rows, data**2, minlength=len(indptr) - 1))[rows].astype("float32")
+    return lengths

@@ -146,3 +146,31 @@ def test_sentences_of_a_document_share_its_definitions():
         {(0, 1, "X"): "3"},
     ]
     assert expand_documents(docs[:1], [{}]) == [{}]
+
+
+def test_blocked_tokens_stay_and_nothing_is_left_of_entities_that_give_way():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations")
+    words = ["heart", "failure", "(", "HF", ")", "and", "HF", ",", "the", "HF"]
+    doc = Doc(nlp.vocab, words=words)
+    doc.set_ents([Span(doc, 0, 2, "D")], blocked=[doc[6:7]], default="outside")
+    assert doc_entities(nlp(doc)) == [(0, 2, "D"), (3, 4, "D"), (9, 10, "D")]
+    words = ["severe", "acute", "syndrome", "(", "SA", "-", "S", ")", ";", "the", "SA", "-", "S"]
+    doc = Doc(nlp.vocab, words=words)
+    doc.ents = [Span(doc, 0, 3, "D"), Span(doc, 9, 11, "X")]
+    found = doc_entities(nlp(doc))
+    assert found[-1] == (10, 13, "D") and all(label == "D" for _, _, label in found)
+
+
+def test_an_entity_without_an_id_gets_that_of_its_long_form():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations", name="group", config={"source": "list"})
+    nlp.add_pipe("abbreviations")
+    doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")"])
+    doc.ents = [Span(doc, 0, 2, "D", kb_id="H1"), Span(doc, 3, 4, "D")]
+    set_source(doc, "list", [(0, 2, "D"), (3, 4, "D")], ids={(0, 2, "D"): ["H1"]})
+    doc = nlp(doc)
+    assert [ent.kb_id_ for ent in doc.ents] == ["H1", "H1"]
+    assert group_ids(doc, weak_group("list")) == {(0, 2, "D"): ("H1",), (3, 4, "D"): ("H1",)}
+    set_id(doc, "a.1")
+    assert expand_documents([doc], [{(0, 2, "D"): ("H1",), (3, 4, "D"): ()}])[0][3, 4, "D"] == ("H1",)

@@ -22,6 +22,9 @@ FOUND = [
     ("Parkinson's\ndisease (PD) was seen.", [("PD", "Parkinson's\ndisease")]),
     ("Mammalian target of rapamycin (mTOR).", [("mTOR", "Mammalian target of rapamycin")]),
     ("He had HF (heart failure) or HF (heart failure).", [("HF", "heart failure")] * 2),
+    ("heart failure\n(HF) and", [("HF", "heart failure")]),
+    ("HF\n( heart failure\n) and", [("HF", "heart failure")]),
+    ("heart failure (\nHF\n)", [("HF", "heart failure")]),
 ]
 NOT_FOUND = [
     "",
@@ -88,3 +91,28 @@ def test_lengths(lengths, expected):
 def test_singular_and_plural(text, expected):
     doc = NLP(text)
     assert list(short_forms(doc, find_definitions(doc)[0])) == expected
+
+
+def test_the_work_grows_with_the_text_and_no_faster():
+    """Counted, not timed: how many tokens are looked at."""
+
+    class Counted:
+        def __init__(self, doc):
+            self.doc, self.looked_at = doc, 0
+
+        def __len__(self):
+            return len(self.doc)
+
+        def __iter__(self):
+            return iter(self.doc)
+
+        def __getitem__(self, key):
+            self.looked_at += 1
+            return self.doc[key]
+
+    counts = []
+    for n in (200, 400):
+        counted = Counted(Doc(NLP.vocab, words=["( a b c )", *["(", "a", "b", "(", "c", ")", "d", ")"]] * n))
+        find_definitions(counted)
+        counts.append(counted.looked_at)
+    assert counts[1] < 2.5 * counts[0]

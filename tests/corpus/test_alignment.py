@@ -95,7 +95,8 @@ def test_span_groups():
 def test_sources_are_copied_with_what_aligns(tokens, entities, scores):
     example = retokenised(*tokens)
     said = [(4, 5, "Y"), (0, 2, "X"), (1, 3, "X")]
-    set_source(example.reference, "llm", said, [0.5, None, 0.25], reliability=0.5)
+    ids = {(4, 5, "Y"): ["4", "5"], (0, 2, "X"): ["0"]}
+    set_source(example.reference, "llm", said, [0.5, None, 0.25], ids=ids, reliability=0.5)
     set_source(example.reference, "plain", said)
     set_source(example.reference, "silent", [])
     set_source(example.reference, "other", said)
@@ -106,6 +107,12 @@ def test_sources_are_copied_with_what_aligns(tokens, entities, scores):
     assert weak_sources(doc) == ["llm", "plain", "silent", "there"]
     assert group_entities(doc, "weak:llm") == group_entities(doc, "weak:plain") == entities
     assert group_scores(doc, "weak:llm") == scores and "scores" not in doc.spans["weak:plain"].attrs
+    assert {score: span.kb_id_ for score, span in zip(scores, doc.spans["weak:llm"], strict=True)}.items() <= {
+        0.5: "4",
+        None: "0",
+        0.25: "",
+    }.items()
+    assert len(doc.spans["weak:llm"].attrs["ids"]) == len(entities)
     assert doc.spans["weak:llm"].attrs["reliability"] == 0.5
     assert not len(doc.spans["weak:silent"]) and not len(doc.spans["weak:there"])
     assert group_scores(example.reference, "weak:llm") == [0.5, None, 0.25]

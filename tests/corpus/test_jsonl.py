@@ -330,6 +330,10 @@ def test_ids_of_entities_and_weak_labels_come_back(ents):
     again = row_from_doc(doc)
     assert again["ents"] == [[0, 2, "CITY", "Q60"], [3, 4, "CITY"]]
     assert again["weak_ents"] == weak_ents
+    row = {"tokens": ["A", "b"], "ents": [[0, 1, "X"]], "weak": True, "gold": [[0, 1, "D", "G1"], [1, 2, "D"]]}
+    assert row_from_doc(doc_from_row(row, nlp))["gold"] == row["gold"]
+    several = doc_from_row({"tokens": ["A"], "weak_ents": {"a": [[0, 1, "D", "x"], [0, 1, "D", "y"]]}}, nlp)
+    assert weak.group_ids(several, "weak:a") == {(0, 1, "D"): ("x", "y")}
     text = doc_from_row({"text": "in New York", "ents": [[3, 11, "CITY", "Q60"]]}, nlp)
     assert [(ent.text, ent.kb_id_) for ent in text.ents] == [("New York", "Q60")]
 

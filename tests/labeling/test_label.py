@@ -320,3 +320,14 @@ def test_short_forms_are_found_in_the_whole_document(tmp_path, abbreviations):
     found = [[(span.text, span.kb_id_) for span in doc.spans["weak:list"]] for doc in docs]
     long, short = ("heart failure", "D6"), ("HF", "D6")
     assert found == ([[long, short], [short], []] if abbreviations else [[long], [], []])
+
+
+def test_labels_that_are_left_out_or_renamed_keep_their_own_ids(tmp_path):
+    (tmp_path / "terms.csv").write_text("label,term,id\nA,heart failure,idA\nB,heart failure,idB\n")
+    (tmp_path / "text.txt").write_text("Heart failure.\n")
+    for labels, expected in (({"A": "B"}, {("B", "idA")}), ({"A": "X", "B": "X"}, {("X", "idA")})):
+        source = {"terms": str(tmp_path / "terms.csv"), "labels": labels}
+        label(tmp_path / "text.txt", tmp_path / "-".join(labels), sources={"list": source})
+        (doc,) = read(tmp_path / "-".join(labels))
+        assert {(span.label_, span.kb_id_) for span in doc.spans["weak:list"]} == expected
+    assert weak.group_ids(doc, "weak:list") == {(0, 2, "X"): ("idA", "idB")}

@@ -9,11 +9,12 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
-from spacy_weakner.corpus.weak import doc_entities, group_entities, group_ids, set_id, weak_group
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_ids, set_id, set_source, weak_group
+from spacy_weakner.evaluation.terms.collected import Collected
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.project.assembling import assemble, save
-from spacy_weakner.project.lists import label_with, make_lists, term_sources
+from spacy_weakner.project.lists import hide, label_with, make_lists, term_sources
 
 from ..util import make_doc, raw
 from .util import NLP
@@ -151,3 +152,15 @@ def tiny_head(folder):
     nlp.add_pipe("crf_ner").initialize(lambda: [Example(doc, doc) for doc in [make_doc(nlp, "a b", [(0, 1, "DIS")])]])
     nlp.to_disk(folder / "head")
     return folder / "head"
+
+
+def test_hidden_matches_take_their_ids_along(tmp_path):
+    docs = [make_doc(NLP, "a b", [(0, 1, "A")]) for _ in range(20)]
+    for doc in docs:
+        set_source(doc, "g", [(0, 1, "A"), (1, 2, "A")], ids={(0, 1, "A"): ["1"], (1, 2, "A"): ["2"]})
+    write_docs(tmp_path / "gold.spacy", docs)
+    hide(tmp_path / "gold.spacy", tmp_path / "out.spacy", {("g", "A"): Collected(2.0, 0.5)})
+    found = [group_ids(doc, weak_group("g")) for doc in read_docs(tmp_path / "out.spacy", Vocab())]
+    both = {(0, 1, "A"): ("1",), (1, 2, "A"): ("2",)}
+    assert {len(ids) for ids in found} == {1, 2}
+    assert all(ids in (both, {(1, 2, "A"): ("2",)}) for ids in found)

@@ -8,6 +8,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_weakner.corpus.weak import set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.terms import Term
 
@@ -91,7 +92,7 @@ def test_the_threshold_is_fitted_on_gold_with_ids():
     nlp = spacy.blank("en")
     good = make_doc(nlp, "heart failure", (0, 2, "DISEASE", "D1"))
     bad = make_doc(nlp, "heart chilblain attack", (0, 3, "DISEASE", "D9"))
-    examples = [Example(nlp.make_doc(doc.text), doc) for doc in (good, bad)]
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in [good, bad] * 10]
     fitted, plain = make_nlp(examples=examples), make_nlp()
     doc = make_doc(fitted, "cardiac failures of hearts", (0, 4, "DISEASE", ""))
     (candidate, *_) = fitted(doc).ents[0]._.weakner_ids
@@ -169,3 +170,32 @@ def test_ids_in_a_new_process(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path), "Heart failure (HF), HF, aspirin"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['D1', 'D1', 'D1', 'C1']"
+
+
+def test_few_links_and_weak_ones_fit_no_threshold():
+    nlp = spacy.blank("en")
+    docs = [make_doc(nlp, "heart failure", (0, 2, "DISEASE", "D1")) for _ in range(40)]
+    for doc in docs[19:]:
+        set_weak(doc)
+    fitted = make_nlp(examples=[Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    assert ids(fitted(make_doc(fitted, "the heart failure", (0, 3, "DISEASE", "")))) == ["D1"]
+
+
+def test_gold_does_not_decide_between_ids_while_the_threshold_is_fitted():
+    nlp = spacy.blank("en")
+    docs = [make_doc(nlp, "a cold", (1, 2, "DISEASE", "D3")) for _ in range(30)]
+    linker = make_nlp(examples=[Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    # "cold" is D2 first, so none of these links is right, and nothing can be fitted.
+    assert ids(linker(make_doc(linker, "the heart failure", (0, 3, "DISEASE", "")))) == ["D1"]
+
+
+def test_two_linkers_of_different_labels():
+    nlp = make_nlp([Term("DRUG", "aspirin", id="C1")])
+    nlp.add_pipe("term_linker", name="other").initialize(nlp=nlp, terms=[Term("DISEASE", "cold", id="D2")])
+    doc = nlp(make_doc(nlp, "aspirins cold", (0, 1, "DRUG", ""), (1, 2, "DISEASE", "")))
+    assert [(ent.kb_id_, ent._.weakner_ids) for ent in doc.ents] == [("C1", [["C1", 1.0]]), ("D2", [["D2", 1.0]])]
+
+
+def test_punctuation_is_no_term():
+    nlp = make_nlp([Term("X", "+", id="PLUS"), Term("X", "plus", id="P")])
+    assert ids(nlp(make_doc(nlp, "-", (0, 1, "X", "")))) == [""]

@@ -89,3 +89,14 @@ def test_storage():
         TermIndex.from_parts(index.forms[:-1], index.ids, index.to_arrays())
     with pytest.raises(ValueError):
         TermIndex.from_parts(index.forms, index.ids, {**index.to_arrays(), "weights": numpy.zeros(3, "float32")})
+
+
+def test_of_equally_near_terms_the_first_of_the_list_stay():
+    index = TermIndex.build([(f"alpha beta {letter}", letter) for letter in "abcdefgh"], "en")
+    (found,) = index.nearest(["alpha beta"], 2)
+    assert [candidate.id for candidate in found] == ["a", "b"]
+
+
+def test_a_small_index_is_small():
+    arrays = TermIndex.build(TERMS, "en").to_arrays()
+    assert sum(array.nbytes for array in arrays.values()) < 5_000

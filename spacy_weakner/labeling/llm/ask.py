@@ -70,7 +70,7 @@ def ask(
     `answers = "..."`.
 
     texts (Path): A corpus in any format; text without annotations is split into sentences as by `label`.
-    answers (Path): The file of completions (JSONL); see `corpus.answers`.
+    answers (Path): The file of completions (JSONL).
     limit (Optional[int]): Ask about at most so many different texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
     format (Optional[str]): Format of the corpus, as for `convert`; None: the files tell.
