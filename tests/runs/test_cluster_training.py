@@ -8,8 +8,9 @@ import spacy
 import spacy_weakner
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.runs import training
 from spacy_weakner.runs.train import train_grid
-from spacy_weakner.runtime.cluster import Cluster
+from spacy_weakner.runtime.cluster import connected
 
 from ..util import SENTENCES, make_doc
 
@@ -38,7 +39,8 @@ def test_trainings_on_a_cluster(machine, tmp_path, monkeypatch):
     assert all(trial.trained.skipped for trial in again.trials)
     assert not list(tmp_path.rglob(".*"))
     # Two at a time on one machine: one fails, and the other, which would never end, is stopped.
-    monkeypatch.setattr(Cluster, "take_many_cores", lambda self: None)
+    one_core_each = {"many_cores": False}
+    monkeypatch.setattr(training, "connected", lambda *args, **how: connected(*args, **{**how, **one_core_each}))
     overrides["training.patience"] = 0
     with pytest.raises(WeaknerError, match=r"WK360.*train\.log"):
         train_grid(CONFIG, tmp_path / "out", {"training.max_steps": [10**6, "many"]}, overrides=overrides, ray="auto")
