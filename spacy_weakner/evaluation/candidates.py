@@ -10,7 +10,15 @@ from spacy.vocab import Vocab
 
 from ..corpus.docbin import bare_copy, found_files, read_docs
 from ..corpus.tags import same_tokens
-from ..corpus.weak import doc_entities, group_entities, group_scores, weak_group, weak_sources
+from ..corpus.weak import (
+    doc_entities,
+    doc_ids,
+    group_entities,
+    group_ids,
+    group_scores,
+    weak_group,
+    weak_sources,
+)
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..pipelines import load_pipeline
@@ -41,6 +49,10 @@ class Candidate(NamedTuple):
     def entities(self, doc: Doc) -> List[Entity]:
         """Its entities in one of its Docs."""
         return doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
+
+    def ids(self, doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
+        """The ids of concepts of these entities, as far as they have any."""
+        return doc_ids(doc) if self.source is None else group_ids(doc, weak_group(self.source))
 
     def scores(self, doc: Doc) -> List[Optional[float]]:
         """The scores of these entities; None where there is none."""

@@ -1,7 +1,7 @@
 """One test set, many candidates: trained pipelines and sets of weak labels in one table."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -11,18 +11,43 @@ from spacy.vocab import Vocab
 from ..calibration.reliability import CalibrationCounter
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
-from ..corpus.weak import doc_entities, is_weak
+from ..corpus.weak import doc_entities, doc_ids, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
 from ..scores import Accuracy, Counts, Strict, as_json, count_matches, total
+from ..ty import Entity
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 
 SAMPLES = 1000
 # Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
 Observer = Callable[[Candidate, Doc, Doc], None]
+
+
+class LinkCounts(NamedTuple):
+    """Ids of concepts against those of the gold. A gold entity may have several ids, with "|" between them."""
+
+    right: int = 0  # entities of the gold that are found with one of their ids
+    given: int = 0  # entities that were given an id
+    gold: int = 0  # gold entities with an id
+    found: int = 0  # of these, such as were found, with whatever id
+
+    def with_sentence(self, gold: Doc, ids: Dict[Entity, Tuple[str, ...]], found: Sequence[Entity]) -> "LinkCounts":
+        """Count one sentence."""
+        wanted = {entity: set(own[0].split("|")) for entity, own in doc_ids(gold).items()}
+        right = sum(bool(wanted[entity].intersection(own[:1])) for entity, own in ids.items() if entity in wanted)
+        there = sum(entity in wanted for entity in set(found))
+        return LinkCounts(self.right + right, self.given + len(ids), self.gold + len(wanted), self.found + there)
+
+    @property
+    def scores(self) -> Dict[str, float]:
+        """Precision, recall and F1 of entities with their ids, and the share of right ids among right entities, in
+        [0, 100]."""
+        counts = Counts(self.right, self.given - self.right, self.gold - self.right)
+        accuracy = 100.0 * self.right / max(1, self.found)
+        return {"p": counts.precision, "r": counts.recall, "f1": counts.f1, "accuracy": accuracy}
 
 
 class CandidateScores(Strict):
@@ -41,6 +66,7 @@ class CandidateScores(Strict):
     ece: Optional[float] = None
     interval: Optional[Interval] = None
     difference: Optional[Difference] = None
+    links: Optional[Dict[str, float]] = None
     per_label: Dict[str, Any] = {}
 
     @property
@@ -66,6 +92,7 @@ class Comparison(NamedTuple):
     difference (Optional[Difference]): Difference in F1 to the baseline; None without bootstrap, and for the baseline
         itself.
     ece (Optional[float]): Expected calibration error of the scores of its entities, in [0, 1]; None if they have none.
+    links (Optional[LinkCounts]): Ids of concepts; None if the gold has none.
     """
 
     name: str
@@ -76,6 +103,7 @@ class Comparison(NamedTuple):
     interval: Optional[Interval] = None
     difference: Optional[Difference] = None
     ece: Optional[float] = None
+    links: Optional[LinkCounts] = None
 
     def scores(self) -> CandidateScores:
         """The scores as JSON can hold them, rounded."""
@@ -88,6 +116,7 @@ class Comparison(NamedTuple):
             ece=as_json(self.ece),
             interval=None if self.interval is None else Interval(**as_json(self.interval)),
             difference=None if self.difference is None else Difference(**as_json(self.difference)),
+            links=None if self.links is None else {key: round(value, 2) for key, value in self.links.scores.items()},
             per_label=as_json(self.per_label),
         )
 
@@ -139,6 +168,8 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
     header += [f"vs {baseline}", "p"] if baseline is not None else []
     scored = any(row.ece is not None for row in rows)
     header += ["ECE"] if scored else []
+    linked = any(row.links is not None for row in rows)
+    header += ["F1 with ids", "right ids"] if linked else []
     cells = []
     for row in sorted(rows, key=lambda row: -row.counts.f1):
         line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
@@ -148,6 +179,8 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
             line += _difference_cells(row.difference)
         if scored:
             line.append("-" if row.ece is None else f"{row.ece:.3f}")
+        if linked and row.links is not None:
+            line += [f"{row.links.scores['f1']:.1f}", f"{row.links.scores['accuracy']:.1f}"]
         line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
         line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
         cells.append(tuple(line))
@@ -181,11 +214,13 @@ def _compare(
     per_label: Dict[str, Counts] = {}
     accuracy = Accuracy()
     calibration = CalibrationCounter()
+    links = LinkCounts()
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
         wanted, found = doc_entities(gold), candidate.entities(doc)
         counts, by_label = count_matches([(wanted, found)])
         accuracy = accuracy.with_sentence(wanted, found, len(gold))
+        links = links.with_sentence(gold, candidate.ids(doc), found)
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         sentences.append(counts)
         for label, each in by_label.items():
@@ -200,6 +235,7 @@ def _compare(
         predictions.words_per_second,
         accuracy,
         ece=reliability.error if reliability is not None and reliability.spans else None,
+        links=links if links.gold else None,
     )
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
 

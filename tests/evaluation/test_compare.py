@@ -191,3 +191,22 @@ def test_command_refuses_two_candidates_of_one_name(files):
 def test_command_refuses_candidates_without_name_or_path(files, candidate):
     result = CliRunner().invoke(app, ["evaluate", str(files / "test.spacy"), candidate])
     assert result.exit_code == 1 and "NAME=PATH" in result.output
+
+
+def test_ids_are_scored_where_the_gold_has_them(files):
+    vocab = spacy.blank("en").vocab
+    gold, labels = make_docs(vocab), make_docs(vocab)
+    for docs, ids in ((gold, ["Q1|Q7", "Q2", ""]), (labels, ["Q7", "Q3", "Q4"])):
+        for ent, identifier in zip((ent for doc in docs for ent in doc.ents), ids, strict=True):
+            for token in ent:
+                token.ent_kb_id_ = identifier
+    write_docs(files / "gold.spacy", gold)
+    write_docs(files / "labels.spacy", labels)
+    (row, ruler) = compare(files / "gold.spacy", {"a": files / "labels.spacy", "b": files / "pipeline"}, bootstrap=0)
+    assert row.links == (1, 3, 2, 2) and ruler.links == (0, 0, 2, 1)
+    scores = {"p": 33.33, "r": 50.0, "f1": 40.0, "accuracy": 50.0}
+    assert row.scores().links == scores
+    header, cells = format_table([row, ruler])
+    assert len(header) == len(cells[0]) and dict(zip(header, cells[0], strict=True))["F1 with ids"] == "40.0"
+    (plain,) = compare(files / "test.spacy", {"a": files / "labels.spacy"}, bootstrap=0)
+    assert plain.links is None and "F1 with ids" not in format_table([plain])[0]
