@@ -39,7 +39,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     terms: List[Term] = []
     share = 1
     try:
-        for term in read_terms(Path(source.path), source.term_label):
+        for term in read_terms(Path(source.path), source.term_label, source.id_column):
             labels[term.label] += 1
             if _number(term) % share == 0:
                 terms.append(term)
@@ -55,6 +55,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
+    _check_ids(used, where, findings)
     check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
     return dict(labels)
 
@@ -141,15 +142,36 @@ def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
 def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings: Findings) -> None:
     by_text: Dict[str, Set[str]] = {}
     for term in terms:
-        by_text.setdefault(normal_form(" ".join(term.text.split())), set()).add(term.label)
+        by_text.setdefault(_form(term), set()).add(term.label)
     several = [f"{text} ({', '.join(sorted(found))})" for text, found in by_text.items() if len(found) > 1]
     if several and ambiguity == "all":
         message = f"{plural(len(several), 'term')} with several labels: {_shown(several)}."
         cure = 'Decide for one, or set ambiguity = "first" (the order of the list) or "drop" (none).'
         findings.warning(where, message, cure)
-    repeated = len(terms) - sum(map(len, by_text.values()))
+    repeated = len(terms) - len({(_form(term), term.label, term.id) for term in terms})
     if repeated:
         findings.info(where, f"{plural(repeated, 'term')} more than once (whatever case and signs); each counts once.")
+
+
+def _check_ids(terms: Sequence[Term], where: str, findings: Findings) -> None:
+    labels: Dict[str, Set[str]] = {}
+    ids: Dict[str, Dict[str, None]] = {}
+    for term in terms:
+        if term.id:
+            labels.setdefault(term.id, set()).add(term.label)
+            ids.setdefault(f"{_form(term)} ({term.label}", {}).setdefault(term.id)
+    several = [f"{identifier} ({', '.join(sorted(found))})" for identifier, found in labels.items() if len(found) > 1]
+    if several:
+        message = f"{plural(len(several), 'id')} with several labels: {_shown(several)}."
+        findings.warning(where, message, "Decide for one label of each, unless its terms are to have both.")
+    ambiguous = [f"{text}: {', '.join(found)})" for text, found in ids.items() if len(found) > 1]
+    if ambiguous:
+        message = f"{plural(len(ambiguous), 'term')} with several ids: {_shown(ambiguous)}."
+        findings.info(where, f"{message} The first counts, unless the document names another one.")
+
+
+def _form(term: Term) -> str:
+    return normal_form(" ".join(term.text.split()))
 
 
 def _shown(found: Sequence[str]) -> str:

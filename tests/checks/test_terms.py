@@ -212,3 +212,24 @@ def test_terms_that_only_a_variant_finds(write, findings, term, texts, is_counte
     check_terms(source, "--terms t", "en", Seen(spacy.blank("en"), texts=texts), findings)
     messages = [message for message in found(findings, level) if "variants of characters" in message]
     assert len(messages) == is_counted
+
+
+# Ids
+
+
+def test_ids_with_several_labels_and_terms_with_several_ids(write, findings):
+    rows = ["D,cold,1", "D,Cold,2", "D,chill,1", "X,frost,2", "D,cough,", "D,cough,"]
+    check(write("t.csv", ["label,term,id", *rows]), findings)
+    (warning,) = found(findings, "warning")
+    assert re.search(r"1 id with several labels: 2 \(D, X\)", warning)
+    several, repeated = sorted(found(findings, "info"))[::-1]
+    assert re.search(r"1 term with several ids: cold \(D: 1, 2\)", several + repeated)
+    assert re.search(r"1 term more than once", several + repeated)
+
+
+def test_ids_of_a_named_column(write, findings):
+    path = write("t.csv", ["label,term,mesh", "D,cold,1", "X,frost,1"])
+    check(path, findings)
+    assert not found(findings, "warning")
+    check(path, findings, id_column="mesh")
+    assert "1 id with several labels" in found(findings, "warning")[0]
