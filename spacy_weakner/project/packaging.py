@@ -20,6 +20,7 @@ from ..evaluation.compare import CandidateScores
 from ..files import atomic_path, existing, write_text
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.lock import holding
+from .lists import LINKER
 from .selection import Selection
 
 Scores = Mapping[str, CandidateScores]
@@ -118,7 +119,10 @@ def _readme(full: str, meta: Dict[str, Any], selection: Selection, test: Scores,
         else f" On test it is wrong by {measured.ece:.2f} on average (calibration error)."
     )
     lines = [f"# {full}", "", meta["description"], "", "```python", "import spacy", f'nlp = spacy.load("{full}")']
-    lines += ['doc = nlp("...")', "print([(ent.text, ent.label_, ent._.weakner_score) for ent in doc.ents])", "```", ""]
+    has_ids = any(name.startswith(LINKER) for name in meta.get("pipeline") or ())
+    what = f"ent.text, ent.label_, {'ent.kb_id_, ' if has_ids else ''}ent._.weakner_score"
+    lines += ['doc = nlp("...")', f"print([({what}) for ent in doc.ents])", "```", ""]
+    lines += ["`kb_id_` is the id of the term list, or empty where no term is near enough.", ""] if has_ids else []
     lines += [f"`weakner_score` is the probability that the entity is right, or None where it is unknown.{error}", ""]
     lines += [f"Labels: {', '.join(labels)}", "", "## How it was selected", ""]
     lines += [f"- {line}" for line in selection.lines()]
