@@ -138,7 +138,8 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "--workers 2 --ray auto",
         "anchors": "--format html --label E --min-anchors 2 --max-length 9 --max-page 9 --max-seconds 2 --limit 5 "
         "--lang de --tokenizer t --shard-size 7 --overwrite",
-        "label": "--id-column i --abbreviations --sources f --terms t --pipeline p --source s --spans-key k --attr ORTH --acronym-length 3 --stop a "
+        "label": "--id-column i --abbreviations --sources f --terms t --pipeline p --source s --spans-key k "
+        "--attr ORTH --acronym-length 3 --stop a "
         "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
         "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
         "--ray auto --gpu-id 0",
