@@ -70,7 +70,7 @@ def abbreviation_row(name: str, nlp: Language, gold: List[Doc]) -> str:
         plain = [entities(doc) for doc in nlp.pipe(doc.copy() for doc in bare)]
     found = [entities(doc) for doc in nlp.pipe(bare)]
     added = sum(len(some - before) for some, before in zip(found, plain, strict=True))
-    right = sum(len((some - before) & own) for some, before, own in zip(found, plain, wanted, strict=True))
+    right = sum(len((some - before) & expected) for some, before, expected in zip(found, plain, wanted, strict=True))
     cells = [name, scores(wanted, plain), scores(wanted, found), str(added), f"{right}"]
     return f"| {' | '.join(cells)} |"
 

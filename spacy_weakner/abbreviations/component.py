@@ -7,7 +7,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from ..corpus.entities import blocked_tokens
-from ..corpus.weak import get_definitions, set_definitions, set_spans, weak_group
+from ..corpus.weak import get_definitions, select_attrs, set_definitions, set_spans, weak_group
 from ..errors import check_range
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
 from .expansion import Origin, expand
@@ -92,24 +92,20 @@ class Abbreviations(Pipe):
         return self.veto and not short.get((span.start, span.end), True)
 
     def _extend_group(self, doc: Doc, group: str, spans: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
-        attrs = dict(doc.spans[group].attrs)
-        # What the group has for each span, such as scores and ids.
-        keys = [key for key in ("scores", "ids") if key in attrs]
-        rows = list(zip(spans, *(attrs[key] for key in keys), strict=True))
-        kept = [row for row in rows if not self._is_vetoed(row[0], short)]
-        places = {(row[0].start, row[0].end, row[0].label_): i for i, row in enumerate(kept)}
+        # Each span, and the number of the one whose score and ids it has.
+        kept = [(span, i) for i, span in enumerate(spans) if not self._is_vetoed(span, short)]
+        places = {(span.start, span.end, span.label_): place for place, (span, _) in enumerate(kept)}
         for bounds, origins in short.items():
-            for span, *values in (rows[origin.entity] for origin in origins):
-                row = (Span(doc, *bounds, label=span.label, kb_id=span.kb_id), *values)
-                place = places.get((*bounds, span.label_))
+            for i in (origin.entity for origin in origins):
+                row = (Span(doc, *bounds, label=spans[i].label, kb_id=spans[i].kb_id), i)
+                place = places.get((*bounds, spans[i].label_))
                 if place is None:
                     kept.append(row)
-                elif span.kb_id and not kept[place][0].kb_id:
+                elif spans[i].kb_id and not kept[place][0].kb_id:
                     kept[place] = row
         kept.sort(key=lambda row: (row[0].start, row[0].end, row[0].label_))
-        for number, key in enumerate(keys, start=1):
-            attrs[key] = [row[number] for row in kept]
-        set_spans(doc, group, [row[0] for row in kept], attrs)
+        attrs = select_attrs(doc.spans[group].attrs, [i for _, i in kept])
+        set_spans(doc, group, [span for span, _ in kept], attrs)
 
     def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
         """A short form replaces shorter entities, and one of another label; a longer one stays."""

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Origin(NamedTuple):
-    """The entity that a short form stands for: the number of its sentence, and its own there."""
+    """The entity that a short form stands for: the number of its sentence, and that of the entity there."""
 
     doc: int
     entity: int
@@ -55,7 +55,7 @@ def expand(
             for form in short_forms(doc, definition):
                 # Defined twice, it stands for what is an entity.
                 forms[form] = forms.get(form) or origins
-    return [Expansion(own, _find(doc, forms)) for doc, own in zip(docs, definitions, strict=True)]
+    return [Expansion(definitions[n], _find(doc, forms)) for n, doc in enumerate(docs)]
 
 
 def expand_documents(docs: Sequence[Doc], found: Sequence[Mapping[Entity, T]]) -> List[Dict[Entity, T]]:

@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..ty import Entity
 from .tags import same_tokens
-from .weak import PER_SPAN, copy_group, set_spans, weak_group
+from .weak import copy_group, select_attrs, set_spans, weak_group
 
 
 def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
@@ -60,8 +60,5 @@ def copy_sources(example: Example, sources: Sequence[str]) -> None:
             continue
         spans = list(reference.spans[name])
         rows = [(i, entity) for i, span in enumerate(spans) for entity in project(example, [span])]
-        attrs = dict(reference.spans[name].attrs)
-        for key in PER_SPAN:
-            if key in attrs:
-                attrs[key] = [attrs[key][i] for i, _ in rows]
+        attrs = select_attrs(reference.spans[name].attrs, [i for i, _ in rows])
         set_spans(predicted, name, [Span(predicted, *entity, kb_id=spans[i].kb_id_) for i, entity in rows], attrs)

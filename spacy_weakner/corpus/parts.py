@@ -5,7 +5,7 @@ Doc that is one sentence of visible tokens, as those of training corpora are, is
 """
 
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from spacy.training import Example
 from ..ty import Entity
 from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
-from .weak import PER_SPAN, select_tokens, set_spans
+from .weak import select_attrs, select_tokens, set_spans
 
 T = TypeVar("T")
 Tokens = NDArray[numpy.int64]
@@ -241,14 +241,7 @@ def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
             spans[n].append(Span(parts[n], low, low + int(after - first), label=span.label, kb_id=span.kb_id))
             kept[n].append(i)
         for n, part in enumerate(parts):
-            set_spans(part, name, spans[n], _select_attrs(dict(group.attrs), kept[n], places[n]))
-
-
-def _select_attrs(attrs: Dict[str, Any], spans: List[int], tokens: Tokens) -> Dict[str, Any]:
-    """What a group carries: scores and ids of its spans, and tokens without annotation."""
-    for key in PER_SPAN:
-        if key in attrs:
-            attrs[key] = [attrs[key][i] for i in spans]
-    if "missing" in attrs:
-        attrs["missing"] = numpy.flatnonzero(numpy.isin(tokens, attrs["missing"])).tolist()
-    return attrs
+            attrs = select_attrs(group.attrs, kept[n])
+            if "missing" in attrs:  # tokens without annotation
+                attrs["missing"] = numpy.flatnonzero(numpy.isin(places[n], attrs["missing"])).tolist()
+            set_spans(part, name, spans[n], attrs)

@@ -116,16 +116,17 @@ def copy_group(doc: Doc, other: Doc, name: str) -> None:
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
+def select_attrs(attrs: Mapping[str, Any], spans: Sequence[int]) -> Dict[str, Any]:
+    """What a group carries, for some of its spans by number: of what it has for each span, that of these."""
+    return {key: [value[i] for i in spans] if key in PER_SPAN else value for key, value in attrs.items()}
+
+
 def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
     """Keep some entities of a span group, each with its score and ids."""
     wanted, group = set(entities), doc.spans[name]
     kept = [i for i, entity in enumerate(group_entities(doc, name)) if entity in wanted]
-    attrs = dict(group.attrs)
-    for key in PER_SPAN:
-        if key in attrs:
-            attrs[key] = [attrs[key][i] for i in kept]
     spans = list(group)
-    set_spans(doc, name, [spans[i] for i in kept], attrs)
+    set_spans(doc, name, [spans[i] for i in kept], select_attrs(group.attrs, kept))
 
 
 def is_known_group(name: str) -> bool:

@@ -123,8 +123,9 @@ class TermLinker(BatchPipe):
             doc = example.reference
             linked = [] if is_weak(doc) else [ent for ent in doc.ents if ent.kb_id_]
             n_linked += len(linked)
-            known = self._look_up({*self._keys(doc, linked)})
-            for ent, key in zip(linked, self._keys(doc, linked), strict=True):
+            keys = self._keys(doc, linked)
+            known = self._look_up({*keys})
+            for ent, key in zip(linked, keys, strict=True):
                 if known[key]:
                     scored.append((known[key][0].score, known[key][0].id == ent.kb_id_))
         if n_linked < MIN_LINKS or not any(right for _, right in scored):
@@ -145,8 +146,8 @@ class TermLinker(BatchPipe):
         wanted = [[ent for ent in ents if self.overwrite or not ent.kb_id_] for ents in linkable]
         keys = [self._keys(doc, ents) for doc, ents in zip(docs, wanted, strict=True)]
         known = self._look_up({key for some in keys for key in some})
-        for doc, ents, own in zip(docs, wanted, keys, strict=True):
-            found = [known[key] for key in own]
+        for doc, ents, keys_of_doc in zip(docs, wanted, keys, strict=True):
+            found = [known[key] for key in keys_of_doc]
             # Ids that the document names for certain.
             certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
             certain |= {some[0].id for some in found if some and _n_best(some) == 1 and some[0].score == 1.0}
