@@ -54,10 +54,6 @@ class Errors:
         "[WK001] '{name}' has no labels. Give labels in [initialize.components.{name}.labels], call add_label(), or "
         "train on a corpus that holds {kind} labels."
     )
-    WK002 = (
-        "[WK002] '{name}' was initialised with the labels {labels}, so '{label}' cannot be added. "
-        "Create the component anew to train it with other labels."
-    )
     WK003 = (
         "[WK003] '{name}' met the {kind} label '{label}', which it was not initialised with (labels: {labels}). "
         "Fix the corpus, or list the label in [initialize.components.{name}.labels]."
@@ -75,39 +71,17 @@ class Errors:
     )
     WK008 = "[WK008] '{name}' is not initialised: run nlp.initialize() or load a trained pipeline first."
     WK009 = "[WK009] Unknown tag scheme '{scheme}'. Choose one of: {schemes}."
-    WK010 = "[WK010] The tag '{tag}' does not belong to the scheme {scheme} with the labels {labels}."
-    WK011 = "[WK011] The pipeline '{path}' has no component '{name}' to load weights from (it has: {names})."
-    WK012 = "[WK012] This pipeline has no component '{name}' to load weights into (it has: {names})."
-    WK013 = "[WK013] Component '{name}' has no part '{part}' (it has: {parts}). Correct 'components' of LoadWeights."
     WK014 = (
         "[WK014] The weights of '{name}' ({part}) in '{path}' do not fit: {reason}. "
         "The architecture and its sizes must be the same in both configs."
-    )
-    WK015 = (
-        "[WK015] The labels of '{name}' differ: here {labels}, in '{path}' {other}. "
-        "A head can only be loaded for the same set of labels; load the part 'encoder' alone to reset the head."
-    )
-    WK016 = (
-        "[WK016] The clock needs 'total_steps' or 'total_epochs' to tell progress, and exactly one of the two. "
-        "Got total_steps={total_steps}, total_epochs={total_epochs}. (While a corpus streams, with max_epochs = -1, "
-        "spaCy counts no epochs: use total_steps.)"
-    )
-    WK017 = (
-        "[WK017] The clock has an 'interval' but no 'corpus' to renew components with. Add a nested reader: "
-        "[training.before_update.corpus]."
     )
     WK018 = (
         "[WK018] The reader of the {which} corpus uses '{setting}' = {value}, which would lose what weak labels "
         "need (splitting drops the stored confidences and tags). Remove the setting; split texts with "
         "'spacy weakner convert' instead."
     )
-    WK019 = (
-        "[WK019] The {which} corpus is empty, so there is nothing to mix. Check that its path exists and holds "
-        "documents."
-    )
     WK020 = (
-        "[WK020] The soft labels of the corpus are written in the scheme {soft}, but the component uses {scheme}. Set "
-        "its 'scheme' to {soft}."
+        "[WK020] {what} with {there}, but the config says {here}. Set it back in the config, or make the former anew."
     )
     WK021 = (
         "[WK021] The pipeline splits '{text}' into other tokens than the corpus has, so that its {what} have no "
@@ -121,10 +95,6 @@ class Errors:
         "[WK023] '{text}' is weakly labelled and has no confidence, which this loss needs. Complete the weak corpus "
         "with 'spacy weakner relabel complete --folds', or use a loss that needs none."
     )
-    WK024 = (
-        "[WK024] The confidences of the corpus are those of {unit}s, but the loss has level = '{level}'. Calibrate "
-        "with '--unit {level}' and complete again, or set the level to '{unit}'."
-    )
     WK025 = (
         "[WK025] No example has annotated entities, so '{name}' cannot be calibrated. Give gold (in the span group "
         "that it learns from, if its 'spans_key' names one)."
@@ -133,25 +103,10 @@ class Errors:
         "[WK026] In the span group '{key}' the span '{text}' has several labels ({labels}), but it can have one only. "
         "Keep one of them."
     )
-    WK027 = "[WK027] A sampler that weighs or excludes candidates needs their probabilities."
-    WK028 = (
-        "[WK028] '{name}' learns from earlier states of its model or from augmented sentences, which it cannot while "
-        "it listens to the encoder of another component. Give it an encoder of its own in its [model.tok2vec]."
-    )
-    WK029 = (
-        "[WK029] '{name}' learns from an earlier state of its model, which the training clock renews, but it never "
-        "does. Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
-    )
-    WK030 = (
-        "[WK030] Component '{name}' has no '{part}' of its own, in this pipeline or in the other: it listens to "
-        "'{upstream}' ('*' is any encoder before it). Name that component in 'components' of LoadWeights; both "
-        "pipelines must have it."
-    )
     WK032 = (
         "[WK032] The question '{query}' leaves no room for text within {max_length} pieces. Shorten it, or raise "
         "the encoder's max_length."
     )
-    WK033 = "[WK033] Give Queries.v1 either a path or queries."
     WK034 = (
         "[WK034] {where}: the label '{label}' has no question. Write one, a text with at least one word, for every "
         "label."
@@ -161,18 +116,6 @@ class Errors:
         "[WK036] '{name}' has no question for the labels {labels}. Give one for each in "
         "[initialize.components.{name}.queries]."
     )
-    WK037 = (
-        "[WK037] The corpus of the training clock has no tokens, so '{name}' has nothing to look at with its teacher. "
-        "Correct 'corpus' in [training.before_update]."
-    )
-    WK038 = (
-        "[WK038] '{name}' is to learn {n_types} types, and its model has no layer for them. Set n_types = {n_types} in "
-        "its [model]."
-    )
-    WK039 = (
-        "[WK039] {n} entities were found, too few for {n_types} types. Lower n_types, or give a larger corpus to the "
-        "training clock."
-    )
     WK041 = (
         "[WK041] '{text}' has the categories {cats}, but for '{name}' a sentence has one category: one value is 1, all "
         "others are 0. Correct the corpus, or set 'exclusive_classes = false'."
@@ -180,24 +123,6 @@ class Errors:
     WK042 = (
         "[WK042] '{name}' has one category, '{label}', and none to tell it from. Give it another one, or set "
         "'exclusive_classes = false'."
-    )
-    WK043 = (
-        "[WK043] The plateau of the training has no score '{score}' to watch: dev gives {scores}. Correct 'score' in "
-        "[training.before_update]; it must also stand in [training.score_weights]."
-    )
-    WK044 = "[WK044] The plateau of the training finds no optimizer whose learning rate it can lower: {reason}."
-    WK045 = (
-        "[WK045] The weights of an encoder were made with other settings: {there}; the config says {here}. Load them "
-        "with the settings that they were trained with."
-    )
-    WK047 = (
-        "[WK047] SoftLabels has both 'loss' and 'separate = true', which has losses of its own. Leave 'loss' out, or "
-        "set separate = false."
-    )
-    WK046 = (
-        "[WK046] The loss '{loss}' {given}. A loss of tokens is called with log-probabilities and wanted "
-        "probabilities, shape {shape} here, and gives a tuple: the loss of every token, shape {tokens}, and the "
-        "gradient, shape {shape}. Correct it, or name a loss of tokens."
     )
     # Corpus files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
@@ -238,30 +163,14 @@ class Errors:
         "[WK208] The terms of '{name}' have the label '{label}', which is not among the labels given to it "
         "({labels}). Correct the term list, or the setting 'labels'."
     )
-    WK209 = (
-        "[WK209] The terms of '{name}' were tokenised for attr = {stored}, but the config says {attr}. "
-        "Set it back, or initialise the component again."
-    )
     WK210 = (
         "[WK210] {path} is no compiled term table, or is damaged ({reason}). Initialise the gazetteer_ruler again, or "
         "copy the pipeline again."
-    )
-    WK211 = (
-        "[WK211] {path} is not the list that the table of '{name}' beside it was compiled from. Put the list back, or "
-        "initialise the component with it (its format is that of a term list)."
-    )
-    WK670 = (
-        "[WK670] '{name}' compares {attr}, which the vocabulary of a Doc does not have: nothing would ever be found. A "
-        "bare Vocab() knows no forms of its words; make Docs with the vocabulary of a pipeline (nlp.vocab)."
     )
     WK671 = (
         "[WK671] The terms of '{name}' have to be a list (of strings, of pairs (label, term), or of rows "
         '{{"label", "term"}}), a dictionary from labels to lists of terms, or a reader: {reason}. Files are read by '
         "make_term_list(path)."
-    )
-    WK672 = (
-        "[WK672] '{name}' was made without a pipeline, so there is no tokenizer for its terms: give 'nlp', or create "
-        "it by nlp.add_pipe('gazetteer_ruler')."
     )
 
     # Stages
@@ -355,10 +264,6 @@ class Errors:
     WK703 = (
         "[WK703] '{name}' writes no entities (annotate_ents = false): others decide on its candidates, and were fitted "
         "to them as they are. Give another component (--component), or set annotate_ents."
-    )
-    WK704 = (
-        "[WK704] '{name}' has an oracle, and its sampler does not ask it. Set exclude above 0, take a "
-        "WeightedNegativeSampler, or leave the oracle out."
     )
     # Encoders of Hugging Face
     WK350 = (
@@ -604,10 +509,6 @@ class Errors:
     )
 
     # Votes of sources
-    WK696 = (
-        "[WK696] The weights of the votes belong to the sources {known}, and the config lists others: {sources}. List "
-        "those that the model was trained with, in their order, or train it anew."
-    )
 
     # Checking before anything is trained
     WK620 = (
@@ -631,36 +532,6 @@ class Errors:
     WK729 = "[WK729] {path} holds no document with gold, so nothing can be learned from it."
 
     # Linear models
-    WK697 = (
-        "[WK697] The layer '{layer}' in 'linear' gives no indicator features, which is all that stands there: "
-        "spacy_weakner.IndicatorFeatures.v1. An encoder belongs into 'tok2vec'."
-    )
-    WK698 = (
-        "[WK698] '{name}' excludes by an oracle (exclude = {exclude}), and has none. Give a pipeline that was trained "
-        "with uniform negatives, in [initialize.components.{name}] oracle = PATH, or set exclude = 0."
-    )
-    WK699 = "[WK699] {path} is no oracle for the sampling of negatives: it has no component of the factory '{factory}'."
-    WK700 = (
-        "[WK700] {path} is no oracle for '{name}': it knows the labels {own}, and what is trained knows {labels}. "
-        "Train both on the same labels."
-    )
-    WK705 = (
-        "[WK705] spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
-        "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."
-    )
-    WK706 = (
-        "[WK706] spacy_weakner.LBFGS.v1 trains one component, and there is none to train: it wants {wanted}, and the "
-        "pipeline has: {names}. Name one as 'component' in [initialize.after_init]."
-    )
-    WK707 = (
-        "[WK707] The corpus of spacy_weakner.LBFGS.v1 has more than {limit} sentences (max_examples); it is kept in "
-        "memory, and must have an end. Give its reader a limit, or raise max_examples."
-    )
-    WK708 = "[WK708] The corpus of spacy_weakner.LBFGS.v1 has no sentence with words. Check its path."
-    WK709 = (
-        "[WK709] spacy_weakner.LBFGS.v1 cannot train '{name}': its encoder belongs to another component. Give it an "
-        "encoder of its own."
-    )
 
     # Deciding between candidates
     WK715 = (
@@ -675,7 +546,6 @@ class Errors:
         "[WK717] No Doc that '{name}' was given has the span group '{group}', which its settings name. The groups that "
         "are there: {groups}."
     )
-    WK718 = "[WK718] The weights stored for '{name}' belong to other features than those of this version. Fit it again."
 
     # Asking language models
     WK760 = "[WK760] {path} is no file or folder, so it cannot be read twice. Write the texts to a file first."

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Tuple, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
-from .errors import Errors, WeaknerError, check_range
+from .errors import check_range
 
 Array = NDArray[Any]  # of floats, on the host; shapes are in the docstrings
 
@@ -34,7 +34,7 @@ def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Arra
     log_probabilities (Array): Shape (n_tokens, n_classes).
     truths (Array): Same shape.
     RETURNS (Tuple[Array, Array]): What it gives.
-    RAISES (WeaknerError): If it is called otherwise, or gives something else.
+    RAISES (ValueError): If it is called otherwise, or gives something else.
     """
     shape = tuple(truths.shape)
     try:
@@ -54,9 +54,13 @@ def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Arra
     return result
 
 
-def _wrong_form(loss: object, given: str, shape: Tuple[int, ...]) -> WeaknerError:
+def _wrong_form(loss: object, given: str, shape: Tuple[int, ...]) -> ValueError:
     name = getattr(loss, "__qualname__", type(loss).__qualname__)
-    return WeaknerError(Errors.WK046.format(loss=name, given=given, shape=shape, tokens=shape[:1]))
+    return ValueError(
+        f"The loss '{name}' {given}. A loss of tokens is called with log-probabilities and wanted probabilities, shape "
+        f"{shape} here, and gives a tuple: the loss of every token, shape {shape[:1]}, and the gradient, shape "
+        f"{shape}. Correct it, or name a loss of tokens."
+    )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from typing import List, NamedTuple, Optional
 import numpy
 from numpy.typing import NDArray
 
-from ..errors import Errors, WeaknerError
 from ..losses import Array
 
 # Clusters of fewer entities are no types: a single one has no spread.
@@ -54,10 +53,13 @@ def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
     n_types (int): Number of clusters.
     seed (int): Seed of the initial centers.
     RETURNS (Clusters): The clusters.
-    RAISES (WeaknerError): If there are fewer entities than clusters.
+    RAISES (ValueError): If there are fewer entities than clusters.
     """
     if len(vectors) < n_types:
-        raise WeaknerError(Errors.WK039.format(n=len(vectors), n_types=n_types))
+        raise ValueError(
+            f"{len(vectors)} entities were found, too few for {n_types} types. Lower n_types, or give a larger corpus "
+            "to the training clock."
+        )
     from sklearn.cluster import KMeans
 
     fitted = KMeans(n_types, n_init=1, random_state=seed).fit(numpy.asarray(vectors, dtype="float32"))

@@ -59,7 +59,10 @@ class TagScheme:
         ids = []
         for tag in tags:
             if tag is not None and tag not in self.index:
-                raise WeaknerError(Errors.WK010.format(tag=tag, scheme=self.name, labels=", ".join(self.labels)))
+                raise ValueError(
+                    f"The tag '{tag}' does not belong to the scheme {self.name} with the labels "
+                    f"{', '.join(self.labels)}."
+                )
             ids.append(MISSING if tag is None else self.index[tag])
         return numpy.asarray(ids, dtype="int64")
 
@@ -194,7 +197,10 @@ class TagScheme:
         if soft is None:
             return None
         if soft.scheme != self.name:
-            raise WeaknerError(Errors.WK020.format(soft=soft.scheme, scheme=self.name))
+            there, here = f"scheme = {soft.scheme}", f"scheme = {self.name}"
+            raise WeaknerError(
+                Errors.WK020.format(what="The soft labels of the corpus were written", there=there, here=here)
+            )
         if not same_tokens(example.predicted, example.reference):
             raise WeaknerError(Errors.WK021.format(what="soft labels", text=example.reference.text[:50]))
         return self._columns(soft)

@@ -174,7 +174,7 @@ def _split(model: Model, rows: Floats2d, lengths: List[int]) -> Sequences:
 def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any], settings: Dict[str, Any]) -> Any:
     def rebuild(input_width: int, **there: Any) -> Any:
         if there != settings:
-            raise WeaknerError(Errors.WK045.format(here=settings, there=there))
+            raise WeaknerError(Errors.WK020.format(what="The encoder was trained", there=there, here=settings))
         return make(input_width=input_width, **there)
 
     return module_from_bytes(data, rebuild, device, None if module is None else module.kwargs)

@@ -372,7 +372,7 @@ class EntCombiner(BatchPipe):
             reason = f"'model' holds other things than what was fitted ({type(error).__name__}: {error})"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
         if list(space.names) != names:
-            raise WeaknerError(Errors.WK718.format(name=self.name))
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason="its weights belong to other features"))
         self._space, self._weights, self._counts = space, weights, counts
         self._thresholds, self._report = thresholds, report
 

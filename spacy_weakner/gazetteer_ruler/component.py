@@ -178,7 +178,11 @@ class GazetteerRuler(BatchPipe):
             for column, forms in enumerate([self._forms, *[self._cased] * self._table.has_exact]):
                 values[:, column] = forms(words, docs[0].vocab.strings)[places]
         elif len(values) and not values[: begins[begins > 0][0], 0].any():
-            raise WeaknerError(Errors.WK670.format(name=self.name, attr=self.attr))
+            raise ValueError(
+                f"'{self.name}' compares {self.attr}, which the vocabulary of a Doc does not have: nothing would ever "
+                "be found. A bare Vocab() knows no forms of its words; make Docs with the vocabulary of a pipeline "
+                "(nlp.vocab)."
+            )
         kept = _compared_tokens(docs, begins, values)
         compared = values[kept, :2] if self._table.has_exact else values[kept, 0]
         firsts = numpy.searchsorted(kept, begins)
@@ -317,7 +321,10 @@ class GazetteerRuler(BatchPipe):
         self._pipeline = self._pipeline if nlp is None else PipelineReference(nlp)
         pipeline = self._pipeline()
         if pipeline is None:
-            raise WeaknerError(Errors.WK672.format(name=self.name))
+            raise ValueError(
+                f"'{self.name}' was made without a pipeline, so there is no tokenizer for its terms: give 'nlp', or "
+                "create it by nlp.add_pipe('gazetteer_ruler')."
+            )
         # Lemmas come from the components before this one; if it stands in no pipeline, from all of them.
         names = [name for name, _ in pipeline.pipeline]
         position = next((i for i, (_, pipe) in enumerate(pipeline.pipeline) if pipe is self), len(names))
@@ -384,7 +391,7 @@ class GazetteerRuler(BatchPipe):
             while chunk := file_.read(1 << 20):
                 crc = zlib.crc32(chunk, crc)
         if table.meta.get("source_crc32") != crc:
-            raise WeaknerError(Errors.WK211.format(path=source, name=self.name))
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"its table was not compiled from {source}"))
         return table
 
     def _cfg(self) -> Dict[str, Any]:
@@ -402,7 +409,8 @@ class GazetteerRuler(BatchPipe):
 
     def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
         if cfg is not None and cfg["attr"] != self.attr:
-            raise WeaknerError(Errors.WK209.format(name=self.name, stored=cfg["attr"], attr=self.attr))
+            what, there = f"The terms of '{self.name}' were tokenized", f"attr = {cfg['attr']}"
+            raise WeaknerError(Errors.WK020.format(what=what, there=there, here=f"attr = {self.attr}"))
         if table is not None:
             self._table = TermTable.from_file(table, self._settings())
             if self._table.is_empty:

@@ -149,7 +149,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             return 0
         if self.is_initialized:
             listed = ", ".join(self.labels)
-            raise WeaknerError(Errors.WK002.format(name=self.name, labels=listed, label=label))
+            raise ValueError(
+                f"'{self.name}' was initialised with the labels {listed}, so '{label}' cannot be added. Create the "
+                "component anew to train it with other labels."
+            )
         self.cfg["labels"] = [*self.cfg["labels"], label]
         self.vocab.strings.add(label)
         return 1

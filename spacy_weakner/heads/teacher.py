@@ -11,7 +11,7 @@ from spacy.util import minibatch
 from thinc.api import Model
 
 from ..corpus.weak import is_bare
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import check_range
 from ..losses import Array
 from ..ty import Tick
 from .head import OutputsT, PredictionT, TargetT, TrainableHead
@@ -85,10 +85,13 @@ class Teacher:
         tick (Optional[Tick]): The last tick of the training clock.
         name (str): Name of the component.
         RETURNS (Optional[Model]): The model; None before the first renewal.
-        RAISES (WeaknerError): If there should be one already, or never will be.
+        RAISES (ValueError): If there should be one already, or never will be.
         """
         if self.model is None and (self.at_start or tick is None or tick.interval == 0):
-            raise WeaknerError(Errors.WK029.format(name=name))
+            raise ValueError(
+                f"'{name}' learns from an earlier state of its model, and the training clock never renews it. "
+                "Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
+            )
         return self.model
 
     def renew(self, model: Model, tick: Optional[Tick] = None) -> None:
@@ -157,10 +160,13 @@ def require_own_encoder(name: str, model: Model) -> None:
 
     name (str): Name of the component.
     model (Model): Its model.
-    RAISES (WeaknerError): If it listens.
+    RAISES (ValueError): If it listens.
     """
     if is_listener(model):
-        raise WeaknerError(Errors.WK028.format(name=name))
+        raise ValueError(
+            f"'{name}' learns from earlier states of its model or from augmented sentences, which it cannot while it "
+            "listens to the encoder of another component. Give it an encoder of its own in its [model.tok2vec]."
+        )
 
 
 class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
@@ -183,7 +189,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """Read the corpus with a new teacher.
 
         batches (Iterator[List[Example]]): The sentences of the corpus.
-        RAISES (WeaknerError): If it has no tokens, and there is something to find.
+        RAISES (ValueError): If it has no tokens, and there is something to find.
         """
 
     def reset_training(self) -> None:
@@ -199,7 +205,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
 
         examples (List[Example]): The examples.
         RETURNS (List[TargetT]): One per example.
-        RAISES (WeaknerError): For an unknown label, or if there should be a teacher and never will be.
+        RAISES (ValueError): For an unknown label, or if there should be a teacher and never will be.
         """
         targets = self.annotated_targets(examples)
         teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
@@ -211,7 +217,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """Make the model as it is now the teacher, and read the corpus with it. The training clock calls this.
 
         examples (Iterable[Example]): The corpus.
-        RAISES (WeaknerError): See `observe`.
+        RAISES (ValueError): See `observe`.
         """
         if self.needs_clock and self._teacher.is_due(self._tick):
             self._teacher.renew(self.model, self._tick)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional
 from spacy.language import Language
 from thinc.api import Optimizer
 
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import check_range
 
 # A score below this is chance: the guesses of a model that has learned nothing hit something, too.
 _BEGUN = 0.01
@@ -49,7 +49,7 @@ class ReduceOnPlateau:
 
         nlp (Language): The pipeline in training.
         args (Dict[str, Any]): "step" and "epoch".
-        RAISES (WeaknerError): If there is no such score, or no learning rate to lower.
+        RAISES (ValueError): If there is no such score, or no learning rate to lower.
         """
         performance = nlp.meta.get("performance")
         if args["step"] == 0:
@@ -65,10 +65,13 @@ class ReduceOnPlateau:
         """Take note of a score, and lower the learning rate if it is time.
 
         score (float): Score of an evaluation.
-        RAISES (WeaknerError): If there is no learning rate to lower.
+        RAISES (ValueError): If there is no learning rate to lower.
         """
         if self.optimizer is None:
-            raise WeaknerError(Errors.WK044.format(reason="no component of spacy_weakner is trained"))
+            raise ValueError(
+                "The plateau of the training finds no optimizer whose learning rate it can lower: no component of "
+                "spacy_weakner is trained."
+            )
         if score > self.best:
             self.best, self.waited = score, 0
         elif self.best >= _BEGUN:  # there is no plateau before
@@ -82,12 +85,17 @@ class ReduceOnPlateau:
     def _meet(self, optimizer: Optimizer) -> None:
         if "learn_rate" in optimizer.schedules:
             reason = "it follows a schedule. Make [training.optimizer] learn_rate a number"
-            raise WeaknerError(Errors.WK044.format(reason=reason))
+            raise ValueError(
+                f"The plateau of the training finds no optimizer whose learning rate it can lower: {reason}."
+            )
         self.optimizer = optimizer
 
     def _read(self, performance: Any) -> float:
         score = performance.get(self.score) if performance else None
         if not isinstance(score, (int, float)):
             numbers = [name for name, value in (performance or {}).items() if isinstance(value, (int, float))]
-            raise WeaknerError(Errors.WK043.format(score=self.score, scores=", ".join(numbers)))
+            raise ValueError(
+                f"The plateau of the training needs the score '{self.score}', and dev gives {', '.join(numbers)}. "
+                "Correct 'score' in [training.before_update]; it must also stand in [training.score_weights]."
+            )
         return float(score)

@@ -6,8 +6,6 @@ import numpy
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d
 
-from ..errors import Errors, WeaknerError
-
 NAME = "sparse_linear"
 ROWS = "indicator_rows"
 
@@ -42,13 +40,16 @@ def linear_scores(
     nO (Optional[int]): Number of scores; found at initialisation.
     RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores, per Doc (n_tokens, n_outputs), which start at zero; None
         without features.
-    RAISES (WeaknerError): If the layer gives something else.
+    RAISES (ValueError): If the layer gives something else.
     """
     if features is None:
         return None
     rows = indicator_rows(features)
     if rows is None:
-        raise WeaknerError(Errors.WK697.format(layer=features.name))
+        raise ValueError(
+            f"The layer '{features.name}' in 'linear' gives no indicator features, which is all that stands there: "
+            "spacy_weakner.IndicatorFeatures.v1. An encoder belongs into 'tok2vec'."
+        )
     return chain(features, SparseLinear(rows, nO))
 
 
@@ -57,11 +58,14 @@ def check_readable(name: str, model: Any) -> None:
 
     name (str): Name of the component.
     model (Any): Its model.
-    RAISES (WeaknerError): If an encoder in it gives indicator features, and no layer reads them.
+    RAISES (ValueError): If an encoder in it gives indicator features, and no layer reads them.
     """
     nodes = list(model.walk()) if isinstance(model, Model) else []
     if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
-        raise WeaknerError(Errors.WK705.format(name=name))
+        raise ValueError(
+            f"spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
+            "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."
+        )
 
 
 def SparseLinear(rows: int, nO: Optional[int] = None) -> Model[List[Ints2d], List[Floats2d]]:

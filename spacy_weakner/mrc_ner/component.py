@@ -121,7 +121,10 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         self.relabel = relabel
         layer = model.maybe_get_ref("typing")
         if typing is not None and (layer is None or layer.get_dim("nO") != typing.n_types):
-            raise WeaknerError(Errors.WK038.format(name=name, n_types=typing.n_types))
+            raise ValueError(
+                f"'{name}' is to learn {typing.n_types} types, and its model has no layer for them. Set n_types = "
+                f"{typing.n_types} in its [model]."
+            )
         self.typing = typing
         self.needs_clock = relabel is not None or typing is not None
         # Types are found before the first update.

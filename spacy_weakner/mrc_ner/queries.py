@@ -17,7 +17,7 @@ def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] 
         empty.
     """
     if (path is None) == (queries is None):
-        raise WeaknerError(Errors.WK033)
+        raise ValueError("Give Queries.v1 either a path or queries.")
     if path is not None:
         return check_queries(read_object(Path(path), Errors.WK035), str(path))
     return check_queries(queries, "[initialize]")

@@ -58,7 +58,9 @@ class NoiseAwareCRF:
             raise WeaknerError(Errors.WK023.format(text=doc.text[:50]))
         unit = get_confidence_unit(doc)
         if unit not in (None, self.level):
-            raise WeaknerError(Errors.WK024.format(unit=unit, level=self.level))
+            there, here = f"--unit {unit}", f"level = {self.level}"
+            what = "The confidences of the corpus were calibrated"
+            raise WeaknerError(Errors.WK020.format(what=what, there=there, here=here))
         return Target(scheme.from_example(example), confidence)
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:

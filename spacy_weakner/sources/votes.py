@@ -210,7 +210,8 @@ def read_votes(
     sources, labels = votes.attrs["settings"].sources, votes.attrs["labels"]
     known = list(votes.attrs["sources"])
     if known != list(sources):
-        raise WeaknerError(Errors.WK696.format(known=", ".join(known) or "none", sources=", ".join(sources) or "none"))
+        there, here = (f"sources = {', '.join(names) or 'none'}" for names in (known, sources))
+        raise WeaknerError(Errors.WK020.format(what="The model was trained", there=there, here=here))
     hidden = hidden_votes(votes, docs, is_train)
     found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
     return join([features(own, len(labels)) for own in found], width)

@@ -206,9 +206,16 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
     def _check_oracle(self) -> None:
         if self.sampler.exclude and self._oracle is None:
-            raise WeaknerError(Errors.WK698.format(name=self.name, exclude=self.sampler.exclude))
+            raise ValueError(
+                f"'{self.name}' excludes by an oracle (exclude = {self.sampler.exclude}), and has none. Give a "
+                f"pipeline that was trained with uniform negatives, in [initialize.components.{self.name}] oracle = "
+                "PATH, or set exclude = 0."
+            )
         if self._oracle is not None and not (self.sampler.exclude or self.sampler.weighted):
-            raise WeaknerError(Errors.WK704.format(name=self.name))
+            raise ValueError(
+                f"'{self.name}' has an oracle that its sampler never uses. Set exclude above 0, take a "
+                "WeightedNegativeSampler, or leave the oracle out."
+            )
 
     def _candidates(self, target: SpanTarget) -> Spans:
         # All spans that nothing is known about.

@@ -14,7 +14,6 @@ from spacy.tokens import Doc
 
 from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group
-from ..errors import Errors, WeaknerError
 from ..pipelines import load_pipeline, run_before
 from .candidates import Spans
 from .samplers import Floats
@@ -28,20 +27,22 @@ class Oracle:
     path (Path): The pipeline.
     name (str): Name of the component that learns.
     labels (Sequence[str]): The labels of the component that learns, in its order.
-    RAISES (WeaknerError): If it cannot be loaded, has no such component, or knows other labels.
+    RAISES (ValueError): If it cannot be loaded, has no such component, or knows other labels.
     """
 
     def __init__(self, path: Path, name: str, labels: Sequence[str]) -> None:
         self.nlp: Language = load_pipeline(path)
         names = [own for own in self.nlp.pipe_names if self.nlp.get_pipe_meta(own).factory == FACTORY]
         if not names:
-            raise WeaknerError(Errors.WK699.format(path=path, factory=FACTORY))
+            raise ValueError(
+                f"{path} is no oracle for the sampling of negatives: it has no component of the factory '{FACTORY}'."
+            )
         self.name = names[0]
         pipe: Any = self.nlp.get_pipe(self.name)
         own = list(pipe.labels)
         if {*own} != {*labels}:
-            known = {"own": ", ".join(own), "labels": ", ".join(labels)}
-            raise WeaknerError(Errors.WK700.format(path=path, name=name, **known))
+            known = f"it has the labels {', '.join(own)}, and the component has {', '.join(labels)}"
+            raise ValueError(f"{path} is no oracle for '{name}': {known}. Train both on the same labels.")
         self._pipe = pipe
         self._columns = [0, *(1 + own.index(label) for label in labels)]
         self._groups = [weak_group(source) for source in pipe.sources_read]

@@ -13,12 +13,13 @@ from typing import Optional, Protocol, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import check_range
 from ..ty import Tick
 
 Floats = NDArray[numpy.float64]
 Indices = NDArray[numpy.int64]
 START = Tick(0, 0, 0.0)
+_NO_PROBABILITIES = "A sampler that weights or excludes candidates needs their probabilities."
 
 
 @runtime_checkable
@@ -146,7 +147,7 @@ class WeightedNegativeSampler:
     ) -> Indices:
         size = number_of_negatives(n_tokens, n_candidates, self.ratio)
         if log_probabilities is None:
-            raise WeaknerError(Errors.WK027)
+            raise ValueError(_NO_PROBABILITIES)
         candidates = allowed(n_candidates, log_probabilities, self.exclude)
         if not size or not len(candidates):
             return numpy.zeros(0, dtype="int64")
@@ -184,12 +185,12 @@ def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: flo
     log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels), by an oracle; label 0 is "O".
     exclude (float): The least probability of "O"; 0: all may be drawn.
     RETURNS (Indices): Ascending.
-    RAISES (WeaknerError): If there is no oracle to exclude by.
+    RAISES (ValueError): If there is no oracle to exclude by.
     """
     if not exclude:
         return numpy.arange(n_candidates)
     if log_probabilities is None:
-        raise WeaknerError(Errors.WK027)
+        raise ValueError(_NO_PROBABILITIES)
     return numpy.flatnonzero(log_probabilities[:, 0] >= math.log(exclude))
 
 

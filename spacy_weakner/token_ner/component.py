@@ -158,7 +158,10 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         counts: List[int] = []
         self.objective.renew(self._observe(batches, counts))
         if not sum(counts):
-            raise WeaknerError(Errors.WK037.format(name=self.name))
+            raise ValueError(
+                f"The corpus of the training clock has no tokens, so the teacher of '{self.name}' has "
+                "nothing to predict. Correct 'corpus' in [training.before_update]."
+            )
 
     def _observe(self, batches: Iterator[List[Example]], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
         for batch in batches:

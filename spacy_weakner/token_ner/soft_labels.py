@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.tags import MISSING, TagScheme, soft_or_hard_labels
-from ..errors import Errors, WeaknerError
 from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores
 from .objective import Plain, TokenBatch, TokenGradient, one_hot
@@ -28,7 +27,7 @@ class SoftLabels(Plain):
         tag head over all tokens alike, those that are hardly entities included.
     loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. Not
         together with `separate`.
-    RAISES (WeaknerError): If both are given.
+    RAISES (ValueError): If both are given.
     """
 
     separate: bool = False
@@ -36,7 +35,10 @@ class SoftLabels(Plain):
 
     def __post_init__(self) -> None:
         if self.separate and self.loss is not None:
-            raise WeaknerError(Errors.WK047)
+            raise ValueError(
+                "SoftLabels has both 'loss' and 'separate = true', which has losses of its own. Leave 'loss' out, or "
+                "set separate = false."
+            )
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 from spacy.language import Language
 from spacy.training import Example
 
-from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..errors import Warnings, check_range
 from ..ty import Tick
 from .annotating import annotated
 
@@ -25,7 +25,7 @@ class TrainingClock:
     total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
     total_epochs (Optional[int]): Length of the training in epochs; 0 or None if it is given in steps.
     interval (int): Steps between renewals; 0: no renewals.
-    RAISES (WeaknerError): If the length is not given in exactly one way, or an interval comes without a corpus.
+    RAISES (ValueError): If the length is not given in exactly one way, or an interval comes without a corpus.
     """
 
     def __init__(
@@ -36,10 +36,17 @@ class TrainingClock:
         interval: int = 0,
     ) -> None:
         if (total_steps or 0) < 0 or (total_epochs or 0) < 0 or bool(total_steps) == bool(total_epochs):
-            raise WeaknerError(Errors.WK016.format(total_steps=total_steps, total_epochs=total_epochs))
+            raise ValueError(
+                "The training clock needs exactly one of 'total_steps' and 'total_epochs'. Got "
+                f"total_steps={total_steps}, total_epochs={total_epochs}. (While a corpus streams, with max_epochs = "
+                "-1, spaCy counts no epochs: use total_steps.)"
+            )
         check_range("interval", interval, 0, None)
         if interval and corpus is None:
-            raise WeaknerError(Errors.WK017)
+            raise ValueError(
+                "The training clock has an 'interval' but no 'corpus' to renew components with. Add a nested reader: "
+                "[training.before_update.corpus]."
+            )
         if total_steps and interval >= total_steps:
             warnings.warn(Warnings.WK903.format(interval=interval, total_steps=total_steps), stacklevel=2)
         self.corpus = corpus

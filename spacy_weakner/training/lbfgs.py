@@ -106,11 +106,14 @@ class LBFGS:
     def _read(self, nlp: Language, name: str, pipe: TrainableHead) -> List[Example]:
         examples = list(islice(self.corpus(nlp), self.max_examples + 1))
         if len(examples) > self.max_examples:
-            raise WeaknerError(Errors.WK707.format(limit=self.max_examples))
+            raise ValueError(
+                f"The corpus of spacy_weakner.LBFGS.v1 has more than {self.max_examples} sentences (max_examples); it "
+                "is kept in memory, and must have an end. Give its reader a limit, or raise max_examples."
+            )
         _, parts = pipe.split_examples(list(annotated(nlp, name, examples)))
         examples = [eg for eg in parts if len(eg.predicted)]
         if not examples:
-            raise WeaknerError(Errors.WK708)
+            raise WeaknerError(Errors.WK101.format(path="the corpus of spacy_weakner.LBFGS.v1"))
         return examples
 
 
@@ -215,8 +218,14 @@ def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
     heads = {own: pipe for own, pipe in nlp.pipeline if isinstance(pipe, TrainableHead) and name in (None, own)}
     if len(heads) != 1:
         wanted = "exactly one that this package trains" if name is None else f"'{name}', trained by this package"
-        raise WeaknerError(Errors.WK706.format(wanted=wanted, names=", ".join(nlp.pipe_names) or "none"))
+        raise ValueError(
+            f"spacy_weakner.LBFGS.v1 needs a component to train: {wanted}; the pipeline has: "
+            f"{', '.join(nlp.pipe_names) or 'none'}. Name one as 'component' in [initialize.after_init]."
+        )
     ((own, pipe),) = heads.items()
     if is_listener(pipe.model):
-        raise WeaknerError(Errors.WK709.format(name=own))
+        raise ValueError(
+            f"spacy_weakner.LBFGS.v1 cannot train '{own}': its encoder belongs to another component. Give it an "
+            "encoder of its own."
+        )
     return own, pipe

@@ -136,7 +136,7 @@ class StrongWeakCorpus:
         """
         strong = list(self.strong(nlp))
         if not strong:
-            raise WeaknerError(Errors.WK019.format(which="strong"))
+            raise WeaknerError(Errors.WK101.format(path="the strong corpus"))
         weak = _marked(self.weak(nlp))
         if self.strong_share is None:
             yield from strong
@@ -208,7 +208,7 @@ def _marked(examples: Iterable[Example]) -> Iterator[Example]:
             set_weak(example.reference)
         yield example
     if empty:
-        raise WeaknerError(Errors.WK019.format(which="weak"))
+        raise WeaknerError(Errors.WK101.format(path="the weak corpus"))
 
 
 def _check_reader(which: str, reader: Reader) -> None:

@@ -47,8 +47,8 @@ class LoadWeights:
         if wanted is None:
             wanted = {name: [WHOLE] for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)}
         for name, parts in wanted.items():
-            target_pipe = _get_pipe(nlp, name, Errors.WK012)
-            source_pipe = _get_pipe(source, name, Errors.WK011, path=str(self.path))
+            target_pipe = _get_pipe(nlp, name, "this pipeline")
+            source_pipe = _get_pipe(source, name, f"the pipeline '{self.path}'")
             for part in parts:
                 self._load(name, part, source_pipe, target_pipe)
         return nlp
@@ -64,8 +64,7 @@ class LoadWeights:
                 target_node.from_bytes(source_node.to_bytes())
         except Exception as error:  # thinc, numpy and torch each have their own for another shape
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            message = Errors.WK014.format(name=name, part=part, path=self.path, reason=reason)
-            raise WeaknerError(message) from error
+            raise self._misfit(name, part, reason) from error
 
     def _other_parts(self, name: str, source: Any, target: Any) -> List[Tuple[Model, Model]]:
         """What a head consists of beside its first layer."""
@@ -74,30 +73,31 @@ class LoadWeights:
             nodes = [pipe.model.maybe_get_ref(part) for pipe in (source, target)]
             if (nodes[0] is None) != (nodes[1] is None):
                 reason = f"only one of both has a layer '{part}'"
-                raise WeaknerError(Errors.WK014.format(name=name, part="head", path=self.path, reason=reason))
+                raise self._misfit(name, "head", reason)
             if nodes[0] is not None:
                 found.append((nodes[0], nodes[1]))
         return found
 
     def _adopt_labels(self, name: str, source: Any, target: Any) -> None:
         ours, theirs = list(target.labels), list(source.labels)
-        if sorted(ours) != sorted(theirs):
-            message = Errors.WK015.format(name=name, path=self.path, labels=ours, other=theirs)
-            raise WeaknerError(message)
-        if ours != theirs and isinstance(getattr(target, "cfg", None), dict) and "labels" in target.cfg:
+        has_cfg = isinstance(getattr(target, "cfg", None), dict) and "labels" in target.cfg
+        if sorted(ours) != sorted(theirs) or (ours != theirs and not has_cfg):
+            raise self._misfit(name, "head", f"its labels are {theirs}, and here {ours}; 'encoder' loads no labels")
+        if has_cfg:
             # The rows of the loaded weights stand in the order of their labels.
             target.cfg["labels"] = theirs
-        elif ours != theirs:
-            message = Errors.WK015.format(name=name, path=self.path, labels=ours, other=theirs)
-            raise WeaknerError(message)
+
+    def _misfit(self, name: str, part: str, reason: str) -> WeaknerError:
+        return WeaknerError(Errors.WK014.format(name=name, part=part, path=self.path, reason=reason))
 
 
-def _get_pipe(nlp: Language, name: str, message: str, path: str = "") -> Any:
+def _get_pipe(nlp: Language, name: str, where: str) -> Any:
     if name not in nlp.component_names:
-        raise WeaknerError(message.format(name=name, path=path, names=", ".join(nlp.component_names)))
+        names = ", ".join(nlp.component_names)
+        raise ValueError(f"LoadWeights: {where} has no component '{name}' (it has: {names}).")
     pipe = nlp.get_pipe(name)
     if not hasattr(pipe, "model"):
-        raise WeaknerError(Errors.WK013.format(name=name, part=WHOLE, parts="no weights"))
+        raise ValueError(f"LoadWeights: the component '{name}' of {where} has no weights. Correct 'components'.")
     return pipe
 
 
@@ -107,13 +107,20 @@ def _find_part(name: str, part: str, model: Model) -> Model:
     if part in (BASE, "encoder") and model.has_ref("tok2vec"):
         upstream = getattr(_base_encoder(model), "upstream_name", None)
         if upstream is not None:
-            raise WeaknerError(Errors.WK030.format(name=name, part=part, upstream=upstream))
+            raise ValueError(
+                f"Component '{name}' has no '{part}' of its own, in this pipeline or in the other: it listens to "
+                f"'{upstream}' ('*' is any encoder before it). Name that component in 'components' of LoadWeights; "
+                "both pipelines must have it."
+            )
     if part == BASE:
         return _base_encoder(model)
     reference = PARTS.get(part)
     if reference is None or not model.has_ref(reference):
         known = [WHOLE, *(key for key, ref in PARTS.items() if model.has_ref(ref)), BASE]
-        raise WeaknerError(Errors.WK013.format(name=name, part=part, parts=", ".join(known)))
+        raise ValueError(
+            f"Component '{name}' has no part '{part}' (it has: {', '.join(known)}). Correct 'components' of "
+            "LoadWeights."
+        )
     return model.get_ref(reference)
 
 

@@ -227,7 +227,7 @@ def test_without_a_clock():
 def test_a_clock_that_never_renews():
     nlp = picking_pipeline()
     TrainingClock(total_steps=10)(nlp, {"step": 0, "epoch": 0})
-    with pytest.raises(WeaknerError, match=r"\[WK029\] 'mrc_ner'"):
+    with pytest.raises(ValueError, match=r"'mrc_ner'"):
         nlp.update(make_examples(nlp))
 
 
@@ -262,7 +262,7 @@ def test_the_teacher_is_the_model_as_it_was_at_the_last_renewal():
 def test_the_model_that_training_begins_with_picks():
     nlp = picking_pipeline(picking={"at_start": True})
     ner = nlp.get_pipe("mrc_ner")
-    with pytest.raises(WeaknerError, match=r"\[WK029\] 'mrc_ner'"):
+    with pytest.raises(ValueError, match=r"'mrc_ner'"):
         TrainingClock(total_steps=10)(nlp, {"step": 0, "epoch": 0})
         nlp.update(make_examples(nlp))
     before = weights(ner.model)

@@ -179,7 +179,7 @@ def test_outside_is_tag_zero_and_labels_keep_their_order():
 
 
 def test_unknown_tag():
-    with pytest.raises(WeaknerError, match=r"\[WK010\].*S-LOC.*BIO"):
+    with pytest.raises(ValueError, match=r"S-LOC.*BIO"):
         TagScheme("BIO", LABELS).tag_ids(["S-LOC"])
 
 

@@ -195,7 +195,7 @@ def test_other_losses_read_the_entities():
 @pytest.mark.parametrize(
     "settings, said",
     [
-        ({"scheme": "IO", "labels": ("O", "I-LOC", "I-PER")}, "WK020.*scheme IO"),
+        ({"scheme": "IO", "labels": ("O", "I-LOC", "I-PER")}, "WK020.*scheme = IO"),
         ({"probabilities": [[0.2, 0.2, 0.2]] * 2}, "WK022"),
         ({"probabilities": [[float("nan"), 0.5, 0.5]] * 2}, "WK022"),
         ({"probabilities": [[1.5, -0.5, 0.0]] * 2}, "WK022"),

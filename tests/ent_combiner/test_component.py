@@ -348,5 +348,5 @@ def test_a_pipeline_returns_from_disk_with_a_vocabulary_of_its_own(tmp_path):
 
 def test_weights_of_other_features_are_refused(fitted):
     state = fitted._state()
-    with pytest.raises(WeaknerError, match="WK718"):
+    with pytest.raises(WeaknerError, match="WK800"):
         make()._load(srsly.msgpack_dumps({**state, "weights": {"unknown": 1.0}}))

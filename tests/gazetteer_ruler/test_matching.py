@@ -326,7 +326,7 @@ def test_vocabulary_without_attributes():
     for terms in (TERMS, [Term("A", "aspirin")]):
         ruler = make_nlp(terms=terms, attr="LOWER").get_pipe("gazetteer_ruler")
         docs = [Doc(Vocab()), Doc(Vocab(), words=["aspirin"])]
-        with pytest.raises(WeaknerError, match=r"WK670 *\] 'gazetteer_ruler' compares LOWER.*nlp\.vocab"):
+        with pytest.raises(ValueError, match=r"'gazetteer_ruler' compares LOWER.*nlp\.vocab"):
             ruler.match_batch(docs)
         assert ruler.match(docs[0]) == []
     assert make_nlp(attr="ORTH").get_pipe("gazetteer_ruler").match(docs[1]) == [(0, 1, "Chemical"), (0, 1, "Drug")]

@@ -59,7 +59,7 @@ def test_labels_that_were_added_stand_before_those_of_the_corpus(head):
 
 def test_labels_cannot_be_added_afterwards(ner):
     assert ner.add_label("PER") == 0
-    with pytest.raises(WeaknerError, match=r"\[WK002\].*LOC, PER.*'ORG'"):
+    with pytest.raises(ValueError, match=r"LOC, PER.*'ORG'"):
         ner.add_label("ORG")
 
 

@@ -127,7 +127,7 @@ def test_who_teaches_an_update():
     teacher, tick, model = Teacher(), Tick(3, 0, 0.1, 10), linear(0)
     assert teacher.of_update(tick, "x") is None
     for own, told in ((Teacher(at_start=True), tick), (teacher, None), (teacher, tick._replace(interval=0))):
-        with pytest.raises(WeaknerError, match=r"\[WK029\] 'x'"):
+        with pytest.raises(ValueError, match=r"'x'"):
             own.of_update(told, "x")
     teacher.renew(model, tick)
     assert same(weights(teacher.of_update(None, "x")), weights(model)) and teacher.step == 3
@@ -145,14 +145,14 @@ def test_models_that_listen_are_refused():
     require_own_encoder("x", linear(0))
     require_own_encoder("x", crf_pipeline().get_pipe("crf_ner").model)
     model = registry.resolve({"made": {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": LISTENER}})["made"]
-    with pytest.raises(WeaknerError, match=r"\[WK028\] 'x'"):
+    with pytest.raises(ValueError, match=r"'x'"):
         require_own_encoder("x", model)
 
 
 def test_a_listener_that_was_replaced_by_its_encoder_is_none():
     nlp = shared_pipeline(("crf_ner",))
     model = nlp.get_pipe("crf_ner").model
-    with pytest.raises(WeaknerError, match=r"\[WK028\]"):
+    with pytest.raises(ValueError, match="'x'"):
         require_own_encoder("x", model)
     nlp.replace_listeners("tok2vec", "crf_ner", ["model.tok2vec"])
     require_own_encoder("x", nlp.get_pipe("crf_ner").model)
@@ -284,5 +284,5 @@ class TestTransformer:
             "grad_factor": 1.0,
             "upstream": "*",
         }
-        with pytest.raises(WeaknerError, match=r"\[WK028\]"):
+        with pytest.raises(ValueError, match="'x'"):
             require_own_encoder("x", registry.resolve({"it": listener})["it"])

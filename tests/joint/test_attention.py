@@ -431,5 +431,5 @@ def test_weights_are_not_loaded_into_other_settings(settings):
 
     stored = make()
     stored.initialize(X=[Doc(spacy.blank("xx").vocab, words=["a", "b"])])
-    with pytest.raises(WeaknerError, match="WK045"):
+    with pytest.raises(WeaknerError, match="WK020"):
         make(**settings).from_bytes(stored.to_bytes())

@@ -157,14 +157,14 @@ def test_a_score_that_is_not_there(performance):
     loop = Loop()
     loop.update()
     loop.nlp.meta["performance"] = performance
-    with pytest.raises(WeaknerError, match=r"\[WK043\].*'ents_f'.*score_weights"):
+    with pytest.raises(ValueError, match=r"'ents_f'.*score_weights"):
         loop.update()
 
 
 def test_a_learning_rate_that_follows_a_schedule():
     loop = Loop()
     loop.optimizer = Adam(warmup_linear(0.1, 2, 10))
-    with pytest.raises(WeaknerError, match=r"\[WK044\].*schedule.*learn_rate a number"):
+    with pytest.raises(ValueError, match=r"schedule.*learn_rate a number"):
         loop.update()
 
 
@@ -172,7 +172,7 @@ def test_no_component_that_knows_the_optimizer():
     nlp, plateau = spacy.blank("xx"), ReduceOnPlateau()
     plateau(nlp, {"step": 0, "epoch": 0})
     nlp.meta["performance"] = {"ents_f": 0.5}
-    with pytest.raises(WeaknerError, match=r"\[WK044\].*no component"):
+    with pytest.raises(ValueError, match=r"no component"):
         plateau(nlp, {"step": 1, "epoch": 0})
 
 

@@ -248,5 +248,5 @@ def test_a_group_that_no_example_has_is_warned_about():
 def test_an_encoder_of_another_component_is_refused():
     nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
-    with pytest.raises(WeaknerError, match=r"\[WK028\] 'mrc_ner'"):
+    with pytest.raises(ValueError, match=r"'mrc_ner'"):
         empty_pipe(nlp, encoder=conditioned(LISTENER))

@@ -186,7 +186,7 @@ def test_confidence_must_be_that_of_the_level(nlp_example, unit, level, fits):
     if fits:
         assert loss.encode(example, SCHEME).weight == 0.5
     else:
-        with pytest.raises(WeaknerError, match=r"WK024.*--unit sentence"):
+        with pytest.raises(WeaknerError, match=r"WK020.*--unit token.*level = sentence"):
             loss.encode(example, SCHEME)
 
 

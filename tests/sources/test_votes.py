@@ -386,7 +386,7 @@ def test_other_sources_than_the_weights_have():
     assert ner.sources_read == ["terms"]
     for others in (["terms", "more"], ["other"]):
         sources[:] = others
-        with pytest.raises(WeaknerError, match=rf"WK696.*sources terms,.*: {', '.join(others)}\."):
+        with pytest.raises(WeaknerError, match=rf"WK020.*sources = terms, but.*sources = {', '.join(others)}\."):
             nlp("Bob")
 
 

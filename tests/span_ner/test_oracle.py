@@ -81,7 +81,7 @@ def test_the_oracle_stays_as_it_is_and_is_not_saved(path, tmp_path):
     nlp.to_disk(tmp_path / "out")
     other = spacy.load(tmp_path / "out")
     other(TEXTS[0])
-    with pytest.raises(WeaknerError, match=r"WK698.*'span_ner'.*oracle"):
+    with pytest.raises(ValueError, match=r"'span_ner'.*oracle"):
         other.update(make_examples(other), sgd=False)
 
 
@@ -95,22 +95,22 @@ def test_initialising_again_without_one_drops_it(path):
 
 
 def test_an_oracle_that_nobody_asks_is_refused(path):
-    with pytest.raises(WeaknerError, match=r"WK704.*'span_ner'"):
+    with pytest.raises(ValueError, match=r"'span_ner'"):
         learner(path, sampler=UNIFORM)
 
 
 def test_a_sampler_that_excludes_needs_one():
-    with pytest.raises(WeaknerError, match=r"WK698.*'span_ner'.*exclude = 0\.5"):
+    with pytest.raises(ValueError, match=r"'span_ner'.*exclude = 0\.5"):
         learner(None, sampler=EXCLUDE)
 
 
 def test_unusable_oracles(path, tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK700.*LOC, PER.*LOC, ORG, PER"):
+    with pytest.raises(ValueError, match=r"LOC, PER.*LOC, ORG, PER"):
         learner(path, labels=["LOC", "ORG", "PER"])
     with pytest.raises(WeaknerError, match=r"WK108.*nowhere"):
         learner(tmp_path / "nowhere")
     spacy.blank("xx").to_disk(tmp_path / "blank")
-    with pytest.raises(WeaknerError, match=r"WK699.*blank.*span_ner"):
+    with pytest.raises(ValueError, match=r"blank.*span_ner"):
         learner(tmp_path / "blank")
 
 

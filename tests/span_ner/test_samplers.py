@@ -291,7 +291,7 @@ def test_those_left_are_drawn_as_if_there_were_no_others():
 
 @pytest.mark.parametrize("make", [UniformNegativeSampler, WeightedNegativeSampler])
 def test_without_an_oracle_nothing_can_be_excluded(make):
-    with pytest.raises(WeaknerError, match="WK027"):
+    with pytest.raises(ValueError, match="probabilities"):
         make(exclude=0.5)(5, 4)
 
 

@@ -220,5 +220,5 @@ def test_it_is_a_plain_objective():
 
 
 def test_a_loss_beside_the_authors_form_is_refused():
-    with pytest.raises(WeaknerError, match=r"WK047.*Leave 'loss' out"):
+    with pytest.raises(ValueError, match=r"Leave 'loss' out"):
         SoftLabels(separate=True, loss=KLDivergence())

@@ -95,7 +95,7 @@ def test_a_teacher_that_removes_labels_needs_the_clock_and_renewals():
     with pytest.raises(WeaknerError, match=r"\[WK004\] 'token_ner'"):
         nlp.update(make_examples(nlp), sgd=False)
     ticked(nlp, interval=0)
-    with pytest.raises(WeaknerError, match=r"\[WK029\] 'token_ner'.*interval"):
+    with pytest.raises(ValueError, match=r"'token_ner'.*interval"):
         nlp.update(make_examples(nlp), sgd=False)
     ticked(nlp, interval=10)
     assert loss_of(nlp, make_examples(nlp)) > 0.0
@@ -105,7 +105,7 @@ def test_a_teacher_that_removes_labels_needs_the_clock_and_renewals():
 def test_a_teacher_that_all_is_learned_from_has_to_be_there_from_the_start():
     nlp = token_pipeline(SELF)
     ner = ticked(nlp)
-    with pytest.raises(WeaknerError, match=r"\[WK029\]"):
+    with pytest.raises(ValueError, match=r"'token_ner'.*interval"):
         nlp.update(make_examples(nlp), sgd=False)
     ner.renew(make_examples(nlp))
     assert loss_of(nlp, make_examples(nlp)) > 0.0
@@ -175,7 +175,7 @@ def test_the_teacher_is_not_stored(tmp_path):
     ticked(nlp).renew(make_examples(nlp))
     other = reload_bytes(nlp, tmp_path)
     ticked(other)
-    with pytest.raises(WeaknerError, match=r"\[WK029\]"):
+    with pytest.raises(ValueError, match=r"'token_ner'.*interval"):
         other.update(make_examples(other), sgd=False)
 
 
@@ -195,5 +195,5 @@ def test_a_teacher_that_sees_nothing(texts):
     nlp = token_pipeline(SELF)
     ner = nlp.get_pipe("token_ner")
     ner.tick(Tick(0, 0, 0.0, 10))
-    with pytest.raises(WeaknerError, match="WK037"):
+    with pytest.raises(ValueError, match=r"'token_ner'.*predict"):
         ner.renew([make_example(nlp, text) for text in texts])

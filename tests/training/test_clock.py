@@ -163,16 +163,16 @@ def test_components_that_want_no_clock_are_left_alone():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, r"\[WK016\]"),
-        ({"total_steps": 0, "total_epochs": 0}, r"\[WK016\]"),
-        ({"total_steps": 5, "total_epochs": 5}, r"\[WK016\].*total_steps=5, total_epochs=5"),
-        ({"total_steps": -1}, r"\[WK016\]"),
+        ({}, "total_steps"),
+        ({"total_steps": 0, "total_epochs": 0}, "total_steps"),
+        ({"total_steps": 5, "total_epochs": 5}, "total_steps=5, total_epochs=5"),
+        ({"total_steps": -1}, "total_steps=-1"),
         ({"total_steps": 5, "interval": -1}, r"\[WK005\].*interval"),
-        ({"total_steps": 5, "interval": 2}, r"\[WK017\].*corpus"),
+        ({"total_steps": 5, "interval": 2}, "corpus"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):
-    with pytest.raises(WeaknerError, match=message):
+    with pytest.raises(ValueError, match=message):
         TrainingClock(**settings)
 
 

@@ -131,27 +131,25 @@ def test_a_missing_pipeline(tmp_path):
 
 
 def test_a_component_that_the_earlier_pipeline_lacks(trained_path):
-    with pytest.raises(
-        WeaknerError, match=r"\[WK011\] The pipeline '.*' has no component 'other'.*\(it has: crf_ner\)"
-    ):
+    with pytest.raises(ValueError, match=r"the pipeline '.*' has no component 'other'.*\(it has: crf_ner\)"):
         LoadWeights(trained_path)(fresh(name="other"))
 
 
 def test_a_component_that_this_pipeline_lacks(trained_path):
-    with pytest.raises(WeaknerError, match=r"\[WK012\].*'other'.*\(it has: crf_ner\)"):
+    with pytest.raises(ValueError, match=r"'other'.*\(it has: crf_ner\)"):
         LoadWeights(trained_path, {"other": ["all"]})(fresh())
 
 
 @pytest.mark.parametrize("name", ["body", "tok2vec", ""])
 def test_an_unknown_part(trained_path, name):
-    with pytest.raises(WeaknerError, match=rf"\[WK013\] Component 'crf_ner' has no part '{name}'.*all, encoder, head"):
+    with pytest.raises(ValueError, match=rf"Component 'crf_ner' has no part '{name}'.*all, encoder, head"):
         LoadWeights(trained_path, {"crf_ner": [name]})(fresh())
 
 
 def test_a_component_without_weights(trained_path):
     nlp = fresh()
     nlp.add_pipe("sentencizer")
-    with pytest.raises(WeaknerError, match=r"\[WK013\].*'sentencizer'"):
+    with pytest.raises(ValueError, match=r"'sentencizer'"):
         LoadWeights(trained_path, {"sentencizer": ["all"]})(nlp)
 
 
@@ -174,7 +172,7 @@ def test_weights_that_do_not_fit(trained_path, settings, part):
 @pytest.mark.parametrize("labels", [["ORG"], ["LOC"], ["LOC", "ORG", "PER"]])
 @pytest.mark.parametrize("part", ["all", "head"])
 def test_other_labels(trained_path, labels, part):
-    with pytest.raises(WeaknerError, match=r"\[WK015\] The labels of 'crf_ner' differ"):
+    with pytest.raises(WeaknerError, match=r"WK014.*its labels are \[.LOC., .PER.\]"):
         LoadWeights(trained_path, {"crf_ner": [part]})(fresh(labels=labels))
 
 
