@@ -17,7 +17,7 @@ from .trie import Ids, Index
 Rows = NDArray[Any]
 # The columns of a file, and the types of their values.
 _FLAT = {"labels": "<u4", "characters": "<u4", "cased": "<u1", "variant_of": "<u4"}
-_RAGGED = {"text": "<u1", "ids": "<u8", "exact": "<u8", "variants": "<u8"}
+_RAGGED = {"text": "<u1", "ids": "<u8", "exact": "<u8", "variants": "<u8", "preferred": "<u1"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,11 @@ class Ragged:
         """Rows of the given lengths."""
         offsets = numpy.concatenate([numpy.zeros(1, dtype="uint64"), numpy.cumsum(lengths, dtype="uint64")])
         return cls(numpy.asarray(values, dtype=dtype), offsets)
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[bytes]) -> "Ragged":
+        """Texts in UTF-8."""
+        return cls.of(numpy.frombuffer(b"".join(texts), dtype="uint8"), list(map(len, texts)), "uint8")
 
     def __getitem__(self, row: int) -> Rows:
         """One row."""
@@ -88,6 +93,8 @@ class TermColumns:
     exact (Ragged): Values of ORTH for the terms that might match in exact case only: those that are declared so, and
         those with an upper-case letter after the first character, which the rule for short acronyms might want; unless
         ORTH is the matched attribute. None for the others.
+    preferred (Ragged): Of each name with an id the preferred name of the concept, in UTF-8; empty where the list gives
+        none.
     """
 
     names: Tuple[str, ...]
@@ -99,6 +106,7 @@ class TermColumns:
     exact: Ragged
     variants: Ragged
     variant_of: Rows
+    preferred: Ragged
 
     def __len__(self) -> int:
         """The number of terms."""
@@ -108,7 +116,21 @@ class TermColumns:
         """All terms, in the order in which they were added."""
         for row, (label, cased) in enumerate(zip(self.labels.tolist(), self.cased.tolist(), strict=True)):
             name, identifier = split_name(self.names[label])
-            yield Term(name, self.text[row].tobytes().decode("utf-8"), bool(cased), identifier)
+            preferred = _decoded(self.preferred, label) if identifier else ""
+            yield Term(name, _decoded(self.text, row), bool(cased), identifier, preferred)
+
+    def preferred_name(self, identifier: str) -> str:
+        """Preferred name of an id: the first that the list gives, or else its first term; empty if no term has it."""
+        number = self._numbers.get(identifier)
+        if number is None:
+            return ""
+        return _decoded(self.preferred, number) or _decoded(self.text, int(numpy.argmax(self.labels == number)))
+
+    @cached_property
+    def _numbers(self) -> Dict[str, int]:
+        """Of each id the number of the first name with it, preferably one with a preferred name."""
+        order = sorted(range(len(self.names)), key=lambda number: not len(self.preferred[number]))
+        return {identifier: n for n in reversed(order) if (identifier := split_name(self.names[n])[1])}
 
     @cached_property
     def used_names(self) -> List[str]:
@@ -118,6 +140,10 @@ class TermColumns:
     def plus(self, other: "TermColumns") -> "TermColumns":
         """These terms, then others that are not among them; each once."""
         numbers = {name: number for number, name in enumerate(dict.fromkeys((*self.names, *other.names)))}
+        preferred = [b""] * len(numbers)
+        for columns in (other, self):
+            for number, name in enumerate(columns.names):
+                preferred[numbers[name]] = columns.preferred[number].tobytes() or preferred[numbers[name]]
         moved = numpy.asarray([numbers[name] for name in other.names], dtype="uint32")
         both = TermColumns(
             tuple(numbers),
@@ -129,6 +155,7 @@ class TermColumns:
             self.exact.plus(other.exact),
             self.variants.plus(other.variants),
             numpy.concatenate([self.variant_of, other.variant_of + numpy.uint32(len(self))]),
+            Ragged.of_texts(preferred),
         )
         return both.unique()
 
@@ -157,6 +184,7 @@ class TermColumns:
             self.exact.take(rows),
             self.variants.take(kept),
             place[kept].astype("uint32"),
+            self.preferred,
         )
 
     def select(self, settings: TableSettings) -> Selection:
@@ -204,6 +232,7 @@ class ColumnBuilder:
         self._names: Dict[str, int] = {}
         self._labels, self._characters, self._variant_of = array("I"), array("I"), array("I")
         self._cased = bytearray()
+        self._preferred: List[bytes] = []  # of each name
         # Values and lengths of rows.
         self._text, self._text_lengths = bytearray(), array("I")
         self._ids, self._ids_lengths = array("Q"), array("I")
@@ -224,7 +253,12 @@ class ColumnBuilder:
             self._variant_of.append(len(self._labels))
         text = term.text.encode("utf-8")
         exact = ids[:0] if orths is None else orths
-        self._labels.append(self._names.setdefault(name_of(term), len(self._names)))
+        number = self._names.setdefault(name_of(term), len(self._names))
+        if number == len(self._preferred):
+            self._preferred.append(b"")
+        if term.name and not self._preferred[number]:
+            self._preferred[number] = term.name.encode("utf-8")
+        self._labels.append(number)
         self._characters.append(len(term.text))
         self._cased.append(term.exact)
         self._text += text
@@ -246,7 +280,12 @@ class ColumnBuilder:
             ids=Ragged.of(self._ids, self._ids_lengths, "uint64"),
             exact=Ragged.of(self._exact, self._exact_lengths, "uint64"),
             variants=Ragged.of(self._variants, self._variants_lengths, "uint64"),
+            preferred=Ragged.of_texts(self._preferred),
         ).unique()
+
+
+def _decoded(rows: Ragged, row: int) -> str:
+    return rows[row].tobytes().decode("utf-8")
 
 
 def name_of(term: Term) -> str:

@@ -244,6 +244,14 @@ class GazetteerRuler(BatchPipe):
         """True if a term has an id."""
         return self._table.has_ids
 
+    def preferred_name(self, identifier: str) -> str:
+        """Preferred name of a concept.
+
+        identifier (str): Its id.
+        RETURNS (str): The first that the list gives, or else its first term; empty if no term has the id.
+        """
+        return self._table.columns.preferred_name(identifier)
+
     def initialize(
         self,
         get_examples: Optional[Callable[[], Iterable[Example]]] = None,

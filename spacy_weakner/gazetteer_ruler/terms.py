@@ -33,6 +33,8 @@ _EXACT_KEYS = ("ORTH", "TEXT")
 _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
 # Columns and keys that hold the id of the concept that a term belongs to; in a cell "|" separates several.
 ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
+# That of the preferred name of this concept.
+NAME_KEY = "name"
 
 
 class Term(NamedTuple):
@@ -43,19 +45,21 @@ class Term(NamedTuple):
     exact (bool): True if it matches in exact case only, whatever the attribute is that terms are compared by.
     id (str): Id of the concept that it belongs to; empty if it is not known. A term of several concepts stands several
         times in a list.
+    name (str): Preferred name of this concept; empty: the first that another row gives, or else its first term.
     """
 
     label: str
     text: str
     exact: bool = False
     id: str = ""
+    name: str = ""
 
 
 # Terms as a component takes them: a reader's result; strings, pairs (label, term) and rows; or lists of terms by label.
 TermSource = Union[
     Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
 ]
-# Where a row stands (a line, for error messages), then its label, term and ids as found, and whether it is exact.
+# Where a row stands (a line, for error messages), then the arguments of `make_terms`.
 _Row = Tuple[Any, ...]
 
 
@@ -69,8 +73,8 @@ def make_term_list(
     """Create a reader of a term list. The file is read when the component is initialised, not before.
 
     path (Path): The file. Its suffix tells the format: `.csv` and `.tsv` (a header with the columns `label`
-        and `term`, and perhaps one of ids; others are ignored), `.jsonl` (`{"label", "term", "id"}`, or patterns of
-        spaCy's rulers) or `.txt` (one term a line); each also with `.gz`.
+        and `term`, and perhaps one of ids and `name`; others are ignored), `.jsonl` (`{"label", "term", "id",
+        "name"}`, or patterns of spaCy's rulers) or `.txt` (one term a line); each also with `.gz`.
     label (Optional[str]): Label of the terms for which the file gives none.
     id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` that is there.
     RETURNS (Callable[[], Iterator[Term]]): Reads the terms.
@@ -101,19 +105,20 @@ def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str]
         raise WeaknerError(Errors.WK200.format(path=path))
 
 
-def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None) -> List[Term]:
+def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None) -> List[Term]:
     """Check what a row says.
 
     label (Any): The label as found.
     text (Any): The term as found.
     exact (bool): See `Term`.
     ids (Any): Its id as found, a list of ids, or None.
+    names (Any): The preferred name of each id as found, or None. Without an id it is not read.
     RETURNS (List[Term]): The term, without white space around its parts, once for each of its ids.
     RAISES (BadTerm): If label or term is empty, or any part no string, too long, or more than a line.
     """
-    for name, value in (("label", label), ("term", text)):
+    for what, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
-            raise BadTerm(f"the {name} {value!r} is not a string. Put it in quotes.")
+            raise BadTerm(f"the {what} {value!r} is not a string. Put it in quotes.")
     if _is_blank(text):
         raise BadTerm("the term is empty. Fill it in, or remove the row.")
     if _is_blank(label):
@@ -125,9 +130,11 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None) -> L
         )
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
-    terms = [term._replace(id=identifier) for identifier in _read_ids(ids)] or [term]
+    identifiers = _read_ids(ids)
+    named = zip(identifiers, _read_names(names, identifiers), strict=True)
+    terms = [term._replace(id=identifier, name=name) for identifier, name in named] or [term]
     try:
-        "".join(part for term in terms for part in (term.label, term.text, term.id)).encode("utf-8")
+        "".join(part for term in terms for part in (term.label, term.text, term.id, term.name)).encode("utf-8")
     except UnicodeEncodeError as error:  # JSON can spell half a surrogate pair, which no Doc can hold
         raise BadTerm(f"the row holds a broken character ({error.reason}). Correct its \\u escapes.") from error
     return terms
@@ -151,32 +158,46 @@ def _read_ids(ids: Any) -> List[str]:
     return list(found)
 
 
+def _read_names(names: Any, ids: Sequence[str]) -> List[str]:
+    """The preferred names of the ids of a row, in their order; empty ones where there is none."""
+    if not ids or _is_blank(names):
+        return [""] * len(ids)
+    if not isinstance(names, str) or len(names) > MAX_LENGTH or any(character in "\r\n\0" for character in names):
+        raise BadTerm(f"the name {names!r:.100} is not a string of one line and at most {MAX_LENGTH} characters.")
+    found = list(map(str.strip, names.split("|"))) if len(ids) > 1 else [names.strip()]
+    if len(found) != len(ids):
+        raise BadTerm(f"{len(ids)} ids have {len(found)} names. Give each its own, with '|' between them, or none.")
+    return found
+
+
 def term_row(term: Term) -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): The row of a term, as `term_fields` reads it."""
-    ids = {"id": term.id} if term.id else {}
+    ids = {key: value for key, value in (("id", term.id), (NAME_KEY, term.name)) if value}
     if term.exact:
         return {"label": term.label, "pattern": [{"ORTH": word} for word in term.text.split(" ")], **ids}
     return {"label": term.label, "term": term.text, **ids}
 
 
-def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any]:
-    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with an `id`.
+def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any, Any]:
+    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id` and
+    `name`.
 
     row (Any): The row, as parsed.
     id_column (Optional[str]): Key of the id; None: the first of `ID_KEYS` that is there.
-    RETURNS (Tuple[Any, Any, bool, Any]): Its label (None if there is none), term, whether it is exact, and ids.
+    RETURNS (Tuple[Any, Any, bool, Any, Any]): The arguments of `make_terms`; label, ids and name are None where there
+        is none.
     RAISES (BadTerm): If it is neither.
     """
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
     ids = next((row[key] for key in ([id_column] if id_column else ID_KEYS) if row.get(key) is not None), None)
     if "term" in row:
-        return row.get("label"), row["term"], False, ids
+        return row.get("label"), row["term"], False, ids, row.get(NAME_KEY)
     if "pattern" not in row:
         raise BadTerm(f'no "term" (or "pattern") here, only: {", ".join(map(str, row)) or "nothing"}. Add it.')
     pattern = row["pattern"]
     text, exact = _pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)
-    return row.get("label"), text, exact, ids
+    return row.get("label"), text, exact, ids, row.get(NAME_KEY)
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
@@ -214,7 +235,7 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     # A Term comes back from a config's validation as a plain tuple.
     if isinstance(row, str):
         return make_terms(label, row)
-    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (len(row) in (3, 4) and isinstance(row[2], bool)))
+    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 6 and isinstance(row[2], bool)))
     own, text, *rest = row if is_tuple else term_fields(row)
     if label is not None and text == label != own:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
@@ -261,12 +282,14 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
 
 def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], delimiter: str) -> Iterator[_Row]:
     columns: Optional[Tuple[int, Optional[int]]] = None
-    width, id_place = 0, None
+    width, id_place, name_place = 0, None, None
     for line, row in read_table(path, delimiter):
         if columns is None:
             width = len(row)
             columns, is_header = _columns(path, line, row, label)
-            id_place = _id_place(path, line, row, id_column, is_header)
+            titles = [cell.strip().lower() for cell in row] if is_header else []
+            id_place = _id_place(path, line, row, id_column, titles)
+            name_place = titles.index(NAME_KEY) if NAME_KEY in titles else None
             if is_header:
                 continue
         if len(row) != width:
@@ -280,15 +303,15 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
             row[text],
             False,
             None if id_place is None else row[id_place],
+            None if name_place is None else row[name_place],
         )
 
 
-def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], is_header: bool) -> Optional[int]:
+def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], titles: List[str]) -> Optional[int]:
     """The column of the ids, if there is one."""
-    names = [cell.strip().lower() for cell in row] if is_header else []
     for name in [id_column.lower()] if id_column else ID_KEYS:
-        if name in names:
-            return names.index(name)
+        if name in titles:
+            return titles.index(name)
     if id_column:
         reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the column of ids."
         raise _line_error(path, line, reason)

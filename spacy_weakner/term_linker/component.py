@@ -80,6 +80,7 @@ class TermLinker(BatchPipe):
         self.overwrite = overwrite
         self._fitted = DEFAULT_THRESHOLD
         self._indices: Dict[str, TermIndex] = {}
+        self._names: Dict[str, str] = {}
         self._known: Dict[Tuple[str, str], List[Candidate]] = {}
 
     @property
@@ -106,14 +107,28 @@ class TermLinker(BatchPipe):
             self.lang = nlp.lang or "xx"
         if terms is not None:
             rows: Dict[str, List[Tuple[str, str]]] = {}
+            given: Dict[str, str] = {}
+            first: Dict[str, str] = {}
             for term in iter_terms(terms, self.name):
                 if term.id:
                     rows.setdefault(term.label, []).append((term.text, term.id))
+                    first.setdefault(term.id, term.text)
+                    if term.name:
+                        given.setdefault(term.id, term.name)
+            self._names = {**first, **given}
             self._indices = {label: TermIndex.build(rows[label], self.lang) for label in sorted(rows)}
             self._known = {}
         if not self._indices:
             raise WeaknerError(Errors.WK810.format(name=self.name))
         self._fitted = self._fit(get_examples() if get_examples is not None else ())
+
+    def preferred_name(self, identifier: str) -> str:
+        """Preferred name of a concept.
+
+        identifier (str): Its id.
+        RETURNS (str): The first that the list gives, or else its first term; empty if no term has the id.
+        """
+        return self._names.get(identifier, "")
 
     def _fit(self, examples: Iterable[Example]) -> float:
         """The threshold with which the links of gold entities have the best F1."""
@@ -246,7 +261,7 @@ class TermLinker(BatchPipe):
 
         terms = {label: {"forms": index.forms, "ids": index.ids} for label, index in self._indices.items()}
         arrays = {label: save(index.to_arrays()) for label, index in self._indices.items()}
-        data: bytes = srsly.msgpack_dumps({"terms": terms, "arrays": arrays})
+        data: bytes = srsly.msgpack_dumps({"terms": terms, "arrays": arrays, "names": self._names})
         return data
 
     def _load_index(self, data: bytes) -> None:
@@ -258,6 +273,7 @@ class TermLinker(BatchPipe):
             for label, terms in sorted(stored["terms"].items()):
                 ids, arrays = list(map(tuple, terms["ids"])), load(stored["arrays"][label])
                 indices[label] = TermIndex.from_parts(terms["forms"], ids, arrays)
+            self._names = dict(stored["names"])
             self._indices = indices
             self._known = {}
 

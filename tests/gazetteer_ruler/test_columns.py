@@ -11,9 +11,14 @@ from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, Ragged, TableSe
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]
+TERM = Term("B", "x", id="3", name="three")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(str.strip)
 ROW = st.builds(
-    Term, st.sampled_from(LABELS), TEXT | st.sampled_from(["pH", "AIDS", "aids", "品牌", "𝒳Y"]), st.booleans()
+    Term,
+    st.sampled_from(LABELS),
+    TEXT | st.sampled_from(["pH", "AIDS", "aids", "品牌", "𝒳Y"]),
+    st.booleans(),
+    name=st.just(""),
 )
 
 
@@ -152,6 +157,20 @@ def test_stored_form(terms):
     columns = make_columns(terms)
     file_ = ArrayFile(dump_arrays({}, columns.to_arrays()), "x")
     assert rows(TermColumns.from_arrays(file_, columns.names)) == rows(columns)
+
+
+def test_preferred_names_are_the_first_given_or_the_first_term():
+    one = make_columns([Term("A", "x", id="1"), Term("A", "y", id="1", name="given"), Term("A", "z", id="2"), TERM])
+    other = make_columns([Term("A", "v", id="2", name="two"), Term("A", "w", id="1", name="later"), Term("B", "u")])
+    expected = {"1": "given", "2": "z", "3": "three", "4": "", "": ""}
+    assert {identifier: one.preferred_name(identifier) for identifier in expected} == expected
+    both = one.plus(other)
+    stored = TermColumns.from_arrays(ArrayFile(dump_arrays({}, both.to_arrays()), "x"), both.names)
+    for columns in (both, stored):
+        names = {identifier: columns.preferred_name(identifier) for identifier in expected}
+        assert names == {**expected, "2": "two"}
+        found = {(term.id, term.name) for term in columns.terms()}
+        assert found == {("1", "given"), ("2", "two"), ("3", "three"), ("", "")}
 
 
 def test_labels_without_a_name_are_refused():

@@ -51,7 +51,12 @@ def test_stored_form_is_readable(tmp_path):
 
 
 def test_stored_terms_can_be_read_as_a_term_list(tmp_path):
-    terms = [*TERMS, Term("品牌", 'a "quoted"\tterm'), Term("A", "w\u2028x\x85y\x0cz")]
+    terms = [
+        *TERMS,
+        Term("品牌", 'a "quoted"\tterm'),
+        Term("A", "w\u2028x\x85y\x0cz"),
+        Term("A", "a", id="7", name="ä"),
+    ]
     make_nlp(terms=terms).get_pipe("gazetteer_ruler").to_disk(tmp_path)
     assert list(read_terms(tmp_path / "terms.jsonl")) == terms
 

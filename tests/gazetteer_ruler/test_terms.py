@@ -105,9 +105,33 @@ def test_ids_that_cannot_be(write, bad):
         list(read_terms(write("a.jsonl", jsonl({"term": "a", "id": "1"}, {"term": "b", "id": bad})), "X"))
 
 
+def test_preferred_names(write):
+    rows = [
+        {"term": "nyc", "id": "Q60", "name": "New York|City"},
+        {"term": "york", "id": "Q1|Q2", "name": " York |New York"},
+        {"term": "ulm", "id": "Q3", "name": None},
+        {"term": "bonn", "name": "without an id"},
+    ]
+    table = "term,Name,id\nnyc,New York|City,Q60\nyork, York |New York,Q1|Q2\nulm,,Q3\nbonn,without an id,\n"
+    for path in (write("a.jsonl", jsonl(*rows)), write("a.csv", table)):
+        assert [(term.id, term.name) for term in read_terms(path, "X")] == [
+            ("Q60", "New York|City"),
+            ("Q1", "York"),
+            ("Q2", "New York"),
+            ("Q3", ""),
+            ("", ""),
+        ]
+
+
+@pytest.mark.parametrize("bad", ["one", "a|b|c", "x" * 10_000, "a|b\nc", 7, ["a", "b"]])
+def test_names_that_cannot_be(write, bad):
+    with pytest.raises(WeaknerError, match="line 1"):
+        list(read_terms(write("a.jsonl", jsonl({"term": "b", "id": "1|2", "name": bad})), "X"))
+
+
 @pytest.mark.parametrize("exact", [False, True])
-def test_a_row_comes_back_with_its_id(exact):
-    term = Term("A", "New York", exact, "Q60")
+def test_a_row_comes_back_with_its_id_and_name(exact):
+    term = Term("A", "New York", exact, "Q60", "City of New York")
     assert list(iter_terms([term_row(term), tuple(term)], "ruler")) == [term, term]
 
 

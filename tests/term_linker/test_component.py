@@ -14,7 +14,7 @@ from spacy_weakner.gazetteer_ruler.terms import Term
 
 TERMS = [
     Term("DISEASE", "heart failure", id="D1"),
-    Term("DISEASE", "cardiac failure", id="D1"),
+    Term("DISEASE", "cardiac failure", id="D1", name="Heart Failure"),
     Term("DISEASE", "cold", id="D2"),
     Term("DISEASE", "cold", id="D3"),
     Term("DISEASE", "chilblain", id="D3"),
@@ -132,6 +132,11 @@ def test_it_returns_from_bytes_and_disk(tmp_path):
         found = again(Doc(again.vocab).from_bytes(data))
         assert [(ent.kb_id_, ent._.weakner_ids) for ent in found.ents] == expected
         assert again.get_pipe("term_linker").labels == ("DISEASE", "DRUG")
+        assert [again.get_pipe("term_linker").preferred_name(name) for name in ("D1", "D3", "D9")] == [
+            "Heart Failure",
+            "cold",
+            "",
+        ]
 
 
 def test_damaged_files_are_one_error(tmp_path):
