@@ -3,8 +3,9 @@
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
@@ -23,6 +24,7 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..pipelines import load_pipeline
 from ..ty import Entity
+from .links import preferred_names
 
 # Docs of the test set that are in memory at once.
 _CHUNK = 2000
@@ -53,6 +55,14 @@ class Candidate(NamedTuple):
     def ids(self, doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
         """The ids of concepts of these entities, as far as they have any."""
         return doc_ids(doc) if self.source is None else group_ids(doc, weak_group(self.source))
+
+    def known(self, doc: Doc) -> Set[Entity]:
+        """The spans that a term list knows with an id: matches, and what `term_linker` found to be a term."""
+        known = {entity for source in weak_sources(doc) for entity in group_ids(doc, weak_group(source))}
+        for ent in doc.ents if Span.has_extension("weakner_ids") else ():
+            if ent._.weakner_ids and ent._.weakner_ids[0][1] == 1.0:
+                known.add((ent.start, ent.end, ent.label_))
+        return known
 
     def scores(self, doc: Doc) -> List[Optional[float]]:
         """The scores of these entities; None where there is none."""
@@ -105,6 +115,7 @@ class Predictions:
     def __init__(self, candidate: Candidate, test: Path) -> None:
         self.candidate = candidate
         self.test = test
+        self._nlp: Optional[Language] = None
         self._words = 0
         self._seconds = 0.0
 
@@ -112,6 +123,10 @@ class Predictions:
     def words_per_second(self) -> Optional[float]:
         """Speed of the predictions made so far; None for label sets."""
         return self._words / max(self._seconds, 1e-9) if self.candidate.is_pipeline else None
+
+    def preferred_names(self, ids: Iterable[str]) -> Dict[str, str]:
+        """Preferred names of ids, as far as the candidate is a pipeline that knows them, and has predicted."""
+        return {} if self._nlp is None else preferred_names(self._nlp, ids)
 
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
         """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels."""
@@ -127,7 +142,7 @@ class Predictions:
             yield gold, doc
 
     def _predict(self) -> Iterator[Tuple[Doc, Doc]]:
-        nlp = load_pipeline(self.candidate.path)
+        nlp = self._nlp = load_pipeline(self.candidate.path)
         docs = read_docs(self.test, nlp.vocab)
         while chunk := list(islice(docs, _CHUNK)):
             bare = [bare_copy(doc) for doc in chunk]

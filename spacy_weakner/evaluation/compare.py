@@ -1,7 +1,7 @@
 """One test set, many candidates: trained pipelines and sets of weak labels in one table."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -11,43 +11,19 @@ from spacy.vocab import Vocab
 from ..calibration.reliability import CalibrationCounter
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
-from ..corpus.weak import doc_entities, doc_ids, is_weak
+from ..corpus.weak import doc_entities, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
 from ..scores import Accuracy, Counts, Strict, as_json, count_matches, total
-from ..ty import Entity
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
+from .links import LinkCounts, gold_ids
 
 SAMPLES = 1000
 # Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
 Observer = Callable[[Candidate, Doc, Doc], None]
-
-
-class LinkCounts(NamedTuple):
-    """Ids of concepts against those of the gold. A gold entity may have several ids, with "|" between them."""
-
-    right: int = 0  # entities of the gold that are found with one of their ids
-    given: int = 0  # entities that were given an id
-    gold: int = 0  # gold entities with an id
-    found: int = 0  # of these, such as were found, with whatever id
-
-    def with_sentence(self, gold: Doc, ids: Dict[Entity, Tuple[str, ...]], found: Sequence[Entity]) -> "LinkCounts":
-        """Count one sentence."""
-        wanted = {entity: set(own[0].split("|")) for entity, own in doc_ids(gold).items()}
-        right = sum(bool(wanted[entity].intersection(own[:1])) for entity, own in ids.items() if entity in wanted)
-        there = sum(entity in wanted for entity in set(found))
-        return LinkCounts(self.right + right, self.given + len(ids), self.gold + len(wanted), self.found + there)
-
-    @property
-    def scores(self) -> Dict[str, float]:
-        """Precision, recall and F1 of entities with their ids, and the share of right ids among right entities, in
-        [0, 100]."""
-        counts = Counts(self.right, self.given - self.right, self.gold - self.right)
-        accuracy = 100.0 * self.right / max(1, self.found)
-        return {"p": counts.precision, "r": counts.recall, "f1": counts.f1, "accuracy": accuracy}
 
 
 class CandidateScores(Strict):
@@ -66,7 +42,7 @@ class CandidateScores(Strict):
     ece: Optional[float] = None
     interval: Optional[Interval] = None
     difference: Optional[Difference] = None
-    links: Optional[Dict[str, float]] = None
+    links: Optional[Dict[str, Optional[float]]] = None
     per_label: Dict[str, Any] = {}
 
     @property
@@ -93,6 +69,7 @@ class Comparison(NamedTuple):
         itself.
     ece (Optional[float]): Expected calibration error of the scores of its entities, in [0, 1]; None if they have none.
     links (Optional[LinkCounts]): Ids of concepts; None if the gold has none.
+    names (Mapping[str, str]): Preferred names of these ids, as far as the candidate is a pipeline that knows them.
     """
 
     name: str
@@ -104,6 +81,7 @@ class Comparison(NamedTuple):
     difference: Optional[Difference] = None
     ece: Optional[float] = None
     links: Optional[LinkCounts] = None
+    names: Mapping[str, str] = {}
 
     def scores(self) -> CandidateScores:
         """The scores as JSON can hold them, rounded."""
@@ -116,7 +94,7 @@ class Comparison(NamedTuple):
             ece=as_json(self.ece),
             interval=None if self.interval is None else Interval(**as_json(self.interval)),
             difference=None if self.difference is None else Difference(**as_json(self.difference)),
-            links=None if self.links is None else {key: round(value, 2) for key, value in self.links.scores.items()},
+            links=None if self.links is None else as_json(self.links.scores),
             per_label=as_json(self.per_label),
         )
 
@@ -169,7 +147,7 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
     scored = any(row.ece is not None for row in rows)
     header += ["ECE"] if scored else []
     linked = any(row.links is not None for row in rows)
-    header += ["F1 with ids", "right ids"] if linked else []
+    header += ["F1 with ids", "right ids", "known", "unknown"] if linked else []
     cells = []
     for row in sorted(rows, key=lambda row: -row.counts.f1):
         line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
@@ -180,7 +158,9 @@ def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...
         if scored:
             line.append("-" if row.ece is None else f"{row.ece:.3f}")
         if linked and row.links is not None:
-            line += [f"{row.links.scores['f1']:.1f}", f"{row.links.scores['accuracy']:.1f}"]
+            scores = row.links.scores
+            shown = (scores[key] for key in ("f1", "accuracy", "accuracy_known", "accuracy_unknown"))
+            line += ["-" if value is None else f"{value:.1f}" for value in shown]
         line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
         line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
         cells.append(tuple(line))
@@ -215,12 +195,15 @@ def _compare(
     accuracy = Accuracy()
     calibration = CalibrationCounter()
     links = LinkCounts()
+    concepts: Set[str] = set()
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
         wanted, found = doc_entities(gold), candidate.entities(doc)
         counts, by_label = count_matches([(wanted, found)])
         accuracy = accuracy.with_sentence(wanted, found, len(gold))
-        links = links.with_sentence(gold, candidate.ids(doc), found)
+        ids, wanted_ids = candidate.ids(doc), gold_ids(gold)
+        links = links.with_sentence(wanted_ids, ids, found, candidate.known(doc) if wanted_ids else set())
+        concepts.update(*(own[:1] for own in ids.values()), *wanted_ids.values())
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         sentences.append(counts)
         for label, each in by_label.items():
@@ -236,6 +219,7 @@ def _compare(
         accuracy,
         ece=reliability.error if reliability is not None and reliability.spans else None,
         links=links if links.gold else None,
+        names=predictions.preferred_names(concepts),
     )
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
 

@@ -2,11 +2,12 @@
 
 import heapq
 from html import escape
-from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 
 from ..ty import Entities, Entity
+from .links import name_ids
 from .tables import mask, shorten
 
 # displaCy's own templates put their colours into style attributes and escape no labels; what goes in here is escaped.
@@ -27,6 +28,8 @@ class Example(NamedTuple):
     offsets: Tuple[Tuple[int, int], ...]  # characters of every token, ends being exclusive
     gold: Tuple[Entity, ...]
     predicted: Tuple[Entity, ...]
+    gold_ids: Mapping[Entity, str] = {}
+    predicted_ids: Mapping[Entity, str] = {}
 
 
 class WorstSentences:
@@ -40,7 +43,7 @@ class WorstSentences:
         self._seen = 0
         self._heap: List[Tuple[int, int, Example]] = []
 
-    def add(self, doc: Doc, gold: Entities, predicted: Entities) -> None:
+    def add(self, doc: Doc, gold: Entities, predicted: Entities, ids: Sequence[Mapping[Entity, str]] = ()) -> None:
         """Look at a sentence."""
         self._seen += 1
         errors = len(set(gold) ^ set(predicted))
@@ -49,8 +52,8 @@ class WorstSentences:
         if not errors or not self._limit or (len(self._heap) == self._limit and rank < self._heap[0][:2]):
             return
         offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
-        entities = (tuple(sorted(set(each))) for each in (gold, predicted))
-        item = (*rank, Example(self._seen, errors, doc.text, offsets, *entities))
+        actual, found = (tuple(sorted(set(each))) for each in (gold, predicted))
+        item = (*rank, Example(self._seen, errors, doc.text, offsets, actual, found, *ids))
         if len(self._heap) < self._limit:
             heapq.heappush(self._heap, item)
         else:
@@ -69,13 +72,30 @@ def label_colors(labels: Iterable[str]) -> Dict[str, str]:
     }
 
 
-def render(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
-    """Draw a sentence with displaCy. What is wrong or missed bears a cross. Spans that overlap others stand below."""
+def render(example: Example, colors: Dict[str, str], names: Mapping[str, str] = {}) -> Tuple[str, str]:
+    """Draw a sentence with displaCy. What is wrong or missed bears a cross. Spans that overlap others stand below.
+
+    example (Example): The sentence.
+    colors (Dict[str, str]): Background of each label.
+    names (Mapping[str, str]): Preferred names of ids.
+    RETURNS (Tuple[str, str]): The gold and the prediction, in HTML.
+    """
     right = set(example.gold) & set(example.predicted)
-    return _render(example, example.gold, right, colors), _render(example, example.predicted, right, colors)
+    gold = {entity: name_ids(ids, names) for entity, ids in example.gold_ids.items()}
+    predicted = {entity: name_ids(ids, names) for entity, ids in example.predicted_ids.items()}
+    return (
+        _render(example, example.gold, gold, right, colors),
+        _render(example, example.predicted, predicted, right, colors),
+    )
 
 
-def _render(example: Example, entities: Sequence[Entity], right: Set[Entity], colors: Dict[str, str]) -> str:
+def _render(
+    example: Example,
+    entities: Sequence[Entity],
+    ids: Mapping[Entity, str],
+    right: Set[Entity],
+    colors: Dict[str, str],
+) -> str:
     from spacy.displacy import EntityRenderer
 
     renderer = EntityRenderer(options={"template": _ENTITY})
@@ -87,6 +107,7 @@ def _render(example: Example, entities: Sequence[Entity], right: Set[Entity], co
             # In `params`, since displaCy looks colours up by the label in upper case, which may be another label.
             params = {"bg": colors[entity[2]], "status": "right" if entity in right else "wrong"}
             label = escape(shorten(entity[2])) + ("" if entity in right else _WRONG)
+            label += f" {escape(shorten(ids[entity]))}" if ids.get(entity) else ""
             spans.append({"start": first, "end": last, "label": label, "params": params})
         return renderer.render([{"text": mask(example.text[start:end]), "ents": spans, "title": None}]).strip()
 

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from ..calibration.reliability import CalibrationCounter, Reliability
 from ..corpus.gold import Gold
-from ..corpus.weak import PREDICTED_PREFIX, doc_entities, group_entities, group_scores
+from ..corpus.weak import PREDICTED_PREFIX, doc_entities, doc_ids, group_entities, group_scores
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from ..ty import Entities
@@ -17,8 +17,18 @@ from .candidates import Candidate, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluate import Evaluation, GoldScores
 from .examples import Example, WorstSentences, label_colors, render
+from .links import WrongLinks
 from .plots import Plot, f1_plot, length_plot, precision_recall_plot, reliability_plot
-from .tables import Table, analysis_tables, calibration_tables, comparison_table, evaluation_tables, printable, shorten
+from .tables import (
+    Table,
+    analysis_tables,
+    calibration_tables,
+    comparison_table,
+    evaluation_tables,
+    link_table,
+    printable,
+    shorten,
+)
 
 TEMPLATE = "report.html.jinja"
 
@@ -94,8 +104,13 @@ def report(
     if labels is not None:
         analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
         sections.append(_analysis_section(Path(labels), analysis))
-    write_text(output, _render(title, sections, worst))
+    write_text(output, _render(title, sections, worst, _names(rows)))
     return rows
+
+
+def _names(rows: Sequence[Comparison]) -> Dict[str, str]:
+    """Preferred names of ids, as any candidate knows them."""
+    return {each: name for row in reversed(rows) for each, name in row.names.items()}
 
 
 class _Observer:
@@ -104,6 +119,7 @@ class _Observer:
     def __init__(self, examples: int) -> None:
         self.worst: Dict[str, WorstSentences] = {}
         self._examples = examples
+        self.links: Dict[str, WrongLinks] = {}
         self._evaluations: Dict[str, Evaluation] = {}
         self._calibration: Dict[str, CalibrationCounter] = {}
 
@@ -115,7 +131,11 @@ class _Observer:
         if name not in self.worst:
             self.worst[name] = WorstSentences(self._examples)
             self._evaluations[name] = Evaluation()
-        self.worst[name].add(gold_doc, sorted(gold.entities), entities)
+            self.links[name] = WrongLinks()
+        ids = candidate.ids(doc)
+        shown = [{entity: own[0] for entity, own in each.items()} for each in (doc_ids(gold_doc), ids)]
+        self.worst[name].add(gold_doc, sorted(gold.entities), entities, shown)
+        self.links[name].add(gold_doc, ids, entities)
         self._evaluations[name].add(gold_doc, entities, gold)
         what = "weakner_score" if candidate.source is None else f"weak:{candidate.source}"
         self._add_scores(f"{name}: {what}", entities, candidate.scores(doc), gold)
@@ -167,7 +187,8 @@ def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer,
     # All candidates are scored on the same gold.
     first = next(iter(evaluations.values()))
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
-    tables = [comparison_table(rows), *evaluated, *calibration_tables(calibration)]
+    wrong = {name: links.most_frequent(top) for name, links in observer.links.items()}
+    tables = [comparison_table(rows), *evaluated, *link_table(wrong, _names(rows)), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
     return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
 
@@ -241,7 +262,7 @@ def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], k
     return plots
 
 
-def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]) -> str:
+def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]], names: Dict[str, str]) -> str:
     import jinja2
     from markupsafe import Markup
 
@@ -249,7 +270,7 @@ def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]
     colors = label_colors(label for example in every for _, _, label in (*example.gold, *example.predicted))
 
     def draw(example: Example) -> List[Markup]:
-        return [Markup(html) for html in render(example, colors)]
+        return [Markup(html) for html in render(example, colors, names)]
 
     def clean(value: Any) -> Any:
         return printable(value) if type(value) is str else value

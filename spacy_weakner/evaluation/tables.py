@@ -1,12 +1,13 @@
 """Results laid out as tables of text, for the terminal and for the HTML report."""
 
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..calibration.reliability import Reliability
 from ..scores import Counts
 from .analyze import Analysis, GoldReport
 from .compare import Comparison, format_table
 from .evaluate import GoldScores, LabelScores, LengthRecall, PhraseCount
+from .links import name_ids
 from .terms.proposal import Proposal
 from .terms.tuning import Tuning
 
@@ -51,6 +52,8 @@ def comparison_table(rows: List[Comparison]) -> Table:
     )
     if any(row.ece is not None for row in rows):
         notes.append("ECE: expected calibration error of the scores of entities.")
+    if any(row.links is not None for row in rows):
+        notes.append("Right ids: of gold entities that are found; known: those that the candidate's term list has.")
     return _clean(Table("Candidates", ["Candidate", *header[1:]], [list(line) for line in cells], " ".join(notes)))
 
 
@@ -124,6 +127,25 @@ def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[L
         _phrase_table(what, "Most frequent missed phrases", "missed", {k: v.missed for k, v in scored.items()}),
     ]
     return [_clean(table) for table in tables if table.rows]
+
+
+def link_table(
+    wrong: Mapping[str, Sequence[Tuple[Tuple[str, str, str, str], int]]], names: Mapping[str, str]
+) -> List[Table]:
+    """The most frequent wrong ids of right entities, with their preferred names, by candidate; empty if there are none.
+
+    wrong (Mapping[str, Sequence[Tuple[Tuple[str, str, str, str], int]]]): See `WrongLinks.most_frequent`.
+    names (Mapping[str, str]): Preferred names of ids.
+    RETURNS (List[Table]): At most one table.
+    """
+    rows = [
+        [name, text, label, name_ids(gold, names), name_ids(given, names) if given else UNKNOWN, _n(n)]
+        for name, found in wrong.items()
+        for (text, label, gold, given), n in found
+    ]
+    header = ["Candidate", "Phrase", "Label", "Id in gold", "Id", "entities"]
+    note = "Of gold entities that are found. The names are those of the candidates' term lists."
+    return [_clean(Table("Most frequent wrong ids", header, rows, note, names=5))] if rows else []
 
 
 def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:

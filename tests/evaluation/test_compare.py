@@ -1,7 +1,7 @@
 import pytest
 import spacy
 import srsly
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
 from spacy_weakner.cli.app import app
@@ -203,10 +203,32 @@ def test_ids_are_scored_where_the_gold_has_them(files):
     write_docs(files / "gold.spacy", gold)
     write_docs(files / "labels.spacy", labels)
     (row, ruler) = compare(files / "gold.spacy", {"a": files / "labels.spacy", "b": files / "pipeline"}, bootstrap=0)
-    assert row.links == (1, 3, 2, 2) and ruler.links == (0, 0, 2, 1)
+    assert row.links == (1, 3, 2, 2, 0, 0) and ruler.links == (0, 0, 2, 1, 0, 0)
     scores = {"p": 33.33, "r": 50.0, "f1": 40.0, "accuracy": 50.0}
-    assert row.scores().links == scores
+    assert row.scores().links == {**scores, "accuracy_known": None, "accuracy_unknown": 50.0}
     header, cells = format_table([row, ruler])
     assert len(header) == len(cells[0]) and dict(zip(header, cells[0], strict=True))["F1 with ids"] == "40.0"
     (plain,) = compare(files / "test.spacy", {"a": files / "labels.spacy"}, bootstrap=0)
     assert plain.links is None and "F1 with ids" not in format_table([plain])[0]
+
+
+@pytest.mark.parametrize("component", ["gazetteer_ruler", "term_linker"])
+def test_right_ids_by_what_the_list_knows(files, component):
+    nlp = spacy.blank("en")
+    patterns = [{"label": "LOC", "pattern": text, "id": "Q2"} for text in ("Romes", "Nowhere")]
+    if component == "term_linker":
+        nlp.add_pipe("entity_ruler").add_patterns([{**row, "id": ""} for row in patterns])
+    terms = [
+        {"label": "LOC", "term": "Romes", "id": "Q1", "name": "Rome"},
+        {"label": "LOC", "term": "Nowheres to go", "id": "Q2"},
+    ]
+    pipe = nlp.add_pipe(component, config={"annotate_ents": True} if component == "gazetteer_ruler" else {})
+    pipe.initialize(lambda: [], nlp=nlp, terms=terms)
+    nlp.to_disk(files / "linked")
+    gold = nlp.make_doc("Romes Nowhere")
+    gold.ents = [Span(gold, 0, 1, "LOC", kb_id="Q1"), Span(gold, 1, 2, "LOC", kb_id="Q2")]
+    write_docs(files / "gold.spacy", [gold])
+    (row,) = compare(files / "gold.spacy", {"a": files / "linked"}, bootstrap=0)
+    is_linker = component == "term_linker"
+    assert (row.links.found, row.links.known, row.links.known_right) == (1 + is_linker, 1, 1)
+    assert row.names == {"Q1": "Rome", "Q2": "Nowheres to go"}

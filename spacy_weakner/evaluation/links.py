@@ -1,0 +1,90 @@
+"""Ids of concepts against those of the gold."""
+
+from collections import Counter
+from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpus.weak import doc_ids
+from ..scores import Counts
+from ..ty import ConceptNames, Entity
+
+# Of entities the ids that a candidate gives them, the best first.
+Given = Mapping[Entity, Sequence[str]]
+
+
+class LinkCounts(NamedTuple):
+    """A gold entity may have several ids, with "|" between them."""
+
+    right: int = 0  # entities of the gold that are found with one of their ids
+    given: int = 0  # entities that were given an id
+    gold: int = 0  # gold entities with an id
+    found: int = 0  # of these, such as were found, with whatever id
+    known: int = 0  # of the found ones, such as are terms of the candidate's list
+    known_right: int = 0  # of these, such as have one of their ids
+
+    def with_sentence(
+        self, wanted: Mapping[Entity, AbstractSet[str]], ids: Given, found: Sequence[Entity], known: AbstractSet[Entity]
+    ) -> "LinkCounts":
+        """Count one sentence."""
+        there = {entity for entity in found if entity in wanted}
+        right = {entity for entity in there if not wanted[entity].isdisjoint(ids.get(entity, ())[:1])}
+        counts = (right, ids, wanted, there, there & known, right & known)
+        return LinkCounts(*(before + len(each) for before, each in zip(self, counts, strict=True)))
+
+    @property
+    def scores(self) -> Dict[str, Optional[float]]:
+        """Precision, recall and F1 of entities with their ids; the share of right ids among right entities, and among
+        those of them that are known and unknown to the list, None where there are none. All in [0, 100]."""
+        counts = Counts(self.right, self.given - self.right, self.gold - self.right)
+        return {
+            "p": counts.precision,
+            "r": counts.recall,
+            "f1": counts.f1,
+            "accuracy": _percent(self.right, self.found),
+            "accuracy_known": _percent(self.known_right, self.known),
+            "accuracy_unknown": _percent(self.right - self.known_right, self.found - self.known),
+        }
+
+
+class WrongLinks:
+    """Counts wrong ids of right entities while a test set passes by."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Tuple[str, str, str, str]] = Counter()
+
+    def add(self, gold: Doc, ids: Given, found: Sequence[Entity]) -> None:
+        """Count one sentence."""
+        wanted = gold_ids(gold)
+        for entity in {entity for entity in found if entity in wanted}:
+            own = "".join(ids.get(entity, ())[:1])
+            if own not in wanted[entity]:
+                start, end, label = entity
+                self._counts[gold[start:end].text, label, "|".join(sorted(wanted[entity])), own] += 1
+
+    def most_frequent(self, top: int) -> List[Tuple[Tuple[str, str, str, str], int]]:
+        """Phrase, label, ids of the gold and the id that was given, or nothing, each with how often."""
+        return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:top]
+
+
+def gold_ids(doc: Doc) -> Dict[Entity, AbstractSet[str]]:
+    """The ids of the entities in `doc.ents` that have any."""
+    return {entity: frozenset(own[0].split("|")) for entity, own in doc_ids(doc).items()}
+
+
+def preferred_names(nlp: Language, ids: Iterable[str]) -> Dict[str, str]:
+    """Preferred names of ids, as far as components of a pipeline know them."""
+    pipes: List[Any] = [pipe for _, pipe in nlp.pipeline]
+    lists = [pipe for pipe in pipes if isinstance(pipe, ConceptNames)]
+    names = ((each, next(filter(None, (pipe.preferred_name(each) for pipe in lists)), "")) for each in ids)
+    return {each: name for each, name in names if name}
+
+
+def name_ids(ids: str, names: Mapping[str, str]) -> str:
+    """Ids as people read them: "D006333 (heart failure)"."""
+    return "|".join(f"{each} ({names[each]})" if each in names else each for each in ids.split("|"))
+
+
+def _percent(n: int, of: int) -> Optional[float]:
+    return 100.0 * n / of if of else None
