@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -13,7 +13,7 @@ from ..corpus.formats.names import SUFFIXES
 from ..corpus.formats.reading import Reading, file_format, input_files, read_corpus
 from ..corpus.gold import missing_tokens
 from ..corpus.sampling import LIMIT
-from ..corpus.weak import doc_entities, is_weak
+from ..corpus.weak import doc_entities, doc_ids, is_weak
 from ..errors import Errors
 from ..ty import Entity
 from .findings import FIRST, Collected, Findings
@@ -26,6 +26,7 @@ class Sentence(NamedTuple):
     missing (int): Tokens about which nothing is known.
     weak (bool): True if the entities are weak labels.
     spaced (bool): True if the spaces between the tokens are known.
+    ids (Mapping[Entity, Tuple[str, ...]]): Ids of concepts of the entities that have any.
     """
 
     place: str
@@ -35,6 +36,7 @@ class Sentence(NamedTuple):
     missing: int = 0
     weak: bool = False
     spaced: bool = False
+    ids: Mapping[Entity, Tuple[str, ...]] = {}
 
     @property
     def is_annotated(self) -> bool:
@@ -151,7 +153,8 @@ def _read_file(
 def _sentence(doc: Doc, place: str) -> Sentence:
     words = tuple(token.text for token in doc)
     missing = len(missing_tokens(doc))
-    return Sentence(place, doc.text, words, doc_entities(doc), missing, is_weak(doc), not doc.has_unknown_spaces)
+    spaced = not doc.has_unknown_spaces
+    return Sentence(place, doc.text, words, doc_entities(doc), missing, is_weak(doc), spaced, doc_ids(doc))
 
 
 def _suffix_cure(path: Path) -> str:

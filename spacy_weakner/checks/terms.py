@@ -14,6 +14,7 @@ from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
 from ..labeling.sources import TermSource
+from .corpora import Sentence
 from .findings import Findings, listed, plural
 from .language import stop_words
 from .matching import Counts, Seen, check_variants, count_in_gold, count_in_texts
@@ -37,10 +38,12 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     """Check a term list."""
     labels: Counter[str] = Counter()
     terms: List[Term] = []
+    ids: Set[str] = set()
     share = 1
     try:
         for term in read_terms(Path(source.path), source.term_label, source.id_column):
             labels[term.label] += 1
+            ids.update([term.id] if term.id else [])
             if _number(term) % share == 0:
                 terms.append(term)
             if len(terms) > LIMIT:
@@ -56,6 +59,9 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
     _check_ids(used, where, findings)
+    if ids:
+        names = source.labels or {}
+        _check_gold_ids(ids, {names.get(label, label) for label in labels}, seen.gold, where, findings)
     check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
     return dict(labels)
 
@@ -168,6 +174,27 @@ def _check_ids(terms: Sequence[Term], where: str, findings: Findings) -> None:
     if ambiguous:
         message = f"{plural(len(ambiguous), 'term')} with several ids: {_shown(ambiguous)}."
         findings.info(where, f"{message} The first counts, unless the document names another one.")
+
+
+def _check_gold_ids(
+    ids: AbstractSet[str], labels: AbstractSet[str], gold: Sequence[Sentence], where: str, findings: Findings
+) -> None:
+    """Count the gold entities of the list's labels whose ids the list lacks."""
+    n, lacking = 0, Counter[str]()
+    for sentence in gold:
+        for (start, end, label), own in sentence.ids.items():
+            if label in labels:
+                n += 1
+                if ids.isdisjoint(own[0].split("|")):
+                    lacking[f"{own[0]} ({' '.join(sentence.words[start:end])})"] += 1
+    if not lacking:
+        return
+    shown = _shown([phrase for phrase, _ in lacking.most_common()])
+    message = f"{lacking.total():,} of {n:,} gold entities with ids have ids that the list lacks: {shown}."
+    if lacking.total() < n:
+        findings.info(where, f"{message} No pipeline with this list can find them.")
+    else:
+        findings.warning(where, message, "Write the ids of both in the same way, or give the list of these concepts.")
 
 
 def _form(term: Term) -> str:

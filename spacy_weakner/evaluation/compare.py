@@ -94,7 +94,7 @@ class Comparison(NamedTuple):
             ece=as_json(self.ece),
             interval=None if self.interval is None else Interval(**as_json(self.interval)),
             difference=None if self.difference is None else Difference(**as_json(self.difference)),
-            links=None if self.links is None else as_json(self.links.scores),
+            links=None if self.links is None else self.links.rounded(),
             per_label=as_json(self.per_label),
         )
 

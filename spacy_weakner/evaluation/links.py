@@ -47,6 +47,10 @@ class LinkCounts(NamedTuple):
             "accuracy_unknown": _percent(self.right - self.known_right, self.found - self.known),
         }
 
+    def rounded(self) -> Dict[str, Optional[float]]:
+        """The scores, rounded."""
+        return {key: None if value is None else round(value, 2) for key, value in self.scores.items()}
+
 
 class WrongLinks:
     """Counts wrong ids of right entities while a test set passes by."""

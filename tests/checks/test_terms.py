@@ -227,6 +227,21 @@ def test_ids_with_several_labels_and_terms_with_several_ids(write, findings):
     assert re.search(r"1 term more than once", several + repeated)
 
 
+@pytest.mark.parametrize(
+    "ids, level", [({"1": "", "3|2": "", "9": "cough"}, "info"), ({"M:1": "x", "": ""}, "warning")]
+)
+def test_gold_ids_that_the_list_lacks(write, findings, ids, level):
+    gold = [
+        Sentence("", word or "a", (word or "a",), [(0, 1, "D")], ids={(0, 1, "D"): (each,)} if each else {})
+        for each, word in ids.items()
+    ]
+    gold.append(Sentence("", "b", ("b",), [(0, 1, "X")], ids={(0, 1, "X"): ("7",)}))
+    path = write("t.csv", ["label,term,id", "D,cold,1", "D,frost,2"])
+    check(path, findings, Seen(spacy.blank("en"), 20, gold))
+    (finding,) = [each for each in found(findings, level) if "lacks" in each]
+    assert re.search(r"1 of 3 .*: 9 \(cough\)\." if level == "info" else r"1 of 1 .*: M:1 \(x\)\.", finding)
+
+
 def test_ids_of_a_named_column(write, findings):
     path = write("t.csv", ["label,term,mesh", "D,cold,1", "X,frost,1"])
     check(path, findings)
