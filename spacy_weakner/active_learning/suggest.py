@@ -8,13 +8,14 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpus.docbin import SUFFIX
 from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
+from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..labeling.label import Label, LabelConfig
 from ..labeling.sources import read_sources
-from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..runtime.devices import on_device
 from ..runtime.output import check_there
@@ -69,7 +70,7 @@ def suggest(
     sources: Optional[Union[Path, str, Mapping[str, Any]]] = None,
     exclude: Sequence[Path] = (),
     to: Optional[str] = None,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
     sentences: bool = True,
@@ -92,8 +93,7 @@ def suggest(
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
         equal if they differ only in case and white space.
     to (Optional[str]): Format of the output; None: its ending tells.
-    lang (str): Language of raw text and of terms.
-    tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
+    lang, tokenizer: See `convert`.
     format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     seed (int): Decides between sentences with equal scores.
@@ -109,13 +109,13 @@ def suggest(
     output_format(output_path, to)
     check_output([input_path, *map(Path, exclude)], [output_path])
     check_there(output_path, overwrite)
-    nlp = blank_pipeline(lang, tokenizer)
+    language = corpus_language(input_path, lang, tokenizer)
+    nlp = language.blank()
     config = LabelConfig(
         input_path=input_path,
         output_path=output_path,
         sources=[] if sources is None else read_sources(sources),
-        lang=lang,
-        tokenizer=tokenizer,
+        language=language,
         format=format,
         sentences=sentences,
         shard_size=BLOCK,
@@ -135,6 +135,8 @@ def suggest(
                 Errors.WK776.format(path=input_path, read=reader.counts["read"], excluded=reader.excluded)
             )
         written = write_corpus(output_path, annotated(choice.sentences, scorer.models, nlp), to)
+    if output_path.suffix == SUFFIX:
+        record_language(output_path, language)
     found = [_suggestion(sentence) for sentence in choice.sentences]
     return SuggestReport(
         read=reader.counts["read"],

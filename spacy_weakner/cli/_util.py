@@ -35,10 +35,13 @@ Ray = Annotated[
 Processes = Annotated[int, typer.Option(help="Number of trainings at a time")]
 Format = Annotated[Optional[str], typer.Option(help=f"Format of the input: {', '.join(INPUTS)}")]
 Lang = Annotated[str, typer.Option(help="Code of the language; xx for several")]
+CorpusLang = Annotated[
+    Optional[str], typer.Option(help="Code of the language; xx for several (default: that of the corpus, or en)")
+]
 Seed = Annotated[int, typer.Option(help="Seed of all random draws")]
 JsonOutput = Annotated[Optional[Path], typer.Option(help="Write the result to this JSON file")]
 HtmlOutput = Annotated[Optional[Path], typer.Option(help="Write a report to this HTML file")]
-Tokenizer = Annotated[Optional[str], typer.Option(help="Registered tokenizer (default: the language's)")]
+Tokenizer = Annotated[Optional[str], typer.Option(help="Tokenizer (default: that of the corpus or language)")]
 Sentences = Annotated[bool, typer.Option(help="Split text without annotations into sentences")]
 Misaligned = Annotated[
     str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
@@ -65,7 +68,7 @@ COMMON = {
     "ray": Ray,
     "processes": Processes,
     "format": Format,
-    "lang": Lang,
+    "lang": CorpusLang,
     "tokenizer": Tokenizer,
     "sentences": Sentences,
     "misaligned": Misaligned,

@@ -16,7 +16,6 @@ from ._util import (
     Bootstrap,
     HtmlOutput,
     JsonOutput,
-    Lang,
     Policy,
     ResamplingSeed,
     check_json,
@@ -63,7 +62,6 @@ def analyze_cli(
     fit_on: Annotated[
         Optional[Path], typer.Option(help="For label_model: labeled text to fit it on (default: CORPUS)")
     ] = None,
-    lang: Lang = "en",
     top: Annotated[int, typer.Option(help="Number of phrases in the lists of frequent errors")] = 10,
     bootstrap: Bootstrap = 1000,
     seed: ResamplingSeed = 0,
@@ -73,15 +71,13 @@ def analyze_cli(
     """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
     --tune-terms, measure on gold what the sources are worth together, and tune term lists."""
     with reporting():
-        only_with(
-            ctx, {"tune_terms": ["method", "policy", "fit_on", "lang", "bootstrap", "seed"], "": ["gold", "html"]}
-        )
+        only_with(ctx, {"tune_terms": ["method", "policy", "fit_on", "bootstrap", "seed"], "": ["gold", "html"]})
         inputs = [path for path in (corpus, gold, fit_on) if path is not None]
         check_json(output, inputs)
         check_json(html, inputs)
         result: Any
         if tune_terms:
-            how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on, "lang": lang}
+            how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on}
             result = tuning.tune_terms(corpus, bootstrap=bootstrap, top=top, seed=seed, progress=True, **how)
             _show_tuning(result)
         else:

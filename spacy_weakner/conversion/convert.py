@@ -13,14 +13,15 @@ from spacy.tokens import Doc
 from ..corpus import weak
 from ..corpus.conll import COLUMNS
 from ..corpus.counts import RowCounts
+from ..corpus.docbin import SUFFIX
 from ..corpus.formats.names import FORMATS, OUTPUTS
 from ..corpus.formats.offsets import AUTO, UNITS
 from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.formats.writing import output_format, write_corpus
+from ..corpus.language import CorpusLanguage, corpus_language, record_language
 from ..corpus.rows import DEFAULT_SOURCE
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
-from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..runtime.blocks import corpus_inputs
 from ..runtime.executor import Executor
@@ -71,7 +72,7 @@ def convert(
     *,
     format: Optional[str] = None,
     to: Optional[str] = None,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     sentences: bool = True,
     source: str = DEFAULT_SOURCE,
@@ -97,8 +98,8 @@ def convert(
     output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
     format (Optional[str]): Format of the input. None: the files tell.
     to (Optional[str]): Format of the output. None: its suffix tells.
-    lang (str): Language of the text.
-    tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
+    lang (Optional[str]): Code of the language, "xx" for several; None: as recorded with the input, or else "en".
+    tokenizer (Optional[str]): Registered name; None: as recorded with the input, or else that of the language.
     sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     limit (Optional[int]): Write at most so many Docs.
@@ -129,17 +130,18 @@ def convert(
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
     check_choice("offsets", offsets, (AUTO, *UNITS))
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
+    language = corpus_language(Path(input_path), lang, tokenizer)
     executor, in_parts = Executor(workers, ray), workers > 1 or ray is not None
     if in_parts:
         if not as_folder:
             raise WeaknerError(Errors.WK312.format(path=output_path))
         for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
             raise WeaknerError(Errors.WK749.format(setting=setting))
-        config = ConvertConfig(str(input_path), str(output_path), format, lang, tokenizer, reading, shard_size)
+        config = ConvertConfig(str(input_path), str(output_path), format, language, reading, shard_size)
         return _convert_in_parts(config, executor, progress)
     check_there(output_path, overwrite)
     report = ConvertReport()
-    docs = read_corpus(input_path, blank_pipeline(lang, tokenizer), reading, format=format, counts=report)
+    docs = read_corpus(input_path, language.blank(), reading, format=format, counts=report)
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
@@ -147,6 +149,8 @@ def convert(
     else:
         report.written = 1
         report.lost = write_corpus(output_path, docs, to).lost
+    if as_folder or output_path.suffix == SUFFIX:
+        record_language(output_path, language)
     report.docs_in = report.docs
     report.add(ConvertReport())  # sorts all that is counted by name
     return report
@@ -170,8 +174,7 @@ class ConvertConfig(NamedTuple):
     input_path: str
     output_path: str
     format: Optional[str]
-    lang: str
-    tokenizer: Optional[str]
+    language: CorpusLanguage
     reading: Reading
     shard_size: int
 
@@ -183,8 +186,9 @@ class Convert(Stage[ConvertReport]):
     report = ConvertReport
 
     def __init__(self, config: ConvertConfig, nlp: Language) -> None:
-        settings = {"lang": config.lang, "tokenizer": config.tokenizer, **asdict(config.reading)}
+        settings = {**config.language._asdict(), **asdict(config.reading)}
         super().__init__(settings, nlp.vocab)
+        self.language = config.language
         self.config = config
         self.nlp = nlp
         self._rows = RowCounts()  # of the shard at hand
@@ -208,10 +212,10 @@ def _convert_in_parts(config: ConvertConfig, executor: Executor, progress: bool)
     formats = {format_ for _, format_ in input_files(path, config.format)}
     if "spacy" in formats and len(formats) > 1:
         raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
-    stage = Convert(config, blank_pipeline(config.lang, config.tokenizer))
+    stage = Convert(config, config.language.blank())
     return executor.run(stage.shards(), stage, lambda _: partial(_make_part, config), progress=progress)
 
 
 def _make_part(config: ConvertConfig, part: Part) -> None:
-    stage = Convert(config, blank_pipeline(config.lang, config.tokenizer))
+    stage = Convert(config, config.language.blank())
     stage.shards(part).run(stage)

@@ -6,15 +6,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Union
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..code_version import code_of
 from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.language import corpus_language
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
-from ..pipelines import blank_pipeline
 from ..runtime.hashes import hash_file, hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
@@ -91,7 +90,7 @@ def adapt(
     seed: int = 0,
     save_steps: int = 500,
     keep_checkpoints: bool = False,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
     sentences: bool = True,
@@ -135,8 +134,7 @@ def adapt(
     save_steps (int): Steps between checkpoints.
     keep_checkpoints (bool): Leave `<output>.work` as it is at the end. Checkpoints contain pickles: do not pass them
         on.
-    lang (str): Language of raw text, which is split into sentences; "xx" for several.
-    tokenizer (Optional[str]): Name of the registered tokenizer of the corpus.
+    lang, tokenizer: See `convert`.
     format (Optional[str]): Format of the inputs, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     progress (bool): Show progress.
@@ -194,7 +192,7 @@ def adapt(
                 work.mkdir(parents=True, exist_ok=True)
                 # Without a checkpoint nothing is worth keeping.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
-                docs = _read(inputs, blank_pipeline(lang, tokenizer), format, sentences)
+                docs = _read(inputs, lang, tokenizer, format, sentences)
                 how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
                 write_pieces(docs, masked_lm.tokenizer, work, **how, progress=progress)
             counts = read_counts(work)
@@ -244,8 +242,11 @@ def _remove_work(work: Path) -> None:
         work.parent.rmdir()  # unless other runs have left something
 
 
-def _read(inputs: Sequence[Path], nlp: Language, format: Optional[str], sentences: bool) -> Iterator[Doc]:
+def _read(
+    inputs: Sequence[Path], lang: Optional[str], tokenizer: Optional[str], format: Optional[str], sentences: bool
+) -> Iterator[Doc]:
     for path in inputs:
+        nlp = corpus_language(path, lang, tokenizer).blank()
         yield from read_corpus(path, nlp, Reading(sentences=sentences, misaligned="drop"), format=format)
 
 

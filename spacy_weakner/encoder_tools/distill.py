@@ -8,11 +8,11 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy
 
 from ..corpus.formats.reading import input_files, read_corpus
+from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
 from ..linear.pieces import PieceTable, Vectors, count_pieces, cut, half, load_tokenizer
-from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..runtime.lock import holding
 from .subword_vectors import fit_pieces, means, principal, similarity
@@ -106,7 +106,7 @@ def distill(
     width: int = 256,
     overwrite: bool = False,
     gpu_id: int = -1,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
     progress: bool = False,
@@ -141,8 +141,8 @@ def distill(
     cutter = load_tokenizer(read.tokenizer.backend_tokenizer.to_str())
     words: Counter[Word] = Counter()
     different = set()
-    nlp = blank_pipeline(lang, tokenizer)
     for path in paths:
+        nlp = corpus_language(path, lang, tokenizer).blank()
         for doc in Progress(
             read_corpus(path, nlp, format=format), desc=f"pieces {path.name}", unit="doc", enabled=progress
         ):

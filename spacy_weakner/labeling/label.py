@@ -16,11 +16,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.formats.reading import Reading, sentence_keys
+from ..corpus.language import CorpusLanguage, corpus_language
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import document_of, get_id, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
-from ..pipelines import blank_pipeline, load_pipeline
+from ..pipelines import load_pipeline
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.executor import Executor, MakePart
@@ -59,7 +60,7 @@ def label(
     terms: Optional[Path] = None,
     pipeline: Optional[Union[Path, str]] = None,
     source: Optional[str] = None,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
     sentences: bool = True,
@@ -88,9 +89,7 @@ def label(
         Doc.
     source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
         its path or name.
-    lang (str): Language of raw text and of terms.
-    tokenizer (Optional[str]): Name of the registered tokenizer that splits raw text and terms; should be that of the
-        corpus.
+    lang, tokenizer: See `convert`. They split raw text, and the terms.
     format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are to be left out.
@@ -131,8 +130,7 @@ def label(
         input_path=Path(input_path),
         output_path=Path(output_path),
         sources=declared,
-        lang=lang,
-        tokenizer=tokenizer,
+        language=corpus_language(Path(input_path), lang, tokenizer),
         format=format,
         sentences=sentences,
         shard_size=shard_size,
@@ -142,7 +140,7 @@ def label(
     )
     part = WHOLE if shard is None else Part.parse(shard)
     with locked(Path(output_path), part), on_device(executor.gpu_here):
-        made_with, nlp = config.settings(), blank_pipeline(lang, tokenizer)
+        made_with, nlp = config.settings(), config.language.blank()
         stage, hand_over = Label(config, made_with, nlp), partial(_hand_over, config, made_with)
         counts = executor.run(config.shards(nlp, part), stage, hand_over, progress=progress)
         return make_report(declared, counts, part)
@@ -168,8 +166,7 @@ class LabelConfig:
     input_path: Path
     output_path: Path
     sources: List[Source]
-    lang: str
-    tokenizer: Optional[str]
+    language: CorpusLanguage
     format: Optional[str]
     sentences: bool
     shard_size: int
@@ -179,9 +176,9 @@ class LabelConfig:
 
     def settings(self) -> Dict[str, Any]:
         """What the result depends on besides the input. (A shard's size shows in its input.)"""
-        settings = {key: getattr(self, key) for key in ("lang", "tokenizer", "format", "sentences", "only_matched")}
+        settings = {key: getattr(self, key) for key in ("format", "sentences", "only_matched")}
         sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
-        return {**settings, "sources": sources, "exclude": exclude}
+        return {**self.language._asdict(), **settings, "sources": sources, "exclude": exclude}
 
     def inputs(self, nlp: Language) -> List[ShardInput]:
         """What the shards are made from."""
@@ -220,6 +217,7 @@ class Label(Stage[LabelCounts]):
         self, config: LabelConfig, settings: Dict[str, Any], nlp: Language, folder: Optional[Path] = None
     ) -> None:
         super().__init__(settings, nlp.vocab)
+        self.language = config.language
         self.config = config
         self.nlp = nlp
         self.folder = folder
@@ -282,7 +280,7 @@ def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
 
 def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> MakePart:
     """Prepare the sources in a folder for other processes."""
-    nlp = blank_pipeline(config.lang, config.tokenizer)
+    nlp = config.language.blank()
     config.prepare(nlp, folder)
     nlp.to_disk(folder / _BASE)
     return partial(_make_part, config, settings, folder)

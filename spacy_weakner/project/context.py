@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from ..corpus.language import CorpusLanguage
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..runs.config import config_differences
@@ -32,9 +33,8 @@ class TrainingContext:
     models: Path
     configs: Path
     settings: Settings
+    language: CorpusLanguage
     size: str = LINEAR
-    lang: str = "en"
-    tokenizer: Optional[str] = None
     seed: int = 0
     processes: int = 1
     gpu_id: int = -1
@@ -45,8 +45,9 @@ class TrainingContext:
         """The config of a recipe, checked for language, tokenizer and size."""
         path = self.configs / config_name(recipe, size)
         file_ = shlex.quote(str(path))
-        existing(path, f"make it with 'spacy weakner init config {recipe} {file_} --lang {self.lang} --size {size}'")
-        differences = config_differences(path, lang=self.lang, tokenizer=self.tokenizer, size=size)
+        options = f"--lang {self.language.lang} --tokenizer {self.language.tokenizer} --size {size}"
+        existing(path, f"make it with 'spacy weakner init config {recipe} {file_} {options}'")
+        differences = config_differences(path, **self.language._asdict(), size=size)
         if differences:
             raise WeaknerError(
                 Errors.WK692.format(path=path, file=file_, differences="; ".join(differences), recipe=recipe)

@@ -9,6 +9,7 @@ from spacy.vocab import Vocab
 
 from ..code_version import code_version
 from ..corpus.docbin import read_docs
+from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
@@ -101,8 +102,6 @@ def fit(
     terms: Optional[Path] = None,
     sources: Optional[Union[Path, str]] = None,
     size: str = LINEAR,
-    lang: str = "en",
-    tokenizer: Optional[str] = None,
     minutes: float = 10.0,
     max_steps: Optional[int] = None,
     negative_rate: Optional[float] = None,
@@ -121,7 +120,6 @@ def fit(
     terms (Optional[Path]): The term list that has labeled the corpora.
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
     size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
-    lang, tokenizer: See `convert`.
     minutes (float): Most minutes of a training, roughly.
     max_steps (Optional[int]): Updates of each training; None: from the size of the corpora.
     negative_rate (Optional[float]): Share of the unknown tokens taken as "O"; None: from the recall of the labels.
@@ -147,7 +145,8 @@ def fit(
     # What the project has.
     prepared = read_preparation(folders)
     analysis = _read_analysis(folders) if prepared.gold else None
-    lists = make_lists(term_sources(terms, sources), output / "lists", lang=lang, tokenizer=tokenizer)
+    language = corpus_language(folders.annotated if has_docs(folders.annotated) else folders.text)
+    lists = make_lists(term_sources(terms, sources), output / "lists", language)
     facts = find_facts(folders, prepared, analysis, len(lists), size)
     gold = folders.gold_labelled if has_docs(folders.gold_labelled) else folders.gold
     collected: Dict[Key, Collected] = {}
@@ -174,9 +173,8 @@ def fit(
         output,
         Path(configs),
         settings,
+        language,
         size,
-        lang,
-        tokenizer,
         seed,
         processes,
         gpu_id,

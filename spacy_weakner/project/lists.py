@@ -9,6 +9,7 @@ from spacy.vocab import Vocab
 
 from ..abbreviations.expansion import expand_documents
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
+from ..corpus.language import CorpusLanguage
 from ..corpus.weak import (
     copy_group,
     doc_entities,
@@ -24,7 +25,7 @@ from ..gazetteer_ruler.entities import annotate_entities
 from ..gazetteer_ruler.terms import Term, make_term_list
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource, read_sources
-from ..pipelines import blank_pipeline, load_pipeline
+from ..pipelines import load_pipeline
 
 RULER, ABBREVIATIONS, LINKER = "gazetteer_ruler", "abbreviations", "term_linker"
 # Of a list the component that extends its span group.
@@ -46,12 +47,12 @@ def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> 
     return [] if terms is None else [TermSource(name=TERMS_SOURCE, path=str(existing(Path(terms))))]
 
 
-def make_lists(lists: List[TermSource], folder: Path, *, lang: str, tokenizer: Optional[str]) -> List[TermList]:
+def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) -> List[TermList]:
     """Make a pipeline of each term list: its matches are the entities, of overlapping ones the longest."""
     made = []
     for n, source in enumerate(lists, start=1):
         title = "term list" if len(lists) == 1 else f"term list '{source.name}'"
-        nlp = blank_pipeline(lang, tokenizer)
+        nlp = language.blank()
         settings = {**source.ruler_settings(), "reliability": source.reliability, "annotate_ents": True}
         ruler = nlp.add_pipe(RULER, config=settings)
         read = make_term_list(Path(source.path), source.term_label, source.id_column)

@@ -11,9 +11,9 @@ from ..conversion.convert import convert
 from ..corpus.conll import COLUMNS
 from ..corpus.docbin import corpus_files, read_docs, receipt_path, write_docs
 from ..corpus.formats.reading import has_span_groups
+from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
-from ..pipelines import blank_pipeline
 from ..runtime.lock import holding
 from ..scores import Strict
 from .layout import Corpora, has_docs, reading
@@ -44,7 +44,7 @@ def prepare(
     gold: Optional[Path] = None,
     dev: Optional[Path] = None,
     test: Optional[Path] = None,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     misaligned: str = _ERROR,
     columns: Tuple[int, int] = COLUMNS,
@@ -71,9 +71,9 @@ def prepare(
     if gold is None and text is None:
         raise WeaknerError(Errors.WK680)
     corpora = Corpora(Path(output))
-    options: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer, "columns": columns}
-    options.update(overwrite=True, progress=progress)
-    inputs = [Path(path) for path in (text, gold, dev, test) if path is not None]
+    inputs = [Path(path) for path in (gold, text, dev, test) if path is not None]
+    language = corpus_language(inputs[0], lang, tokenizer)
+    options: Dict[str, Any] = {**language._asdict(), "columns": columns, "overwrite": True, "progress": progress}
     check_output(inputs, [corpora.gold, corpora.dev, corpora.test, corpora.text, corpora.splits])
     _forget(corpora, text is None)
     counts = {"gold": 0, "dev": 0, "test": 0, "text": 0, "gold_words": 0, "text_words": 0}
@@ -91,9 +91,12 @@ def prepare(
         whole = corpora.folder / "gold-whole.spacy"
         report = convert(gold, whole, **options, misaligned=misaligned, spans_key=_key_of(gold, spans_key))
         notes += [f"gold: {remark}" for remark in report.remarks]
-        docs = list(read_docs(whole, blank_pipeline(lang, tokenizer).vocab))
+        docs = list(read_docs(whole, language.blank().vocab))
         whole.unlink()
+        record_language(whole, None)
         counts.update(_split(corpora, _annotated(docs, gold, notes), dev is None, test is None, seed, notes))
+    for path in filter(Path.exists, (corpora.gold, corpora.dev, corpora.test)):
+        record_language(path, language)
     _check_given(corpora, {"dev": dev, "test": test})
     chosen_by = DEV if counts["dev"] else CROSS_VALIDATION if counts["gold"] else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)

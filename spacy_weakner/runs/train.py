@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from spacy.vocab import Vocab
 
 from ..corpus.docbin import read_docs, write_docs
+from ..corpus.language import record_language, recorded_language
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing, parse_json, write_text
 from ..runtime.hashes import hash_file, hash_text
@@ -138,8 +139,9 @@ def train_folds(
     trainings = []
     for n, part in enumerate(parts, start=1):
         held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
-        write_docs(held_out, part.held_out)
-        write_docs(rest, part.rest)
+        for path, docs in ((held_out, part.held_out), (rest, part.rest)):
+            write_docs(path, docs)
+            record_language(path, recorded_language(gold))
         values: Dict[str, Any] = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
         if dev is None:
             # The end of the training may not be chosen by what it is trained on, either.

@@ -8,6 +8,7 @@ from typing import Iterable, List, Set
 from spacy.tokens import Doc
 
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
+from ..corpus.language import RECORD
 from ..errors import Errors, WeaknerError
 from ..files import replace
 from ..scratch import scratch_folder
@@ -78,7 +79,7 @@ def _fill(folder: Path, aside: Path, names: List[str]) -> None:
 
 
 def _others(folder: Path) -> Set[Path]:
-    return set(folder.iterdir()) - _shards(folder)
+    return set(folder.iterdir()) - _shards(folder) - {folder / RECORD}
 
 
 def _shards(folder: Path) -> Set[Path]:

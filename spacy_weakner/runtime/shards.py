@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 
 from ..code_version import code_of
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
+from ..corpus.language import record_language, recorded_language
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
 from ..progress import Progress
@@ -176,6 +177,7 @@ class Shards:
             (self.output_path / UNFINISHED).unlink(missing_ok=True)
         if empty:
             raise WeaknerError(Errors.WK101.format(path=self.input_path))
+        record_language(self.output_path, stage.language or recorded_language(self.input_path))
         self._replaced.update(stale)
         total.replaced = len(self._replaced)
         return total

@@ -4,11 +4,13 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Dict, Generic, Iterable, Iterator, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, Generic, Iterable, Iterator, Optional, Type, TypeVar, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
+
+from ..corpus.language import CorpusLanguage
 
 S = TypeVar("S", bound="Statistics")
 R = TypeVar("R", bound="Report")
@@ -70,10 +72,12 @@ class Stage(ABC, Generic[R]):
     settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
     vocab (Vocab): Vocabulary of the Docs.
     stats (Report): What was counted in the shard at hand.
+    language (Optional[CorpusLanguage]): What is recorded for the output; None: what is recorded for the input.
     """
 
     name: ClassVar[str]
     report: Type[R]
+    language: Optional[CorpusLanguage] = None
 
     def __init__(self, settings: Dict[str, Any], vocab: Vocab) -> None:
         self.settings = settings

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
     "--spans-key sc --seed 3",
-    "fit": "--configs c --terms t --sources s --size gpu --lang de --tokenizer x --minutes 3 --max-steps 7 "
+    "fit": "--configs c --terms t --sources s --size gpu --minutes 3 --max-steps 7 "
     "--negative-rate 0.4 --prefer speed --seed 3 --processes 2 --gpu-id 0",
 }
 

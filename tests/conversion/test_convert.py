@@ -90,7 +90,7 @@ def test_folder_of_shards_is_replaced_as_a_whole(tmp_path):
     assert report.files == 3
     assert [doc[0].text for doc in read(tmp_path / "out")] == list("01234")
     convert(source, tmp_path / "out", shard_size=4, overwrite=True)
-    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["part-00000.spacy", "part-00001.spacy"]
+    assert sorted(f.name for f in (tmp_path / "out").glob("*.spacy")) == ["part-00000.spacy", "part-00001.spacy"]
     with source.open("a") as file_:
         file_.write("{broken")
     before = {f: f.read_bytes() for f in (tmp_path / "out").iterdir()}

@@ -7,6 +7,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
@@ -69,7 +70,7 @@ def test_few_entities_are_enough_in_two_sentences(tmp_path):
 @pytest.fixture
 def context(tmp_path, configs):
     settings = Settings(gold_steps=20, text_steps=40, negative_rate=0.2, evaluations=10)
-    return TrainingContext(Corpora(tmp_path), tmp_path / "out", configs, settings, lang="xx")
+    return TrainingContext(Corpora(tmp_path), tmp_path / "out", configs, settings, CorpusLanguage.make("xx"))
 
 
 def test_vectors_have_their_table(context, tmp_path):

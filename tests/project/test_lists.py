@@ -9,6 +9,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
+from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_ids, set_id, set_source, weak_group
 from spacy_weakner.evaluation.terms.collected import Collected
 from spacy_weakner.labeling.aggregate import aggregate
@@ -28,7 +29,7 @@ def lists(tmp_path):
 
     def make(text):
         (tmp_path / "sources.cfg").write_text(text)
-        return make_lists(term_sources(None, tmp_path / "sources.cfg"), tmp_path / "lists", lang="xx", tokenizer=None)
+        return make_lists(term_sources(None, tmp_path / "sources.cfg"), tmp_path / "lists", CorpusLanguage.make("xx"))
 
     return make
 
@@ -104,7 +105,7 @@ def test_a_list_that_is_given_by_its_path(tmp_path):
     write_terms(tmp_path / "t.jsonl", [("A", "aa")])
     (source,) = term_sources(tmp_path / "t.jsonl", None)
     for _ in range(2):  # one that stands there already is replaced
-        ((*_, made),) = make_lists([source], tmp_path / "lists", lang="de", tokenizer=None)
+        ((*_, made),) = make_lists([source], tmp_path / "lists", CorpusLanguage.make("de"))
     assert [path.name for path in (tmp_path / "lists").iterdir()] == [made.name]
     nlp = spacy.load(made)
     assert nlp.lang == "de" and [ent.text for ent in nlp("x aa y").ents] == ["aa"]

@@ -111,4 +111,4 @@ def test_stages_refuse_and_leave_nothing(tmp_path):
     assert names(tmp_path / "x") == before
     label(tmp_path / "in.txt", tmp_path / "out", terms=tmp_path / "terms.csv")
     assert names(tmp_path / "x") == sorted([*before, "out"])
-    assert names(tmp_path / "out" / "x") == ["part-00000.spacy", "part-00000.spacy.json"]
+    assert names(tmp_path / "out" / "x") == ["part-00000.spacy", "part-00000.spacy.json", "weakner.json"]

@@ -16,6 +16,7 @@ from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
 from ..entities import set_entities, trim_whitespace
 from ..foreign import tool_of
 from ..jsonl import read_rows
+from ..language import RECORD
 from ..overlaps import drop_overlaps
 from ..rows import DEFAULT_SOURCE, Row, doc_from_row, is_blank
 from ..sampling import SampledLines
@@ -104,7 +105,7 @@ def input_files(
     if path.is_dir():
         inside = visible_files(path)
         if suffixes is SUFFIXES:
-            inside = _without_receipts(_without_texts(inside, format))
+            inside = _without_records(_without_texts(inside, format))
         found = [(f, format or tell(f)) for f in inside]
         files = [(f, format_) for f, format_ in found if format_ is not None]
         if not files:
@@ -124,10 +125,10 @@ def _without_texts(files: Sequence[Path], format: Optional[str]) -> List[Path]:
     return [f for f in files if f not in annotated]
 
 
-def _without_receipts(files: Sequence[Path]) -> List[Path]:
-    """The files of a folder without what stages have noted about `.spacy` files beside them."""
+def _without_records(files: Sequence[Path]) -> List[Path]:
+    """The files of a folder without what is recorded about `.spacy` files beside them."""
     noted = {receipt_path(f) for f in files if f.suffix == SUFFIX}
-    return [f for f in files if f not in noted]
+    return [f for f in files if f not in noted and not f.name.endswith(RECORD)]
 
 
 def has_span_groups(path: Path) -> bool:

@@ -14,9 +14,9 @@ from ...aggregation.policies import POLICIES
 from ...corpus import weak
 from ...corpus.docbin import read_docs, stream_docs
 from ...corpus.gold import Gold, find_gold
+from ...corpus.language import corpus_language
 from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
-from ...pipelines import blank_pipeline
 from ...scores import Counts, as_json
 from ..bootstrap import Bootstrap, Interval, f1, precision, recall
 from ..relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
@@ -118,7 +118,6 @@ def tune_terms(
     policy: Optional[str] = None,
     sources: Optional[Sequence[str]] = None,
     fit_on: Optional[Path] = None,
-    lang: str = "en",
     bootstrap: int = SAMPLES,
     top: int = TOP,
     seed: int = 0,
@@ -131,7 +130,6 @@ def tune_terms(
     method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of this gold.
     fit_on (Optional[Path]): Labeled text that a label model is fitted on; None: this corpus, without its gold. There
         are warnings of its sources without answers on gold, and of lists that match in it far less often than in gold.
-    lang (str): Language of the texts.
     bootstrap (int): Number of resampled test sets for intervals.
     top (int): Number of worst terms.
     seed (int): Seed of folds and samples.
@@ -147,7 +145,7 @@ def tune_terms(
         raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", method=method, methods=UNION))
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
-    docs, golds = _read(labelled, lang)
+    docs, golds = _read(labelled)
     names, absent = _find_sources(labelled, docs, sources, fit_on)
     # Only a label model learns from text; the other methods combine the sources that have answers on gold.
     fitted_on = fit_on if method == "label_model" else None
@@ -233,8 +231,8 @@ def _share_found(sentences: Sequence[Sentence]) -> float:
     return 100.0 * right / max(1, sum(len(gold) for gold, _ in pairs))
 
 
-def _read(path: Path, lang: str) -> Tuple[List[Doc], List[Gold]]:
-    docs = list(read_docs(path, blank_pipeline(lang).vocab))
+def _read(path: Path) -> Tuple[List[Doc], List[Gold]]:
+    docs = list(read_docs(path, corpus_language(path).blank().vocab))
     if not docs:
         raise WeaknerError(Errors.WK101.format(path=path))
     pairs = [(doc, gold) for doc in docs if (gold := find_gold(doc)) is not None]

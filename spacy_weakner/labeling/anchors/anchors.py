@@ -16,10 +16,10 @@ from ...corpus import weak
 from ...corpus.docbin import SUFFIX, write_docs
 from ...corpus.entities import set_entities
 from ...corpus.formats.reading import input_files
+from ...corpus.language import CorpusLanguage, record_language
 from ...corpus.sentences import SentenceSplitter, longest_run, sentence_key
 from ...errors import Errors, WeaknerError, check_range
 from ...files import check_output
-from ...pipelines import blank_pipeline
 from ...progress import Progress
 from ...runtime.hashes import hash_text
 from ...runtime.lock import holding
@@ -130,14 +130,16 @@ def anchors(
     check_there(output, overwrite)
     report = AnchorsReport()
     pages = chain.from_iterable(read_pages(file_, format_, max_page) for file_, format_ in files)
+    language = CorpusLanguage.make(lang, tokenizer)
     with closing(PageParser(max_page, max_seconds)) as parser:
-        sentences = _Sentences(blank_pipeline(lang, tokenizer), parser, label, min_anchors, max_length, report)
+        sentences = _Sentences(language.blank(), parser, label, min_anchors, max_length, report)
         docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
         docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))
         if is_folder(output):
             report.files = write_shards(docs, output, shard_size)
         else:
             write_docs(output, docs)
+    record_language(output, language)
     return report
 
 

@@ -11,10 +11,10 @@ from spacy.language import Language
 
 from ...corpus.answers import ASKED, KEY
 from ...corpus.formats.reading import Reading, read_corpus
+from ...corpus.language import corpus_language
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
-from ...pipelines import blank_pipeline
 from ...progress import Progress
 from ...runtime.hashes import hash_text
 from .cache import Cache, CacheCounts
@@ -59,7 +59,7 @@ def ask(
     limit: Optional[int] = None,
     dry_run: bool = False,
     format: Optional[str] = None,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     sentences: bool = True,
     progress: bool = False,
@@ -74,8 +74,7 @@ def ask(
     limit (Optional[int]): Ask about at most so many different texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
     format (Optional[str]): Format of the corpus, as for `convert`; None: the files tell.
-    lang (str): Language of the texts.
-    tokenizer (Optional[str]): Name of a registered tokenizer, as for `label`.
+    lang, tokenizer: See `convert`.
     sentences (bool): Split text without annotations into sentences, as for `label`.
     progress (bool): Show progress.
     **settings (Any): The settings of `AskConfig`; `url`, `model` and `labels` are required.
@@ -93,7 +92,7 @@ def ask(
         raise WeaknerError(Errors.WK760.format(path=texts))
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
-    corpus = _Texts(texts, limit, blank_pipeline(lang, tokenizer), sentences, format)
+    corpus = _Texts(texts, limit, corpus_language(texts, lang, tokenizer).blank(), sentences, format)
     client = None
     if not dry_run:
         from .client import Client

@@ -13,6 +13,7 @@ from spacy_weakner.corpus import overlaps, weak
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.formats import reading
 from spacy_weakner.corpus.formats.reading import Reading
+from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.prepare import prepare
@@ -50,7 +51,9 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
     assert [*doc.spans] == ["other"]
     # The same in parts.
-    config = ConvertConfig(str(path), str(tmp_path / "parts"), None, "en", None, Reading(spans_key="sc"), 5000)
+    config = ConvertConfig(
+        str(path), str(tmp_path / "parts"), None, CorpusLanguage.make("en"), Reading(spans_key="sc"), 5000
+    )
     stage = Convert(config, NLP)
     report = stage.shards().run(stage)
     (doc,) = read_docs(tmp_path / "parts", NLP.vocab)

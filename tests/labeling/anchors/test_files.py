@@ -76,7 +76,7 @@ def test_shards_and_determinism(tmp_path, monkeypatch):
     report, docs = run(tmp_path, files, "out", shard_size=4)
     assert (report.docs, report.files) == (14, 4)
     assert [entities(doc) for doc in docs] == [[f"{x}{i}"] for i in range(7) for x in ("Number", "Other")]
-    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    names = sorted(path.name for path in (tmp_path / "out").glob("*.spacy"))
     assert names == [f"part-0000{i}.spacy" for i in range(4)]
     again, _ = run(tmp_path, files, "again", shard_size=4)
     assert again == report
@@ -89,11 +89,11 @@ def test_the_vocabulary_does_not_grow_and_new_words_are_written(tmp_path, monkey
 
     def blank(*args):
         made.append(spacy.blank("en"))
-        return made[0]
+        return made[-1]
 
-    monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.blank_pipeline", blank)
+    monkeypatch.setattr("spacy_weakner.corpus.language.blank_pipeline", blank)
     run(tmp_path, {"a.wiki": "".join(f"Zqx{i} met [[Bob|Bobqx{i}]] there.\n\n" for i in range(3))})
-    assert "Zqx0" not in made[0].vocab.strings
+    assert "Zqx0" not in made[-1].vocab.strings
     assert [doc[0].text for doc in read_docs(tmp_path / "out.spacy", Vocab())] == ["Zqx0", "Zqx1", "Zqx2"]
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_replaced_unasked(tmp_path):
             run(tmp_path, {"a.wiki": SENTENCE, "b.xml": "<broken"}, output, overwrite=True)
         (tmp_path / "in" / "b.xml").unlink()
         assert [doc.text for doc in read_docs(tmp_path / output, NLP.vocab)] == ["New."]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", "out.spacy"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", "out.spacy", "out.weakner.json"]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

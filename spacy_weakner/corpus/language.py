@@ -1,0 +1,87 @@
+"""The language and the tokenizer of a corpus, recorded beside its `.spacy` files: in `weakner.json` of a folder, in
+`gold.weakner.json` for `gold.spacy`. So they are given once, where text becomes tokens."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+from spacy.language import Language
+
+from ..errors import Errors, WeaknerError
+from ..files import read_object, write_text
+from ..pipelines import blank_pipeline
+from .docbin import SUFFIX, found_files
+
+RECORD = "weakner.json"
+
+
+class CorpusLanguage(NamedTuple):
+    """Code of the language, and registered name of the tokenizer."""
+
+    lang: str
+    tokenizer: str
+
+    @classmethod
+    def make(cls, lang: str, tokenizer: Optional[str] = None) -> "CorpusLanguage":
+        """With the language's own tokenizer, if none is given."""
+        return cls(lang, blank_pipeline(lang, tokenizer).config["nlp"]["tokenizer"]["@tokenizers"])
+
+    def blank(self) -> Language:
+        """A pipeline without components."""
+        return blank_pipeline(self.lang, self.tokenizer)
+
+
+def recorded_language(path: Path) -> Optional[CorpusLanguage]:
+    """What is recorded for a corpus; None for raw text and the corpora of other tools.
+
+    path (Path): A file, or a folder, of which the first `.spacy` file counts if there is no record for the whole.
+    RETURNS (Optional[CorpusLanguage]): The language and the tokenizer.
+    RAISES (WeaknerError): If the record is damaged.
+    """
+    path = Path(path)
+    places = [path, *found_files(path)[:1]] if path.is_dir() else [path] if path.suffix == SUFFIX else []
+    for record in filter(Path.is_file, map(_record_path, places)):
+        found = read_object(record, Errors.WK206)
+        try:
+            return CorpusLanguage(str(found["lang"]), str(found["tokenizer"]))
+        except (TypeError, KeyError):
+            reason = "it has to be an object with 'lang' and 'tokenizer'"
+            raise WeaknerError(Errors.WK206.format(path=record, reason=reason)) from None
+    return None
+
+
+def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[str] = None) -> CorpusLanguage:
+    """The language and the tokenizer of a corpus: those recorded, or else those given.
+
+    path (Path): The corpus.
+    lang (Optional[str]): Code of the language; None: as recorded, or else "en".
+    tokenizer (Optional[str]): Registered name; None: as recorded, or else that of the language.
+    RETURNS (CorpusLanguage): The language and the tokenizer.
+    RAISES (WeaknerError): If another one is given than is recorded, or there is no such language.
+    """
+    recorded = recorded_language(path)
+    if recorded is None:
+        return CorpusLanguage.make(lang or "en", tokenizer)
+    for setting, given in (("lang", lang), ("tokenizer", tokenizer)):
+        known = getattr(recorded, setting)
+        if given not in (None, known):
+            expected = f"'{known}', with which {path} was made, or no --{setting}"
+            raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(given), expected=expected))
+    return recorded
+
+
+def record_language(path: Path, language: Optional[CorpusLanguage]) -> None:
+    """Record the language of a corpus that was written.
+
+    path (Path): A `.spacy` file or a folder.
+    language (Optional[CorpusLanguage]): The language and the tokenizer; None removes an earlier record.
+    """
+    record = _record_path(Path(path))
+    if language is None:
+        record.unlink(missing_ok=True)
+    else:
+        write_text(record, json.dumps(language._asdict()) + "\n")
+
+
+def _record_path(path: Path) -> Path:
+    return path / RECORD if path.is_dir() or path.suffix != SUFFIX else path.with_suffix(f".{RECORD}")
