@@ -17,7 +17,7 @@ from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..errors import Errors, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
-from ..heads.head import Loss
+from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_device, to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..losses import Array
@@ -86,6 +86,7 @@ class CRFNer(TaggingHead[Target]):
         self.constrain = constrain
         self.scores = scores
         self.n_best = n_best
+        self.nested = n_best > 0
         self.threshold = threshold
 
     # Training
@@ -98,14 +99,12 @@ class CRFNer(TaggingHead[Target]):
         """What the loss learns from of an example; see its `encode`."""
         return self.loss.encode(example, self.scheme)
 
-    def forward_loss(self, examples: List[Example]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[Target]) -> Loss:
         """The configured loss. The transition scores, which the forward pass does not use, get their gradient here."""
-        sentences, outputs, backprop = self.begin_update(examples)
-        if not sentences:
-            return 0.0, lambda: backprop([])
+        outputs, backprop = self.begin_update(batch)
         ops = self.model.ops
         parameters = crf_parameters(self.model) if self.constrain == DECODING else self._parameters()
-        result = self.loss(parameters, to_host(ops, outputs), self.encode_targets(sentences))
+        result = self.loss(parameters, to_host(ops, outputs), batch.targets)
 
         def learn() -> None:
             add_crf_gradient(self.model, result.parameters)
@@ -127,10 +126,6 @@ class CRFNer(TaggingHead[Target]):
         return loss
 
     # Prediction
-
-    @property
-    def nothing(self) -> Prediction:
-        return Prediction([], [], [] if self.n_best else None)
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """Best sequences, and probabilities of entities where the settings ask for them."""

@@ -1,7 +1,6 @@
 """What all heads that find entities share."""
 
 import math
-import warnings
 from abc import abstractmethod
 from itertools import pairwise
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
@@ -18,13 +17,13 @@ from ..corpus.alignment import reference_spans
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
 from ..corpus.tags import BoolMask
-from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, is_weak, set_group, weak_group, weak_sources
-from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group, weak_sources
+from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
 from ..sources.strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
 from ..sources.votes import VoteSettings, start_votes
 from ..ty import Entity
-from .head import Loss, OutputsT, TargetT, TrainableHead
+from .head import OutputsT, TargetT, TrainableHead
 from .layers import is_listener, to_host
 
 _LARGEST_BIAS = 1e6
@@ -65,26 +64,6 @@ def make_predictions(
     known: List[Optional[float]] = [None] * len(names) if scores is None else scores.tolist()
     borders = pairwise(numpy.searchsorted(docs, numpy.arange(n_docs + 1)).tolist())
     return [Prediction(entities[first:last], known[first:last]) for first, last in borders]
-
-
-def merge_predictions(parts: List[Part], predictions: List[Prediction], candidates: bool) -> Prediction:
-    """Put the predictions for the parts of a Doc together.
-
-    parts (List[Part]): The parts.
-    predictions (List[Prediction]): One per part.
-    candidates (bool): Whether there are candidates.
-    RETURNS (Prediction): The prediction for the Doc.
-    """
-    listed, listed_scores = None, []
-    if candidates:
-        listed = merge_entities(parts, [found.candidates or [] for found in predictions])
-        listed_scores = [score for found in predictions for score in found.candidate_scores]
-    return Prediction(
-        merge_entities(parts, [found.entities for found in predictions]),
-        [score for found in predictions for score in found.scores],
-        listed,
-        listed_scores,
-    )
 
 
 def checked_thresholds(name: str, labels: Sequence[str], thresholds: Mapping[str, float]) -> Dict[str, float]:
@@ -143,8 +122,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     annotate_ents: bool = True
     # Span group of the training examples to learn from; None: `doc.ents`.
     spans_key: Optional[str] = None
-    # True once the warning for training data without the sources' labels was due.
-    _sources_checked = False
+    # True if all candidates are written to the group `pred:<name>`.
+    nested: bool = False
 
     def __init__(
         self,
@@ -280,7 +259,6 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         self.set_bias(0.0)
         self.set_thresholds({})
         votes = self.model.maybe_get_ref("votes")
-        self._sources_checked = votes is None
         if votes is None:
             return
         settings: VoteSettings = votes.attrs["settings"]
@@ -306,21 +284,6 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         """
         raise NotImplementedError
 
-    def _forward_loss(self, examples: List[Example], drop: float) -> Loss:
-        self._check_sources(examples)
-        return super()._forward_loss(examples, drop)
-
-    def _check_sources(self, examples: List[Example]) -> None:
-        votes = self.model.maybe_get_ref("votes")
-        strong = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
-        if votes is None or self._sources_checked or not strong:
-            return
-        self._sources_checked = True
-        sources = votes.attrs["settings"].sources
-        if not any(weak_group(source) in doc.spans for doc in strong for source in sources):
-            listed = ", ".join(map(weak_group, sources))
-            warnings.warn(Warnings.WK906.format(name=self.name, groups=listed), stacklevel=4)
-
     # Training
 
     def example_labels(self, example: Example) -> Iterable[str]:
@@ -342,7 +305,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     @property
     def nothing(self) -> Prediction:
         """RETURNS (Prediction): The prediction for a Doc without tokens."""
-        return Prediction([], [])
+        return Prediction([], [], [] if self.nested else None)
 
     @abstractmethod
     def decode(self, docs: List[Doc], outputs: Any, bias: Optional[float] = None) -> List[Prediction]:
@@ -355,7 +318,13 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         """
 
     def merge(self, doc: Doc, parts: List[Part], predictions: List[Prediction]) -> Prediction:
-        return merge_predictions(parts, predictions, self.nothing.candidates is not None)
+        listed = [found.candidates or [] for found in predictions]
+        return Prediction(
+            merge_entities(parts, [found.entities for found in predictions]),
+            [score for found in predictions for score in found.scores],
+            merge_entities(parts, listed) if self.nested else None,
+            [score for found in predictions for score in found.candidate_scores],
+        )
 
     def token_outputs(self, docs: Iterable[Doc], model: Optional[Model[Any, OutputsT]] = None) -> List[Array]:
         """Run the model, if it gives one row per token.

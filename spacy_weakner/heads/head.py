@@ -3,6 +3,8 @@
 import math
 import warnings
 from abc import abstractmethod
+from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Set, Tuple, TypeVar, Union
@@ -17,10 +19,10 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ..batching import group_by_length
 from ..corpus.parts import Merge, Part, Parts, split_examples
+from ..corpus.weak import is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
-from ..remembering import read_once
 from ..shims import transformers_in
 from ..sources.votes import weak_marked
 from ..ty import Tick
@@ -33,11 +35,32 @@ TargetT = TypeVar("TargetT")
 PredictionT = TypeVar("PredictionT")
 # The mean loss per sentence, and what backpropagates the gradient of the sum over sentences.
 Loss = Tuple[float, Callable[[], None]]
+# That of a batch without tokens.
+NO_LOSS: Loss = (0.0, lambda: None)
 # Padded tokens of a batch in prediction; with a Transformer on a CPU, where padding costs more than many batches; and
 # on a GPU, which small batches leave idle.
 PADDED_TOKENS = 2000
 PADDED_TRANSFORMER = 400
 PADDED_GPU = 20_000
+
+
+@dataclass
+class TrainingBatch(Generic[TargetT]):
+    """What a head learns from in an update.
+
+    texts (Parts): The predicted Docs and their sentences.
+    examples (List[Example]): One per sentence.
+    targets (List[TargetT]): One per sentence.
+    """
+
+    texts: Parts
+    examples: List[Example]
+    targets: List[TargetT]
+
+    @property
+    def n_sentences(self) -> int:
+        """RETURNS (int): How many sentences have tokens."""
+        return sum(len(eg.predicted) > 0 for eg in self.examples)
 
 
 class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
@@ -90,6 +113,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         self.cfg: Dict[str, Any] = {"labels": []}
         self._tick: Optional[Tick] = None
         self._hook: Optional[Callable[[Optimizer], None]] = None
+        self._sources_checked = False
 
     # Serialisation
 
@@ -212,6 +236,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def reset_training(self) -> None:
         """Forget what an earlier training has left beside the weights."""
         self._tick = None
+        self._sources_checked = False
 
     def check_labels(self) -> None:
         """Make sure that the component can work with its labels.
@@ -234,67 +259,53 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @abstractmethod
     def encode_target(self, example: Example) -> TargetT:
-        """The target of one example, on the tokens of its predicted Doc."""
+        """The target of one example, on the tokens of its predicted Doc. (A KeyError names an unknown label.)"""
 
-    def encode_targets(self, examples: List[Example]) -> List[TargetT]:
-        """The targets of some examples.
+    def read_batch(self, examples: List[Example]) -> TrainingBatch[TargetT]:
+        """Split examples into sentences, and encode their targets.
 
-        examples (List[Example]): The examples.
-        RETURNS (List[TargetT]): One per example, as `encode_target` gives it.
         RAISES (WeaknerError): For an unknown label.
         """
-
-        def encode() -> List[TargetT]:
-            try:
-                return list(map(self.encode_target, examples))
-            except KeyError as error:
-                labels = ", ".join(self.labels)
-                message = Errors.WK003.format(name=self.name, kind=self.kind, label=error.args[0], labels=labels)
-                raise WeaknerError(message) from error
-
-        return read_once(self.model, examples, encode, "targets")
+        texts, sentences = self.split_examples(examples)
+        try:
+            return TrainingBatch(texts, sentences, [self.encode_target(eg) for eg in sentences])
+        except KeyError as error:
+            labels = ", ".join(self.labels)
+            message = Errors.WK003.format(name=self.name, kind=self.kind, label=error.args[0], labels=labels)
+            raise WeaknerError(message) from error
 
     @abstractmethod
-    def forward_loss(self, examples: List[Example]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[TargetT]) -> Loss:
         """Run the model on a batch, by `begin_update`, and compute the loss. No gradient changes before the callback is
         called; it is called even if the batch teaches nothing.
 
-        examples (List[Example]): The batch.
+        batch (TrainingBatch[TargetT]): The batch; there are tokens in it.
         RETURNS (Loss): The mean loss per sentence; and a callback that backpropagates the gradient of the sum over
             sentences.
         """
 
     def begin_update(
-        self, examples: List[Example], more: Callable[[List[Example]], List[Doc]] = lambda _: []
-    ) -> Tuple[List[Example], OutputsT, Callable[[Any], None]]:
+        self, batch: TrainingBatch[TargetT], more: Sequence[Doc] = ()
+    ) -> Tuple[OutputsT, Callable[[Any], Any]]:
         """Run the model on the sentences of a batch.
 
-        examples (List[Example]): The batch.
-        more (Callable[[List[Example]], List[Doc]]): From the sentences to other Docs that the model reads after them;
-            not for a head on a shared encoder.
-        RETURNS (Tuple[List[Example], OutputsT, Callable]): The sentences as examples, none if there are no tokens; the
-            model's outputs; and a callback that takes the gradient of these.
+        batch (TrainingBatch[TargetT]): The batch.
+        more (Sequence[Doc]): Other Docs that the model reads after them; not for a head on a shared encoder.
+        RETURNS (Tuple[OutputsT, Callable]): The model's outputs, and a callback that takes their gradient.
         """
-        texts, parts = self.split_examples(examples)
-        by_row = not texts.are_whole and is_listener(self.model)
-        if not any(len(eg.predicted) for eg in (examples if by_row else parts)):
-            nothing: Any = []
-            return [], nothing, lambda gradient: None
-        if not by_row:
-            outputs, backprop = self.model.begin_update(
-                self.model_inputs([*(eg.predicted for eg in parts), *more(parts)])
-            )
-            return parts, outputs, backprop
+        texts = batch.texts
+        if texts.are_whole or not is_listener(self.model):
+            return self.model.begin_update(self.model_inputs([*texts.docs, *more]))
         # A shared encoder has to be asked for the very Docs that it was given.
-        whole, backprop = self.model.begin_update(self.model_inputs([eg.predicted for eg in examples]))
+        whole, backprop = self.model.begin_update(self.model_inputs(texts.texts))
         rows: Any = whole
         selected: Any = texts.select(rows)
 
-        def spread(gradient: Any) -> None:
+        def backprop_rows(gradient: Any) -> Any:
             by_text: Any = texts.spread(gradient, rows)
-            backprop(by_text)
+            return backprop(by_text)
 
-        return parts, selected, spread
+        return selected, backprop_rows
 
     def get_loss(self, examples: Iterable[Example], scores: Any = None) -> Loss:
         """Compute the loss of a batch, without dropout. Unlike that of spaCy's components, it runs the model and
@@ -307,15 +318,17 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
-        return self._forward_loss(examples, 0.0)
+        set_dropout_rate(self.model, 0.0)
+        with (weak_marked if self.model.has_ref("votes") else nullcontext)(examples):
+            batch = self.read_batch(examples)
+            loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
+        self.check_loss(loss)
+        return loss, backprop
 
-    def _forward_loss(self, examples: List[Example], drop: float) -> Loss:
-        set_dropout_rate(self.model, drop)
-        with weak_marked(examples):
-            loss, backprop = self.forward_loss(examples)
+    def check_loss(self, loss: float) -> None:
+        """Refuse a loss that is not a number."""
         if not math.isfinite(loss):
             raise WeaknerError(Errors.WK006.format(name=self.name, loss=loss))
-        return loss, backprop
 
     def update(
         self,
@@ -342,12 +355,27 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             raise WeaknerError(Errors.WK008.format(name=self.name))
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
-        loss, backprop = self._forward_loss(examples, drop)
+        set_dropout_rate(self.model, drop)
+        if not self._sources_checked:
+            self._check_sources(examples)
+        with (weak_marked if self.model.has_ref("votes") else nullcontext)(examples):
+            batch = self.read_batch(examples)
+            loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
+        self.check_loss(loss)
         backprop()
         if sgd is not None:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
+
+    def _check_sources(self, examples: List[Example]) -> None:
+        """Warn if the first gold sentences have no labels of the sources that the model reads."""
+        votes = self.model.maybe_get_ref("votes")
+        gold = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
+        self._sources_checked = votes is None or bool(gold)
+        groups = [] if votes is None else [weak_group(source) for source in votes.attrs["settings"].sources]
+        if groups and gold and not any(group in doc.spans for doc in gold for group in groups):
+            warnings.warn(Warnings.WK906.format(name=self.name, groups=", ".join(groups)), stacklevel=3)
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the weights from the gradients: those of the encoder at the learning rate, all others at the head's.
@@ -389,7 +417,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         if self._reads_whole():
             return self.split_docs(eg.predicted for eg in examples), examples
-        return read_once(self.model, examples, lambda: split_examples(examples, self.by_sentence), "parts")
+        return split_examples(examples, self.by_sentence)
 
     def split_docs(self, docs: Iterable[Doc]) -> Parts:
         """Split Docs into what the head reads one by one.

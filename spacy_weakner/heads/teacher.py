@@ -14,7 +14,7 @@ from ..corpus.weak import is_bare
 from ..errors import check_range
 from ..losses import Array
 from ..ty import Tick
-from .head import OutputsT, PredictionT, TargetT, TrainableHead
+from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
 from .layers import is_listener
 
 # Sentences of the corpus that a teacher reads at once, at a renewal.
@@ -185,10 +185,10 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """
 
     @abstractmethod
-    def observe(self, batches: Iterator[List[Example]]) -> None:
+    def observe(self, batches: Iterator[TrainingBatch[TargetT]]) -> None:
         """Read the corpus with a new teacher.
 
-        batches (Iterator[List[Example]]): The sentences of the corpus.
+        batches (Iterator[TrainingBatch[TargetT]]): The sentences of the corpus.
         RAISES (ValueError): If it has no tokens, and there is something to find.
         """
 
@@ -196,22 +196,13 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         super().reset_training()
         self._teacher.reset()
 
-    def annotated_targets(self, examples: List[Example]) -> List[TargetT]:
-        """The targets of some examples by their annotation alone."""
-        return super().encode_targets(examples)
+    def taught(self, batch: TrainingBatch[TargetT]) -> List[TargetT]:
+        """The targets of a batch; once there is a teacher, with what it predicts.
 
-    def encode_targets(self, examples: List[Example]) -> List[TargetT]:
-        """The targets of some examples; once there is a teacher, with what it predicts.
-
-        examples (List[Example]): The examples.
-        RETURNS (List[TargetT]): One per example.
-        RAISES (ValueError): For an unknown label, or if there should be a teacher and never will be.
+        RAISES (ValueError): If there should be a teacher and never will be.
         """
-        targets = self.annotated_targets(examples)
         teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
-        if teacher is None:
-            return targets
-        return self.add_predictions(teacher, [eg.predicted for eg in examples], targets)
+        return batch.targets if teacher is None else self.add_predictions(teacher, batch.texts.docs, batch.targets)
 
     def renew(self, examples: Iterable[Example]) -> None:
         """Make the model as it is now the teacher, and read the corpus with it. The training clock calls this.
@@ -221,4 +212,4 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """
         if self.needs_clock and self._teacher.is_due(self._tick):
             self._teacher.renew(self.model, self._tick)
-            self.observe(self.split_examples(list(batch))[1] for batch in minibatch(examples, RENEWAL_BATCH))
+            self.observe(self.read_batch(list(batch)) for batch in minibatch(examples, RENEWAL_BATCH))

@@ -16,7 +16,7 @@ from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
-from ..heads.head import Loss
+from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
 from ..heads.merging import merge_candidates
 from ..heads.spans import warn_of_spans
@@ -206,13 +206,11 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         label_ids = {label: i for i, label in enumerate(self.labels)}
         return Target(read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width))
 
-    def forward_loss(self, examples: List[Example]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[Target]) -> Loss:
         """The loss of all questions, and that of the types."""
-        sentences, outputs, backprop = self.begin_update(examples)
-        if not sentences:
-            return 0.0, lambda: backprop([])
+        targets = self.taught(batch)
+        outputs, backprop = self.begin_update(batch)
         vectors: List[Any] = list(outputs)
-        targets = self.encode_targets(sentences)
         wanted = [target.boundaries for target in targets]
         loss, learn_boundaries = boundaries_loss(self.model.get_ref("head"), vectors, wanted, self.positive_weight)
         more, learn_types = types_loss(
@@ -224,7 +222,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             learn_types(gradients)
             backprop(gradients)
 
-        return (loss + more) / max(1, sum(len(eg.predicted) > 0 for eg in sentences)), learn
+        return (loss + more) / batch.n_sentences, learn
 
     # The teacher
 
@@ -254,18 +252,18 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
         return self.map_outputs(docs, read, nothing, spans, model=self._teacher.model)
 
-    def observe(self, batches: Iterator[List[Example]]) -> None:
+    def observe(self, batches: Iterator[TrainingBatch[Target]]) -> None:
         if self.typing is not None and self.typing.renew(self._entity_vectors(batches)):
             restart(self.model.get_ref("typing"))
 
-    def _entity_vectors(self, batches: Iterator[List[Example]]) -> Iterator[Array]:
+    def _entity_vectors(self, batches: Iterator[TrainingBatch[Target]]) -> Iterator[Array]:
         for batch in batches:
-            found = self._mentions([eg.predicted for eg in batch], self.annotated_targets(batch))
+            found = self._mentions(batch.texts.docs, batch.targets)
             yield from (mentions.vectors for mentions in found if len(mentions.spans))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
-        golds = [to.boundaries for to in self.annotated_targets(used)]
+        golds = [self.encode_target(eg).boundaries for eg in used]
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
             scores = self._judged(vectors)
@@ -277,10 +275,6 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
 
     # Prediction
-
-    @property
-    def nothing(self) -> Prediction:
-        return Prediction([], [], [] if self.nested else None)
 
     def decode(self, docs: List[Doc], outputs: List[Floats3d], bias: Optional[float] = None) -> List[Prediction]:
         """Pair starts and ends, and choose among what overlaps."""

@@ -14,7 +14,7 @@ from thinc.types import Floats2d
 from ..corpus.parts import Part
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..heads.factories import default_config, default_encoder, takes_settings_of
-from ..heads.head import Loss, TrainableHead
+from ..heads.head import Loss, TrainableHead, TrainingBatch
 from ..losses import log_softmax, sigmoid
 from .losses import exclusive_loss, independent_loss
 
@@ -123,10 +123,14 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         if not len(example.predicted):
             return row
         cats = example.reference.cats
-        self._check_values(example.reference)
-        if self.exclusive_classes:
-            if not self.is_annotated(example):
-                return row
+        if not self.exclusive_classes:
+            for label, value in cats.items():
+                check_range(f"doc.cats['{label}']", value, 0.0, 1.0)
+        elif any(value not in (0.0, 1.0) for value in cats.values()) or sum(cats.values()) > 1:
+            raise WeaknerError(Errors.WK041.format(text=example.reference.text[:50], cats=cats, name=self.name))
+        elif not self.is_annotated(example):
+            return row
+        else:
             row[:] = 0.0
         columns = {label: i for i, label in enumerate(self.labels)}
         for label, value in cats.items():
@@ -135,20 +139,11 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
                 row[columns[label]] = value
         return row
 
-    def _check_values(self, doc: Doc) -> None:
-        if not self.exclusive_classes:
-            for label, value in doc.cats.items():
-                check_range(f"doc.cats['{label}']", value, 0.0, 1.0)
-        elif any(value not in (0.0, 1.0) for value in doc.cats.values()) or sum(doc.cats.values()) > 1:
-            raise WeaknerError(Errors.WK041.format(text=doc.text[:50], cats=doc.cats, name=self.name))
-
-    def forward_loss(self, examples: List[Example]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[Row]) -> Loss:
         """The cross-entropy of all Docs with a known category, times the weight: its mean over these Docs."""
-        sentences, outputs, backprop = self.begin_update(examples)
-        if not sentences:
-            return 0.0, lambda: backprop([])
+        outputs, backprop = self.begin_update(batch)
         ops: Any = self.model.ops
-        truths = numpy.stack(self.encode_targets(sentences))
+        truths = numpy.stack(batch.targets)
         loss = exclusive_loss if self.exclusive_classes else independent_loss
         values, gradient = loss(ops.to_numpy(outputs), truths)
         n_known = int((~numpy.isnan(truths)).any(axis=1).sum())

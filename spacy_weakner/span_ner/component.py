@@ -17,7 +17,7 @@ from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
-from ..heads.head import Loss
+from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
 from ..heads.merging import merge_candidates
 from ..heads.spans import warn_of_spans
@@ -144,34 +144,32 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             max_width=widest(len(example.predicted), self.max_width),
         )
 
-    def forward_loss(self, examples: List[Example]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[SpanTarget]) -> Loss:
         """Draw negatives, and score them with the annotated spans."""
-        sentences, outputs, backprop = self.begin_update(examples)
-        if not sentences:
-            return 0.0, lambda: backprop([])
+        outputs, backprop = self.begin_update(batch)
         ops: Any = self.model.ops
-        batch = self._draw(outputs, self.encode_targets(sentences))
-        n = len(batch.spans)
-        if not n + len(batch.wrong_spans):
+        drawn = self._draw(outputs, batch.targets)
+        n = len(drawn.spans)
+        if not n + len(drawn.wrong_spans):
             return 0.0, lambda: backprop([ops.xp.zeros_like(rows) for rows in outputs])
-        spans = numpy.concatenate([batch.spans, batch.wrong_spans])
+        spans = numpy.concatenate([drawn.spans, drawn.wrong_spans])
         scores, backprop_head = self.model.get_ref("head").begin_update(
             (concatenate(outputs), ops.asarray2i(spans.astype("int32")))
         )
-        added, backprop_votes = self._votes([eg.predicted for eg in sentences], spans, is_train=True)
+        added, backprop_votes = self._votes(batch.texts.docs, spans, is_train=True)
         on_host = ops.to_numpy(scores + added)
-        loss, gradient = cross_entropy(on_host[:n], batch.labels)
-        more, wrong_gradient = unlikelihood(on_host[n:], batch.wrong_labels)
+        loss, gradient = cross_entropy(on_host[:n], drawn.labels)
+        more, wrong_gradient = unlikelihood(on_host[n:], drawn.wrong_labels)
 
         def learn() -> None:
-            self._count(batch, on_host)
+            self._count(drawn, on_host)
             d_scores = ops.asarray2f(numpy.concatenate([gradient, wrong_gradient]).astype("float32"))
             backprop_votes(d_scores)
             backprop(split_rows(backprop_head(d_scores), outputs))
 
-        return (loss + more) / sum(len(eg.predicted) > 0 for eg in sentences), learn
+        return (loss + more) / batch.n_sentences, learn
 
-    def _draw(self, vectors: List[Floats2d], targets: List[SpanTarget]) -> "_Batch":
+    def _draw(self, vectors: List[Floats2d], targets: List[SpanTarget]) -> "_Drawn":
         """Choose the spans of an update."""
         offsets = numpy.cumsum([0, *(target.n_tokens for target in targets)])
         candidates = [self._candidates(target) for target in targets]
@@ -194,7 +192,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             negatives += len(drawn)
             audited += len(drawn) * target.audited
             missampled += len({*map(tuple, drawn.tolist())} & {*map(tuple, target.hidden.tolist())})
-        return _Batch(
+        return _Drawn(
             numpy.concatenate(spans),
             numpy.concatenate(labels),
             numpy.concatenate(wrong),
@@ -279,7 +277,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
     # What the sampling did
 
-    def _count(self, batch: "_Batch", scores: Any) -> None:
+    def _count(self, batch: "_Drawn", scores: Any) -> None:
         sampled = scores[: len(batch.spans)][batch.labels == 0]
         self._counts["negatives"] += batch.negatives
         self._counts["audited"] += batch.audited
@@ -303,10 +301,6 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return result
 
     # Prediction
-
-    @property
-    def nothing(self) -> Prediction:
-        return Prediction([], [], [] if self.nested else None)
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """Classify the spans of some Docs, and choose among those that overlap."""
@@ -383,7 +377,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return [(start, end, self.labels[label - 1]) for (start, end), label in found]
 
 
-class _Batch(NamedTuple):
+class _Drawn(NamedTuple):
     """The spans of one update, as offsets into the concatenated tokens; then how many negatives were drawn, how many of
     them where hidden entities are known, and how many of these were such entities."""
 

@@ -1,5 +1,6 @@
 """Named-entity recognition by classifying tokens."""
 
+from itertools import compress
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -15,7 +16,7 @@ from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
-from ..heads.head import Loss
+from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
@@ -100,40 +101,23 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         augmented = self.objective.uses_augmented and get_augmented(example.reference) is not None
         return TokenTarget(self.objective.encode(example, self.scheme), augmented)
 
-    def forward_loss(self, examples: List[Example]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[TokenTarget]) -> Loss:
         """The objective on all tokens of the batch, and on those of augmented forms."""
-        sentences, outputs, backprop = self.begin_update(examples, self._augmented_docs)
-        if not sentences:
-            return 0.0, lambda: backprop([])
-        n = len(sentences)
+        targets, used = self.taught(batch), [target.augmented for target in batch.targets]
+        outputs, backprop = self.begin_update(batch, [_augmented_doc(eg) for eg in compress(batch.examples, used)])
         ops: Any = self.model.ops
         scores = [rows.reshape(-1, self.n_outputs) for rows in to_host(ops, outputs)]
-        batch = self._join(scores[:n], self.encode_targets(sentences), scores[n:])
-        result = self.objective(batch)
-        gradients = [result.outputs]
-        if batch.augmented is not None:
-            unused = numpy.zeros_like(batch.augmented.outputs)
-            gradients.append(unused if result.augmented is None else result.augmented)
-        whole = numpy.concatenate(gradients).astype("float32")
-        n_sentences = sum(len(eg.predicted) > 0 for eg in sentences)
-        return result.loss / max(1, n_sentences), lambda: backprop(split_rows(ops.asarray2f(whole), scores))
-
-    def _augmented_docs(self, sentences: List[Example]) -> List[Doc]:
-        if not self.objective.uses_augmented:
-            return []
-        return [_augmented_doc(eg) for eg in sentences if get_augmented(eg.reference) is not None]
-
-    def _join(self, scores: List[Any], targets: List[TokenTarget], augmented: List[Any]) -> TokenBatch:
-        batch = TokenBatch(numpy.concatenate(scores), *_concatenate(targets))
-        if not augmented:
-            return batch
-        starts = numpy.cumsum([0, *map(len, scores)])
-        tokens = [
-            numpy.arange(start, start + len(target.rows))
-            for start, target in zip(starts, targets, strict=False)
-            if target.augmented
-        ]
-        return batch._replace(augmented=Augmented(numpy.concatenate(augmented), numpy.concatenate(tokens)))
+        every, n_tokens = numpy.concatenate(scores), sum(len(target.rows) for target in targets)
+        tokens = TokenBatch(every[:n_tokens], *_concatenate(targets))
+        gradient = numpy.zeros(every.shape, dtype="float32")
+        if any(used):
+            originals = numpy.repeat(used, [len(target.rows) for target in targets])
+            tokens = tokens._replace(augmented=Augmented(every[n_tokens:], numpy.flatnonzero(originals)))
+        result = self.objective(tokens)
+        gradient[:n_tokens] = result.outputs
+        if result.augmented is not None:
+            gradient[n_tokens:] = result.augmented
+        return result.loss / batch.n_sentences, lambda: backprop(split_rows(ops.asarray2f(gradient), scores))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)
@@ -154,7 +138,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         predicted = self._teacher.predict(docs, lambda unread: self.token_outputs(unread, teacher))
         return [target._replace(teacher=rows) for target, rows in zip(targets, predicted, strict=True)]
 
-    def observe(self, batches: Iterator[List[Example]]) -> None:
+    def observe(self, batches: Iterator[TrainingBatch[TokenTarget]]) -> None:
         counts: List[int] = []
         self.objective.renew(self._observe(batches, counts))
         if not sum(counts):
@@ -163,9 +147,9 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
                 "nothing to predict. Correct 'corpus' in [training.before_update]."
             )
 
-    def _observe(self, batches: Iterator[List[Example]], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
+    def _observe(self, batches: Iterator[TrainingBatch[TokenTarget]], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
         for batch in batches:
-            rows, predicted = _concatenate(self.encode_targets(batch))
+            rows, predicted = _concatenate(self.taught(batch))
             counts.append(len(rows))
             yield rows, predicted
 

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import logger
+from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
-from ..heads.head import TrainableHead
+from ..heads.head import TrainableHead, TrainingBatch
 from ..heads.layers import is_listener
 from ..linear.sparse import indicator_rows
 from ..progress import Progress
 from ..remembering import remembered
+from ..sources.votes import weak_marked
 from .annotating import annotated
 from .flat import FlatWeights, Vector
 
@@ -90,12 +92,11 @@ class LBFGS:
         if pipe.needs_clock:
             raise WeaknerError(Errors.WK004.format(name=name))
         examples = self._read(nlp, name, pipe)
-        batches = [
-            [examples[i] for i in group]
-            for group in group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
-        ]
+        groups = group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
+        batches = [pipe.read_batch([examples[i] for i in group]) for group in groups]
         started = time.monotonic()
-        with remembered(pipe.model):
+        with remembered(pipe.model), weak_marked(examples):
+            set_dropout_rate(pipe.model, 0.0)
             objective = Objective(pipe, batches, self.l2)
             first, last, iterations = minimise(objective, self.max_iterations, self.tolerance)
         seconds = time.monotonic() - started
@@ -121,11 +122,11 @@ class Objective:
     """The penalised loss as a function of all weights.
 
     pipe (TrainableHead): The component; its weights change with every evaluation.
-    batches (List[List[Example]]): Sentences with tokens.
+    batches (List[TrainingBatch[Any]]): Sentences with tokens.
     l2 (float): Strength of the pull towards the weights that it has now.
     """
 
-    def __init__(self, pipe: TrainableHead, batches: List[List[Example]], l2: float) -> None:
+    def __init__(self, pipe: TrainableHead, batches: List[TrainingBatch[Any]], l2: float) -> None:
         self.pipe = pipe
         self.batches = batches
         self.l2 = l2
@@ -145,9 +146,10 @@ class Objective:
         # Losses draw from numpy's global generator: always the same, or this would be no function of the weights.
         numpy.random.set_state(self._state)
         for batch in self.batches:
-            loss, backprop = pipe.get_loss(batch)
+            loss, backprop = pipe.forward_loss(batch)
+            pipe.check_loss(loss)
             backprop()
-            total += loss * len(batch)  # heads report the mean, and differentiate the sum
+            total += loss * batch.n_sentences  # heads report the mean, and differentiate the sum
         away = values - self.start
         total += self.l2 / 2 * float(away @ away)
         return total, self.weights.read_gradient() + self.l2 * away
@@ -199,7 +201,7 @@ def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tup
     return losses[0], losses[-1], len(losses) - 1
 
 
-def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Dict[int, NDArray[numpy.int64]]:
+def _used_rows(pipe: TrainableHead, batches: List[TrainingBatch[Any]]) -> Dict[int, NDArray[numpy.int64]]:
     # Weights of features that never hold stay what they are: most of a table is not in the vector. Tables of a size may
     # share the rows that they use: one too many only costs time.
     used: Dict[int, NDArray[numpy.int64]] = {}
@@ -208,7 +210,7 @@ def _used_rows(pipe: TrainableHead, batches: List[List[Example]]) -> Dict[int, N
         if rows is None:
             continue
         for batch in batches:
-            found = features.predict(pipe.model_inputs([eg.predicted for eg in batch]))
+            found = features.predict(pipe.model_inputs(batch.texts.docs))
             ids = [features.ops.to_numpy(rows_of_doc).ravel().astype("int64") for rows_of_doc in found]
             used[rows] = numpy.unique(numpy.concatenate([used.get(rows, _NONE), *ids]))
     return used

@@ -166,7 +166,7 @@ def test_the_component_learns_both():
     assert losses[-1] < 0.1 * losses[0]
     assert entities_of(nlp, TEXTS)[0] == [(0, 1, "PER"), (3, 5, "LOC")]
     docs = [eg.predicted for eg in make_examples(nlp)]
-    targets = ner.encode_targets(make_examples(nlp))
+    targets = ner.taught(ner.read_batch(make_examples(nlp)))
     mentions = ner._mentions(docs, targets)
     kinds = [ner.typing._clusters.assign(own.vectors).tolist() for own in mentions if len(own.spans)]
     assert {kind for own in kinds for kind in own} == {0, 1}
@@ -191,7 +191,7 @@ def test_types_are_those_of_the_text_not_of_the_question():
     ner.tick(Tick(0, 0, 0.0, 10))
     ner.renew(make_examples(nlp))
     docs = [eg.predicted for eg in make_examples(nlp)]
-    targets = ner.encode_targets(make_examples(nlp))
+    targets = ner.taught(ner.read_batch(make_examples(nlp)))
     before = ner._mentions(docs, targets)
     for label in ner.labels:
         ner.ask(label, "something else?")
